@@ -1,0 +1,134 @@
+"""What a turn may say about the notes: follow-ups resolved, passages packed, citations checked. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tarsd.providers.base import Evidence
+from tarsd.search import words
+
+RELEVANT = 0.5
+NEAR = 0.2
+QUERY_CHARS = 1_000
+CHARS_PER_TOKEN = 4
+
+_MENTION = re.compile(r"!?\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
+_OPENER = re.compile(r"\s*(?:and|und|or|oder|et|y|e|what about|how about|was ist mit|wie ist es mit|but|aber)\b", re.I)
+_ASKS = re.compile(
+    r"\s*(?:what|who|whom|whose|when|where|why|how|which|was|wer|wen|wann|wo|warum|wie|welche\w*)\b", re.I
+)
+_EXPLETIVE = re.compile(r"\b(?:(?:is|are|was|were) there|there (?:is|are|was|were)|gibt es|es gibt)\b", re.I)
+_PRONOUNS = frozenset(
+    re.findall(
+        r"\w+",
+        """it its they them their theirs that those these this he him his she her hers there then one ones both former
+        latter same er ihn ihm sein seine sie ihr ihre ihnen es das dies diese dieser dieses jene dort da damit davon
+        dafür daran darüber dazu dabei il elle ils elles lui leur ça cela ceci eso esto ella ellos ellas""",
+    )
+)
+_MORE = frozenset({"more", "else", "tell", "please", "ok", "mehr", "noch", "bitte"})
+_NUMBER = re.compile(r"(?<![\[\w\]])\[(\d{1,3})\](?![(\[:])")
+_LINK = re.compile(r"(!?)\[\[([^\[\]|#^]+)([#^][^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
+_QUOTED = re.compile(
+    r"(^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)|^[ \t]*>[^\n]*$|`[^`\n]+`)", re.DOTALL | re.MULTILINE
+)
+
+
+def mentions(message: str) -> list[str]:
+    """The notes that a message names as `[[Note]]`, each once."""
+    return list(dict.fromkeys(found.strip() for found in _MENTION.findall(message) if found.strip()))
+
+
+def queries(message: str, earlier: Sequence[str]) -> list[str]:
+    """What to search for, best guess first: the message, or with the last query before it where it refers back.
+
+    `earlier` are the queries of this conversation, oldest first. A second guess is to be tried when the first one
+    finds nothing relevant.
+    """
+    plain = _MENTION.sub(lambda match: match[1], message)
+    # "-5 degrees" or "- milk" in a sentence is no wish to exclude
+    plain = re.sub(r"(?<!\S)-+(?=\S)", "", " ".join(plain.split()))[:QUERY_CHARS].strip()
+    if not earlier or not earlier[-1]:
+        return [plain]
+    said = words.split(_EXPLETIVE.sub(" ", plain).lower())
+    empty = words.is_stop(said)
+    content = [word for word, no in zip(said, empty, strict=True) if not no and word not in _PRONOUNS | _MORE]
+    together = f"{earlier[-1]} {plain}"[-QUERY_CHARS:]
+    if not content:
+        return [together]
+    opener = _OPENER.match(plain)
+    if any(word in _PRONOUNS for word in said):
+        return [together, plain] if len(content) <= 4 else [plain, together]
+    # "and the harbour?" is half a question, "and what is a quorl?" a new one
+    return [plain, together] if opener and not _ASKS.match(plain, opener.end()) else [plain]
+
+
+def pack(
+    passages: Sequence[Evidence], attached: Sequence[Evidence], *, most: int, per_note: int, tokens: int
+) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+    """(evidence, closest): passages numbered from 1 that fit the budget, attached notes first; and the near misses.
+
+    Only passages of at least fair relevance are evidence, and only without any the near misses are named.
+    """
+    chosen: list[Evidence] = []
+    room = tokens * CHARS_PER_TOKEN
+    wanted = {(passage.collection, passage.path, passage.start_line) for passage in passages}
+    own = sorted(attached, key=lambda one: (one.collection, one.path, one.start_line) not in wanted)
+    relevant = [passage for passage in passages if passage.relevance >= RELEVANT]
+    for passage in [*own, *relevant]:
+        if any(_overlap(passage, other) for other in chosen):
+            continue
+        of_note = sum((other.collection, other.path) == (passage.collection, passage.path) for other in chosen)
+        if not passage.attached and (of_note >= per_note or len(chosen) >= most):
+            continue
+        if chosen and len(passage.text) > room:
+            continue
+        room -= len(passage.text)
+        chosen.append(passage)
+    evidence = tuple(replace(passage, number=number) for number, passage in enumerate(chosen, 1))
+    near = () if evidence else tuple(passage for passage in passages if passage.relevance >= NEAR)[:most]
+    return evidence, near
+
+
+def _overlap(one: Evidence, other: Evidence) -> bool:
+    """Whether most of a passage's lines are in the other one already (chunks overlap a little on purpose)."""
+    if (one.collection, one.path) != (other.collection, other.path):
+        return False
+    shared = min(one.end_line, other.end_line) - max(one.start_line, other.start_line) + 1
+    return shared > 0.5 * (one.end_line - one.start_line + 1)
+
+
+def finish(
+    text: str, evidence: Sequence[Evidence], exists: Callable[[str], bool]
+) -> tuple[str, list[dict[str, object]]]:
+    """(text, citations) of a complete answer: only passages that were shown are cited, in order of appearance.
+
+    A `[9]` without a passage becomes `[9?]`, a link to a note that is not there becomes plain text. Quotes and code
+    are left alone: what stands there is somebody else's.
+    """
+    known = {passage.number: passage for passage in evidence}
+    links = {_name(passage.link) for passage in evidence}
+    used: dict[int, Evidence] = {}
+
+    def number(match: re.Match[str]) -> str:
+        passage = known.get(int(match[1]))
+        if passage is None:
+            return f"[{match[1]}?]"
+        used.setdefault(passage.number, passage)
+        return match[0]
+
+    def link(match: re.Match[str]) -> str:
+        if match[2].strip().casefold() in links or exists(match[2].strip()):
+            return match[0]
+        return (match[4] or match[2]).strip()
+
+    parts = _QUOTED.split(text)
+    parts[::2] = [_LINK.sub(link, _NUMBER.sub(number, part)) for part in parts[::2]]
+    return "".join(parts), [passage.as_json() for passage in used.values()]
+
+
+def _name(link: str) -> str:
+    match = _LINK.match(link)
+    return match[2].strip().casefold() if match else link.casefold()

@@ -1,0 +1,60 @@
+"""A turn as a numbered event log in memory: it grows, it ends once, and any number of readers follow it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import Any
+
+from tarsd.protocol import Event, EventType
+from tarsd.providers.base import Evidence
+
+
+class Turn:
+    """One question on its way to an answer. `keep` is called with every event, before any reader sees it."""
+
+    def __init__(self, id: str, conversation: str, keep: Callable[[Event], None], events: Iterable[Event] = ()) -> None:
+        self.id = id
+        self.conversation = conversation
+        self.evidence: tuple[Evidence, ...] = ()
+        self.closest: tuple[Evidence, ...] = ()
+        self.notices: list[str] = []
+        self.events: list[Event] = list(events)
+        self._keep = keep
+        self._changed = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last event is there."""
+        return bool(self.events) and self.events[-1].last
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(str(event.data["text"]) for event in self.events if event.type == "token")
+
+    def add(self, type: EventType, **data: Any) -> None:
+        """Append an event; after the last one nothing is added any more, so that late ends are harmless."""
+        if self.ended:
+            return
+        event = Event(len(self.events) + 1, type, data)
+        self._keep(event)
+        self.events.append(event)
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def wait(self, after: int) -> list[Event]:
+        """The events after number `after`, as soon as there are any; [] when the turn has ended before."""
+        while len(self.events) <= after and not self.ended:
+            await self._changed.wait()
+        return self.events[after:]
+
+    async def follow(self, after: int = 0) -> AsyncGenerator[Event, None]:
+        """Every event after number `after`, until the turn ends."""
+        while True:
+            events = await self.wait(after)
+            for event in events:
+                yield event
+            after += len(events)
+            if not events or events[-1].last:
+                return

@@ -1,0 +1,441 @@
+"""Note → chunks with heading trail, line numbers and a content hash. Pure; sizes are in MiniLM tokens.
+
+A chunk never leaves its section: where a section has text of its own, a heading is a break like no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+from unicodedata import combining
+
+from tarsd.parse import Note, Unit
+from tarsd.parse.wordpiece import count_tokens, token_ids
+
+if TYPE_CHECKING:
+    from tarsd.config import ChunkSettings
+
+__all__ = ["Chunk", "anchor", "chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
+
+VERSION = 1
+"""Raised whenever parse or chunk cut the same file differently than before."""
+
+_WIKILINK = re.compile(r"\[\[(?:[^\[\]|]*?\\?\|)?([^\[\]]*)\]\]")
+_NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
+_BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
+_NOTHING = " \t\n>-*_=#|`~+"
+_RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$| {0,3}(?:\*[ \t]*){3,}$| {0,3}(?:_[ \t]*){3,}$")
+_LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？；])|(?<=\n)")
+_WORD = re.compile(r"\s*\S+")
+_ADDRESS = re.compile(
+    r"(?<=\]\()(?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\")?(?=\))"
+)
+_LONG_ADDRESS = re.compile(r"(https?://[^\s/]+/[^\s/]{0,30})[^\s)>\]]*")
+_CLAUSE = re.compile(r"(?<=[、，,;:：])")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A passage of a note. Lines are the file's own, 1-based and inclusive.
+
+    `hash` is BLAKE2b-16 over explicit title, aliases, trail and text: renaming the file changes none.
+    """
+
+    seq: int
+    trail: tuple[str, ...]
+    heading: str
+    start_line: int
+    end_line: int
+    text: str
+    tokens: int
+    hash: bytes
+
+
+def chunk(note: Note, settings: ChunkSettings) -> list[Chunk]:
+    """The note's chunks in reading order: at least one, none blank, none only a heading where there is more."""
+    pieces: list[_Piece] = []
+    cutter = _Cutter(note, settings)
+    if note.property_prose:
+        pieces.append(cutter.properties())
+    pending = 0
+    for section in _sections(note):
+        start = pending or section.start
+        if not cutter.has_text(section.content, section.end):
+            pending = start
+            continue
+        pending = 0
+        pieces += cutter.cut(section.trail, start, section.end)
+    if pending:
+        pieces = cutter.with_rest(pieces, pending, len(note.lines))
+    if not pieces:
+        pieces = [_Piece((), 1, max(len(note.lines), 1), note.title, count_tokens(note.title))]
+    return [_chunk(note, seq, piece) for seq, piece in enumerate(pieces)]
+
+
+def _chunk(note: Note, seq: int, piece: _Piece) -> Chunk:
+    parts = (note.explicit_title, *note.aliases, "\x1e", *piece.trail, "\x1e", piece.text)
+    digest = hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
+    heading = piece.trail[-1] if piece.trail else ""
+    return Chunk(seq, piece.trail, heading, piece.start, piece.end, piece.text, piece.tokens, digest)
+
+
+def embed_text(note_title: str, aliases: Sequence[str], chunk: Chunk) -> str:
+    """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
+    lines = chunk.text.split("\n")
+    skipped = 0
+    while skipped < len(lines) - 1 and (not lines[skipped] or _heading_of(lines[skipped]) in chunk.trail):
+        skipped += 1
+    trail = [part for part in chunk.trail if part != note_title]
+    head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
+    return "\n".join([part for part in head if part] + [_spoken("\n".join(lines[skipped:]))])
+
+
+def _spoken(text: str) -> str:
+    """The text as it is measured and embedded: addresses behind links and the tails of others say nothing."""
+    if "://" not in text:
+        return text
+    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("", text))
+
+
+def _size(text: str) -> int:
+    return count_tokens(_spoken(text))
+
+
+def _heading_of(line: str) -> str:
+    return " ".join(line.strip().strip("#").split()) if line.lstrip().startswith("#") else ""
+
+
+def chunker_id(settings: ChunkSettings, include_comments: bool) -> str:
+    """12 hex digits that change whenever the same file would be cut differently."""
+    sizes = [settings.tokens, settings.overlap, settings.max_chars, sorted(settings.scores.items())]
+    return hashlib.blake2b(json.dumps([VERSION, sizes, include_comments]).encode(), digest_size=6).hexdigest()
+
+
+def anchor(heading: str) -> str:
+    """The heading as Obsidian writes it behind the `#` of a link."""
+    return " ".join(_NOT_IN_LINKS.sub(" ", _WIKILINK.sub(r"\1", heading)).split())
+
+
+@dataclass(frozen=True)
+class _Section:
+    trail: tuple[str, ...]
+    start: int
+    content: int
+    end: int
+
+
+def _sections(note: Note) -> Iterator[_Section]:
+    """The stretches between headings, with the first line of each and of its content."""
+    last = len(note.lines)
+    trail: list[tuple[int, str]] = []
+    start = content = note.body_line
+    for heading in note.headings:
+        if heading.line > start or trail:
+            yield _Section(tuple(text for _, text in trail), start, content, heading.line - 1)
+        while trail and trail[-1][0] >= heading.level:
+            trail.pop()
+        trail.append((heading.level, heading.text))
+        start, content = heading.line, heading.end_line + 1
+    yield _Section(tuple(text for _, text in trail), start, content, last)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A chunk to be: its section's trail, its lines and its text."""
+
+    trail: tuple[str, ...]
+    start: int
+    end: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Atom:
+    """What is never cut further. `glue` stands between it and the atom before, `score` says how well to cut there."""
+
+    start: int
+    end: int
+    text: str
+    tokens: int
+    glue: str
+    score: float
+    prose: bool = True
+
+
+class _Cutter:
+    """Cuts the sections of one note."""
+
+    def __init__(self, note: Note, settings: ChunkSettings) -> None:
+        self.note = note
+        self.limit = settings.tokens
+        self.max_chars = settings.max_chars
+        self.overlap = int(settings.tokens * settings.overlap)
+        self.scores = settings.scores
+        self.window = max(settings.tokens // 2, 1)
+        self.units = {unit.start_line: unit for unit in note.units}
+        self.levels = {heading.line: heading.level for heading in note.headings}
+
+    def has_text(self, start: int, end: int) -> bool:
+        """Whether there is anything to read in these lines but marks."""
+        return any(line.strip(_NOTHING) for line in self.note.lines[start - 1 : end])
+
+    def properties(self) -> _Piece:
+        """The readable properties as one piece, capped."""
+        text, tokens, _ = next(self.pieces(self.note.property_prose.strip(), whole=True))
+        return _Piece((), 1, max(self.note.body_line - 1, 1), text.strip(), tokens)
+
+    def with_rest(self, pieces: list[_Piece], start: int, end: int) -> list[_Piece]:
+        """The pieces, the last one grown by headings that nothing follows, if it can hold them."""
+        if pieces and pieces[-1].end >= self.note.body_line:
+            last = pieces[-1]
+            whole = self.whole(last.trail, last.start, end)
+            rest = self.whole(last.trail, start, end)
+            if rest is None:
+                return pieces
+            if whole is not None and whole.text.startswith(last.text) and self.fits(whole.text, whole.tokens):
+                return [*pieces[:-1], whole]
+            text = f"{last.text}\n\n{rest.text}"
+            if self.fits(text, last.tokens + rest.tokens):
+                return [*pieces[:-1], _Piece(last.trail, last.start, rest.end, text, last.tokens + rest.tokens)]
+        trail = next((section.trail for section in _sections(self.note) if section.start == start), ())
+        return pieces + self.cut(trail, start, end)
+
+    def fits(self, text: str, tokens: int) -> bool:
+        return tokens <= self.limit and len(text) <= self.max_chars
+
+    def whole(self, trail: tuple[str, ...], start: int, end: int) -> _Piece | None:
+        """All of the lines as one piece, whatever its size; None if they are blank."""
+        lines = self.note.lines
+        while start <= end and not lines[start - 1].strip():
+            start += 1
+        while end >= start and not lines[end - 1].strip():
+            end -= 1
+        if start > end:
+            return None
+        text = "\n".join(lines[start - 1 : end]).rstrip()
+        if "\n\n\n" in text or "\n \n" in text or "\n\t\n" in text:
+            text = _BLANK_RUN.sub("\n\n", text)
+        return _Piece(trail, start, end, text, _size(text))
+
+    def cut(self, trail: tuple[str, ...], start: int, end: int) -> list[_Piece]:
+        """The lines as pieces of at most the limit."""
+        whole = self.whole(trail, start, end)
+        if whole is None:
+            return []
+        if self.fits(whole.text, whole.tokens):
+            return [whole]
+        atoms = list(self.atoms(whole.start, whole.end))
+        rest = sum(atom.tokens for atom in atoms)
+        pieces: list[_Piece] = []
+        lead: list[_Atom] = []
+        at = 0
+        while at < len(atoms):
+            first = atoms[at]
+            if not self.fits(" ".join(atom.text for atom in (*lead, first)), sum(a.tokens for a in (*lead, first))):
+                lead = []
+            cut = self.cut_after(atoms, at, lead, rest)
+            taken = atoms[at:cut]
+            if piece := _join(trail, lead + taken):
+                pieces.append(piece)
+            rest -= sum(atom.tokens for atom in taken)
+            lead = self.tail(taken) if cut < len(atoms) else []
+            at = cut
+        return pieces
+
+    def cut_after(self, atoms: Sequence[_Atom], at: int, lead: Sequence[_Atom], rest: int) -> int:
+        """The index of the atom before which to cut, the best break within the window below the goal."""
+        tokens = sum(atom.tokens for atom in lead)
+        chars = sum(len(atom.text) + 2 for atom in lead)
+        used: list[int] = []
+        for atom in islice(atoms, at, None):
+            tokens += atom.tokens
+            chars += len(atom.text) + len(atom.glue)
+            if used and (tokens > self.limit or chars > self.max_chars):
+                break
+            used.append(tokens)
+        end = at + len(used)
+        if end == len(atoms):
+            return end
+        # the last two share what is left, so that no crumb stays behind
+        goal = self.limit if rest > 2 * self.limit else min(self.limit, rest / 2)
+        best, found = 0.0, end
+        for index in range(at + 1, end + 1):
+            distance = abs(goal - used[index - at - 1]) / self.window
+            value = atoms[index].score * (1 - distance * distance)
+            if value >= best and value > 0:
+                best, found = value, index
+        return found
+
+    def tail(self, taken: Sequence[_Atom]) -> list[_Atom]:
+        """The end of a piece that the next one repeats: whole atoms that fit, else the last words of the last."""
+        room, found = self.overlap, list[_Atom]()
+        for atom in reversed(taken[1:]):
+            if not atom.prose or atom.tokens > room:
+                break
+            room -= atom.tokens
+            found.insert(0, atom)
+        if found or not taken or not taken[-1].prose:
+            return found
+        last = taken[-1]
+        kept = ""
+        for part in reversed(_SENTENCE.split(last.text)):
+            if _size(part + kept) > room:
+                break
+            kept = part + kept
+        if not kept.strip():
+            for word in reversed(_WORD.findall(last.text[-8 * room - 8 :])[1:]):
+                if _size(word + kept) > room:
+                    break
+                kept = word + kept
+        kept = kept.strip()
+        return [_Atom(last.end, last.end, kept, _size(kept), "\n", 0)] if kept else []
+
+    def atoms(self, start: int, end: int) -> Iterator[_Atom]:
+        """The lines as atoms, none over the limit."""
+        line = start
+        glue, edge = "", 0.0
+        while line <= end:
+            unit = self.units.get(line)
+            if unit and unit.end_line <= end:
+                score = max(edge, self.scores["fence"])
+                yield from self.unit_atoms(unit, glue or "\n", score)
+                line, glue, edge = unit.end_line + 1, "\n", self.scores["fence"]
+                continue
+            text = self.note.lines[line - 1]
+            if not text.strip():
+                glue, edge = "\n\n", max(edge, self.scores["blank"])
+            else:
+                yield from self.line_atoms(text.rstrip(), line, glue, max(edge, self.score(line, text)))
+                glue, edge = "\n", 3.0
+            line += 1
+
+    def score(self, line: int, text: str) -> float:
+        if line in self.levels:
+            return self.scores[f"h{self.levels[line]}"]
+        if _RULE.match(text):
+            return self.scores["rule"]
+        return self.scores["list"] if _LIST_ITEM.match(text) else 3.0
+
+    def line_atoms(self, text: str, line: int, glue: str, score: float) -> Iterator[_Atom]:
+        for piece, tokens, inner in self.pieces(text):
+            yield _Atom(line, line, piece, tokens, glue, score)
+            glue, score = "", inner
+
+    def unit_atoms(self, unit: Unit, glue: str, score: float) -> Iterator[_Atom]:
+        """A unit as one atom if it fits; else at its line ends, each piece with the fence or the table's head again."""
+        lines = self.note.lines[unit.start_line - 1 : unit.end_line]
+        text = "\n".join(lines)
+        tokens = _size(text)
+        if self.fits(text, tokens):
+            yield _Atom(unit.start_line, unit.end_line, text, tokens, glue, score, prose=False)
+            return
+        before, after, first, inner = _wrapping(unit, lines)
+        room = self.limit - _size(before) - _size(after)
+        chars = self.max_chars - len(before) - len(after) - 2
+        if room < self.limit // 2 or chars < self.max_chars // 2:
+            before, after, first, inner = "", "", 0, list(lines)
+            room, chars = self.limit, self.max_chars
+        held: list[str] = []
+        begin = unit.start_line
+        used = size = 0
+        for number, source in enumerate(inner, unit.start_line + first):
+            for index, (part, cost, _) in enumerate(self.pieces(source, room, chars)):
+                joint = 1 if index == 0 else 0
+                if held and (used + cost > room or size + len(part) + joint > chars):
+                    last = number - joint
+                    yield self.wrapped(before, "".join(held).strip("\n"), after, begin, last, glue, score)
+                    glue, score = "\n", self.scores["list"]
+                    held, used, size, begin = [], 0, 0, number
+                held.append("\n" + part if joint else part)
+                used, size = used + cost, size + len(part) + joint
+        if any(part.strip() for part in held):
+            yield self.wrapped(before, "".join(held).strip("\n"), after, begin, unit.end_line, glue, score)
+
+    def wrapped(self, before: str, text: str, after: str, start: int, end: int, glue: str, score: float) -> _Atom:
+        full = "\n".join(part for part in (before, text, after) if part)
+        return _Atom(start, end, full, _size(full), glue, score, prose=False)
+
+    def pieces(
+        self, text: str, room: int | None = None, chars: int | None = None, *, whole: bool = False
+    ) -> Iterator[tuple[str, int, float]]:
+        """(piece, tokens, break score before it) of one line: whole, else by sentences, words, characters.
+
+        With `whole` pieces of a kind are packed as full as they may be, for a text that is cut only once.
+        """
+        room = self.limit if room is None else room
+        chars = self.max_chars if chars is None else chars
+        tokens = _size(text)
+        if tokens <= room and len(text) <= chars:
+            yield text, tokens, 1.0
+            return
+        if whole:
+            yield next(_packed(_WORD.findall(text), room, chars))
+            return
+        for sentence in _SENTENCE.split(text):
+            tokens = _size(sentence)
+            if tokens <= room and len(sentence) <= chars:
+                if sentence:
+                    yield sentence, tokens, 1.0
+                continue
+            score = 1.0
+            for piece, tokens, inner in _packed(_WORD.findall(sentence), max(room // 4, 1), min(chars, 4 * room), room):
+                yield piece, tokens, max(score, inner)
+                score = 0.2
+
+
+def _wrapping(unit: Unit, lines: Sequence[str]) -> tuple[str, str, int, list[str]]:
+    """What stands before and after each piece of a unit, where its inner lines begin, and those lines."""
+    if unit.kind == "fence":
+        closed = len(lines) > 1 and lines[-1] == unit.closer
+        return unit.opener, unit.closer, 1, list(lines[1 : -1 if closed else None])
+    if unit.kind == "table":
+        return "\n".join(lines[:2]), "", 2, list(lines[2:])
+    return "", "", 0, list(lines)
+
+
+def _packed(words: Sequence[str], room: int, chars: int, most: int | None = None) -> Iterator[tuple[str, int, float]]:
+    """Words joined up to `room` tokens and `chars` characters; a longer word alone, cut at clauses or characters."""
+    held, used, size = list[str](), 0, 0
+    for word in words:
+        cost = _size(word)
+        if held and (used + cost > room or size + len(word) > chars):
+            yield "".join(held), used, 0.2
+            held, used, size = [], 0, 0
+        if cost > (most or room) or len(word) > chars:
+            yield from _characters(word, room, chars)
+            continue
+        held.append(word)
+        used, size = used + cost, size + len(word)
+    if held:
+        yield "".join(held), used, 0.2
+
+
+def _characters(word: str, room: int, chars: int) -> Iterator[tuple[str, int, float]]:
+    guess = chars if word.isascii() else min(chars, room)
+    for clause in _CLAUSE.split(word):
+        at = 0
+        while at < len(clause):
+            step = min(guess, len(clause) - at)
+            # one more than counted, as the rest of a word is other tokens when it stands alone
+            while (cost := _size(clause[at : at + step]) + 1) > room and step > 1:
+                step = max(min(step - 1, step * room // cost), 1)
+            while step > 1 and at + step < len(clause) and combining(clause[at + step]):
+                step -= 1
+            yield clause[at : at + step], cost, 0.1
+            at += step
+            guess = min(chars, max(2 * step, 8))
+
+
+def _join(trail: tuple[str, ...], atoms: Sequence[_Atom]) -> _Piece | None:
+    text = "".join([atom.text if not index else atom.glue + atom.text for index, atom in enumerate(atoms)])
+    text = text.strip("\n").rstrip()
+    if not text.strip(_NOTHING):
+        return None
+    return _Piece(trail, atoms[0].start, atoms[-1].end, text, sum(atom.tokens for atom in atoms))

@@ -1,0 +1,105 @@
+"""The commands `tarsd` and `tars`: one function each, all but `run` thin speakers of the socket.
+
+Nothing heavy is imported at the top: a search from the shell must start instantly.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tarsd.cli.common import Group
+
+__all__ = ["COMMANDS", "cli", "main", "tars"]
+
+COMMANDS = {
+    "run": "run",
+    "status": "status",
+    "search": "find",
+    "sgrep": "find",
+    "svec": "find",
+    "related": "find",
+    "why": "find",
+    "ask": "talk",
+    "reindex": "status",
+    "init": "config",
+    "config": "config",
+    "stop": "run",
+}
+"""Every command and the module in this package that holds it; only the one that is called is imported."""
+
+
+class Commands(Group):
+    """The commands by name."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command, its module imported now."""
+        return _command(name) if name in COMMANDS else None
+
+
+def _command(name: str) -> click.Command:
+    command: click.Command = getattr(import_module(f"tarsd.cli.{COMMANDS[name]}"), name)
+    return command
+
+
+def _version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+    if not asked or context.resilient_parsing:
+        return
+    from importlib import metadata
+    from platform import python_version, system
+
+    import tarsd
+
+    sqlite = metadata.version("apsw").rsplit(".", 1)[0]  # apsw carries its SQLite, and its number
+    vec = metadata.version("sqlite-vec")
+    click.echo(f"tarsd {tarsd.__version__} (Python {python_version()}, SQLite {sqlite}, sqlite-vec {vec}, {system()})")
+    context.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print versions.")
+def cli() -> None:
+    """Finds what you wrote, by word or by meaning, and answers from it.
+
+    Start with `tarsd init --vault PATH`, then `tarsd run`; or give `tarsd run --vault PATH` alone.
+
+    Exit codes: 0 ok, 1 nothing found, 2 wrong usage, 3 no daemon runs, 4 refused or failed, 78 bad configuration.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command `tarsd`."""
+    _start(cli, "tarsd", arguments)
+
+
+def tars(arguments: Sequence[str] | None = None) -> None:
+    """The command `tars`: the short form of `tarsd ask`."""
+    _start(_command("ask"), "tars", arguments)
+
+
+def _start(command: click.Command, name: str, arguments: Sequence[str] | None) -> None:
+    """Runs a command and ends the process with its exit code; no terminal and no closed pipe makes it fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a note may hold letters that this terminal has not
+    try:
+        code = command.main(arguments, prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(err=True)
+        code = 130
+    except BrokenPipeError:  # the reader has seen enough: `tarsd search … | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,101 @@
+"""What the commands share: their options, finding the daemon, and how an error reaches a person or a program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from tarsd.cli.terminal import Terminal, clean
+from tarsd.client import Client
+from tarsd.errors import ConfigError, TarsdError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Command(click.Command):
+    """A command whose errors are shown as a sentence and a hint, or as JSON where JSON was asked for."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Runs it; a TarsdError ends it with that error's exit code."""
+        try:
+            return super().invoke(context)
+        except TarsdError as error:
+            fail(error, as_json=bool(context.params.get("as_json")))
+            context.exit(error.exit_code)
+
+
+class Group(click.Group):
+    """A group of such commands, listed in the order in which they were added."""
+
+    command_class = Command
+    group_class = type
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Their names, as they were added."""
+        return list(self.commands)
+
+
+def fail(error: TarsdError, *, as_json: bool = False) -> None:
+    """Shows an error: one line of JSON on stdout, or sentences on stderr."""
+    if as_json:
+        problems = {"problems": list(error.problems)} if isinstance(error, ConfigError) else {}
+        print_json({"error": {**error.as_json(), **problems}})
+        return
+    out = Terminal(sys.stderr)
+    if isinstance(error, ConfigError):
+        count = len(error.problems)
+        click.echo(out.red(f"The configuration has {'a fault' if count == 1 else f'{count} faults'}:"), err=True)
+        for problem in error.problems:
+            click.echo(f"  {clean(problem)}", err=True)
+    else:
+        click.echo(out.red(clean(error.message)), err=True)
+    if error.hint:
+        click.echo(clean(error.hint), err=True)
+
+
+def vault_option(function: Function) -> Function:
+    """`--vault PATH`: whose daemon is meant."""
+    return click.option(
+        "--vault",
+        type=click.Path(path_type=Path),
+        help="The vault whose daemon is meant, if not the configured or only one.",
+    )(function)
+
+
+def json_option(function: Function) -> Function:
+    """`--json`: the daemon's reply, unchanged."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(function)
+
+
+def print_json(reply: object) -> None:
+    """JSON as it came, readable where a person looks at it."""
+    indent = 2 if sys.stdout.isatty() else None
+    text = json.dumps(reply, ensure_ascii=False, indent=indent)
+    sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
+
+
+def words(arguments: tuple[str, ...]) -> str:
+    """Arguments as one text; bytes that are no UTF-8 become U+FFFD."""
+    return " ".join(arguments).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def note_path(client: Client, name: str) -> str:
+    """A note as the daemon knows it: a path of this machine that lies in the vault becomes relative to it."""
+    name = words((name,))
+    given = Path(name).expanduser()
+    if not given.is_absolute() and not given.exists():
+        return name
+    root = vault_root(client)
+    real = given.resolve()
+    return real.relative_to(root).as_posix() if root and real.is_relative_to(root) else name
+
+
+def vault_root(client: Client) -> Path | None:
+    """The folder of the daemon's vault."""
+    path = client.get("/v1/hello").get("vault", {}).get("path")
+    return Path(path) if isinstance(path, str) and path else None

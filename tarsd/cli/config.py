@@ -1,0 +1,119 @@
+"""The commands about settings: init, config check, config path."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from tarsd.cli.common import Command, Group, json_option, print_json
+from tarsd.errors import BadRequest, Refused
+
+TEMPLATE = """\
+# Settings of tarsd. Only the vault is needed; what stands behind a # is the default.
+# After a change: tarsd config check, then start the daemon again.
+
+[vault]
+path = {path}
+# exclude = ["Templates/", "*.excalidraw.md"]   # besides Obsidian's own excluded files
+# memory_folder = "tars"
+# include_comments = false                       # index %% comments %%, too
+
+# [[collection]]                                 # further read-only folders, searched under their own name
+# name = "work"
+# path = "~/Work/notes"
+
+[embedding]
+# model = "minilm"     # or "table" (instant, no model), "ollama:MODEL", "openai:MODEL"
+
+[chat]
+# model = "auto"       # or "extractive" (no model), "ollama:MODEL", "openai:MODEL", "anthropic:MODEL"
+
+[privacy]
+# local_only = ["Private/", "#private"]          # never sent off this machine
+"""
+
+
+@click.command(cls=Command)
+@click.option("--vault", type=click.Path(path_type=Path), required=True, help="The folder of notes.")
+@click.option("--force", is_flag=True, help="Replace a config that is there.")
+@json_option
+def init(vault: Path, force: bool, as_json: bool) -> None:
+    """Write a config for the vault at PATH."""
+    from tarsd.config import config_file, expand
+
+    root, file = expand(str(vault), os.environ), config_file()
+    if not root.is_dir():
+        raise BadRequest(f"{root} is no folder.", "Name the folder that holds your notes.", field="vault")
+    try:
+        text = TEMPLATE.format(path=json.dumps(str(root), ensure_ascii=False).replace("\x7f", "\\u007f"))
+        raw = text.encode()
+    except UnicodeEncodeError:
+        raise BadRequest("The vault's path is not UTF-8, which a config must be.", "Rename the folder.") from None
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        fresh.write_bytes(raw)
+        if force:
+            os.replace(fresh, file)
+        else:
+            os.link(fresh, file)  # fails when the file is there, at whatever moment it came
+    except FileExistsError:
+        raise Refused(f"{file} is there already and stays as it is.", "Edit it, or use --force.") from None
+    finally:
+        fresh.unlink(missing_ok=True)
+    if as_json:
+        print_json({"config": str(file), "vault": str(root)})
+        return
+    click.echo(f"Wrote {file}")
+    if not (root / ".obsidian").is_dir():
+        click.echo("The folder has never been opened in Obsidian; any folder of Markdown notes will do.")
+    click.echo("Next: tarsd run")
+
+
+@click.group(cls=Group)
+def config() -> None:
+    """Look at the settings."""
+
+
+@config.command()
+@click.option("--vault", type=click.Path(path_type=Path), help="As if run with this vault.")
+@json_option
+def check(vault: Path | None, as_json: bool) -> None:
+    """Print the settings in force, or every fault of the config (exit code 78)."""
+    from tarsd.config import as_tables, load
+
+    settings = load(vault=vault)
+    tables = as_tables(settings)
+    if as_json:
+        print_json({"config": str(settings.paths.config_file), "settings": tables})
+        return
+    file = settings.paths.config_file
+    click.echo(f"# {file}{'' if file.exists() else ' (not there: defaults)'}")
+    for name, values in tables.items():
+        for table in values if isinstance(values, list) else [values]:
+            click.echo(f"\n{f'[[{name}]]' if isinstance(values, list) else f'[{name}]'}")
+            for key, value in table.items():
+                click.echo(f"# {key}: by the model" if value is None else f"{key} = {_toml(value)}")
+
+
+@config.command()
+@json_option
+def path(as_json: bool) -> None:
+    """Print where the config is, or would be."""
+    from tarsd.config import config_file
+
+    file = config_file()
+    if as_json:
+        print_json({"config": str(file), "exists": file.exists()})
+    else:
+        click.echo(file)
+
+
+def _toml(value: object) -> str:
+    """A value as TOML spells it."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,139 @@
+"""The commands that find: search, sgrep, svec, related, why."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarsd.cli.common import Command, Function, json_option, note_path, print_json, vault_option, words
+from tarsd.cli.passages import notes_below, show
+from tarsd.cli.terminal import Terminal, clean
+from tarsd.client import Client
+from tarsd.errors import EXIT_NOTHING
+
+QUERY_HELP = """\b
+Query syntax: "a phrase"   -without   tag:idea   path:Work/   file:plan
+              [status:done]   before:2026-01-31   after:2025-12-01"""
+
+
+def _limit(function: Function) -> Function:
+    at_most = click.IntRange(1, 200)
+    return click.option("--limit", "-n", type=at_most, default=10, show_default=True, help="At most so many results.")(
+        function
+    )
+
+
+def _min_score(function: Function) -> Function:
+    least = click.FloatRange(0)
+    return click.option("--min-score", type=least, default=0.0, help="Leave out results that score less.")(function)
+
+
+@click.command(cls=Command, epilog=QUERY_HELP)
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--mode",
+    type=click.Choice(["hybrid", "fts", "vec"]),
+    default="hybrid",
+    show_default=True,
+    help="By word and meaning, by word alone, by meaning alone.",
+)
+@_min_score
+@_limit
+@vault_option
+@json_option
+def search(query: tuple[str, ...], mode: str, min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+    """Find passages by word and by meaning."""
+    _search(words(query), mode, min_score, limit, vault, as_json)
+
+
+@click.command(cls=Command, epilog=QUERY_HELP)
+@click.argument("query", nargs=-1, required=True)
+@_min_score
+@_limit
+@vault_option
+@json_option
+def sgrep(query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+    """Find passages by word alone (search --mode fts)."""
+    _search(words(query), "fts", min_score, limit, vault, as_json)
+
+
+@click.command(cls=Command, epilog=QUERY_HELP)
+@click.argument("query", nargs=-1, required=True)
+@_min_score
+@_limit
+@vault_option
+@json_option
+def svec(query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+    """Find passages by meaning alone (search --mode vec)."""
+    _search(words(query), "vec", min_score, limit, vault, as_json)
+
+
+def _search(query: str, mode: str, min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+    client = Client.find(vault)
+    body: dict[str, Any] = {"query": query, "mode": mode, "limit": limit}
+    if min_score:
+        body["min_score"] = min_score
+    reply = client.post("/v1/search", body)
+    _print(client, reply, query, f"Nothing found for {clean(query)!r}.", as_json)
+
+
+@click.command(cls=Command)
+@click.argument("note")
+@_limit
+@vault_option
+@json_option
+def related(note: str, limit: int, vault: Path | None, as_json: bool) -> None:
+    """Find notes like NOTE (a path in the vault, or of the file)."""
+    client = Client.find(vault)
+    reply = client.post("/v1/related", {"path": note_path(client, note), "limit": limit})
+    _print(client, reply, "", f"Nothing is related to {clean(note)}.", as_json)
+
+
+def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, as_json: bool) -> None:
+    """Prints the hits of a reply and ends with 1 when there are none."""
+    hits = reply.get("hits") or []
+    if as_json:
+        print_json(reply)
+    else:
+        out = Terminal(sys.stdout)
+        for text in show(hits, query, roots(client), out) if hits else [nothing]:
+            click.echo(text)
+        for text in notes_below(reply, Terminal(sys.stderr)):
+            click.echo(text, err=True)
+    if not hits:
+        click.get_current_context().exit(EXIT_NOTHING)
+
+
+def roots(client: Client) -> dict[str, Path]:
+    """The folder of each collection by its name; the vault has the empty one."""
+    hello = client.get("/v1/hello")
+    found = {"": str(hello.get("vault", {}).get("path") or "")}
+    for one in hello.get("collections") or []:
+        if isinstance(one, dict):
+            found[str(one.get("name"))] = str(one.get("path") or "")
+    return {name: Path(path) for name, path in found.items() if path}
+
+
+@click.command(cls=Command)
+@click.argument("note")
+@click.argument("query", nargs=-1, required=True)
+@vault_option
+@json_option
+def why(note: str, query: tuple[str, ...], vault: Path | None, as_json: bool) -> None:
+    """Explain, step by step, why NOTE is or is not found for QUERY."""
+    client = Client.find(vault)
+    reply = client.post("/v1/why", {"path": note_path(client, note), "query": words(query)})
+    if as_json:
+        print_json(reply)
+        return
+    out = Terminal(sys.stdout)
+    for step in reply.get("steps") or []:
+        good = step.get("ok")
+        sign = out.green("✓") if good else out.red("✗") if good is False else out.dim("·")
+        click.echo(f"{sign} {clean(step.get('text') or step.get('step') or '')}")
+    if verdict := reply.get("verdict") or reply.get("summary"):
+        click.echo(out.bold(clean(verdict)))

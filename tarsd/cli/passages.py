@@ -1,0 +1,106 @@
+"""Shows found passages: `path:line`, where in the note it is, how relevant, the lines that matched, and why."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tarsd.cli.terminal import Terminal, clean, columns, fit, line, query_pattern
+
+Hit = Mapping[str, Any]
+
+LINES = 3
+BANDS = ((0.75, "relevant"), (0.5, "fairly relevant"), (0.25, "maybe"), (0.0, "unlikely"))
+
+
+def band(relevance: float) -> str:
+    """What a relevance from 0 to 1 means in words."""
+    return next((word for least, word in BANDS if relevance >= least), BANDS[-1][1])
+
+
+def show(hits: list[Hit], query: str, roots: Mapping[str, Path], out: Terminal) -> list[str]:
+    """The lines to print for the hits of a query."""
+    pattern = query_pattern(query)
+    shown: list[str] = []
+    for hit in hits:
+        if shown:
+            shown.append("")
+        shown += _hit(hit, pattern, roots, out)
+    return shown
+
+
+def _hit(hit: Hit, pattern: re.Pattern[str] | None, roots: Mapping[str, Path], out: Terminal) -> list[str]:
+    start = int(hit.get("start_line") or 1)
+    chosen = _choose(str(hit.get("text", "")), pattern)
+    number = start + (chosen[0][0] if chosen and _lines_are_the_files(hit) else 0)
+    relevance = float(hit.get("relevance") or 0.0)
+    figure = f"{band(relevance)} {relevance:.2f}"
+    paint = out.green if relevance >= 0.5 else out.yellow if relevance >= 0.25 else out.dim
+    trail = fit(trail_of(hit), out.width - columns(figure) - 5)
+    gap = " " * max(2, out.width - columns(trail) - columns(figure) - 2)
+    shown = [place(hit, number, roots, out), f"  {out.bold(trail)}{gap}{paint(figure)}"]
+    for _, text in chosen:
+        found = pattern.search(text) if pattern else None
+        text = fit(text, out.width - 4, found.start() if found else 0)
+        shown.append("    " + (pattern.sub(lambda match: out.mark(match[0]), text) if pattern and out.colour else text))
+    why = "; ".join(line(reason) for reason in hit.get("why") or [])
+    if why:
+        shown.append("    " + out.dim(fit(why, out.width - 4)))
+    return shown
+
+
+def place(hit: Hit, number: int, roots: Mapping[str, Path], out: Terminal) -> str:
+    """`path:line` as an editor or terminal opens it: relative where that is below this folder, else absolute."""
+    path, collection = str(hit.get("path", "")), str(hit.get("collection") or "")
+    root = roots.get(collection)
+    if root is None:
+        return out.cyan(f"{line(f'{collection}/' if collection else '')}{line(path)}:{number}")
+    full = root / path
+    shown = os.path.relpath(full) if full.is_relative_to(_here()) else str(full)
+    return out.link(out.cyan(f"{line(shown)}:{number}"), full)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # the folder was removed under the shell
+        return Path("/nowhere")
+
+
+def trail_of(hit: Hit) -> str:
+    """Title › heading."""
+    title, heading = line(hit.get("title") or hit.get("path") or ""), line(hit.get("heading") or "")
+    return f"{title} › {heading}" if heading and heading != title else title
+
+
+def _lines_are_the_files(hit: Hit) -> bool:
+    """Whether the passage's lines are those of the file, one to one."""
+    return (
+        len(str(hit.get("text", "")).splitlines())
+        == int(hit.get("end_line") or 0) - int(hit.get("start_line") or 0) + 1
+    )
+
+
+def _choose(text: str, pattern: re.Pattern[str] | None) -> list[tuple[int, str]]:
+    """The lines to show, with their offset in the passage: the best run of a few that say something."""
+    lines = [(offset, line(raw)) for offset, raw in enumerate(text.splitlines())]
+    lines = [one for one in lines if re.search(r"\w", one[1]) and not re.fullmatch(r"#{1,6} .*", one[1])] or lines[:1]
+    if not pattern or not lines:
+        return lines[:LINES]
+    scores = [len({match.casefold()[:5] for match in pattern.findall(text)}) for _, text in lines]
+    best = max(range(len(lines)), key=lambda at: (sum(scores[at : at + LINES]), scores[at], -at))
+    return lines[best : best + LINES]
+
+
+def notes_below(reply: Mapping[str, Any], out: Terminal) -> list[str]:
+    """What must be said about an answer: that the index is behind, or that a part of the search is down."""
+    said = []
+    behind = int(reply.get("behind") or 0)
+    if behind:
+        said.append(f"The index is behind: {behind:,} note{'s' * (behind != 1)} changed and not indexed yet.")
+    if reply.get("degraded"):
+        said.append(clean(reply["degraded"]))
+    return [out.yellow(text) for text in said]

@@ -1,0 +1,44 @@
+"""The commands that start and end the daemon: run, stop."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from tarsd.cli.common import Command, json_option, print_json, vault_option
+from tarsd.client import Client
+from tarsd.errors import ClientError
+
+STOP_S = 20.0
+
+
+@click.command(cls=Command)
+@click.option("--vault", type=click.Path(path_type=Path), help="The folder of notes; needs no config then.")
+def run(vault: Path | None) -> None:
+    """Run the daemon in the foreground, until Ctrl-C or `tarsd stop`."""
+    from tarsd.config import load
+
+    settings = load(vault=vault)
+    from tarsd import daemon
+
+    click.get_current_context().exit(daemon.run(settings))
+
+
+@click.command(cls=Command)
+@vault_option
+@json_option
+def stop(vault: Path | None, as_json: bool) -> None:
+    """Ask the daemon to end, and wait until it has."""
+    client = Client.find(vault)
+    reply = client.post("/v1/shutdown")
+    end = time.monotonic() + STOP_S
+    while client.alive():
+        if time.monotonic() > end:
+            raise ClientError("The daemon has not ended yet.", "Look again: tarsd status.", code="timeout")
+        time.sleep(0.05)
+    if as_json:
+        print_json(reply)
+    else:
+        click.echo("Stopped.")

@@ -1,0 +1,194 @@
+"""The commands that look after the index: status, reindex."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarsd.cli.common import Command, json_option, note_path, print_json, vault_option
+from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.client import Client
+
+PROBLEMS = 10
+LOOK_S = 0.2
+STUCK = ("waiting", "failed", "unavailable", "unreachable")
+
+
+@click.command(cls=Command)
+@click.option("--all", "every", is_flag=True, help="List every problem.")
+@click.option("--wait", is_flag=True, help="Wait until all is indexed and embedded, showing progress.")
+@vault_option
+@json_option
+def status(every: bool, wait: bool, vault: Path | None, as_json: bool) -> None:
+    """Say at a glance how things are: freshness, counts, problems."""
+    client = Client.find(vault)
+    reply = client.get("/v1/status")
+    if wait:
+        reply = _waited(client, reply, quiet=as_json)
+    if as_json:
+        print_json(reply)
+        return
+    out = Terminal(sys.stdout)
+    for text in [*glance(reply, out), *_problems(reply.get("problems") or [], every, out)]:
+        click.echo(text)
+
+
+def _waited(client: Client, reply: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
+    """The status as soon as nothing is left to do; what waits for something outside is not waited for."""
+
+    def indexing() -> tuple[int, int]:
+        done, left = int((reply.get("counts") or {}).get("notes") or 0), int(reply.get("behind") or 0)
+        return done, 0 if (reply.get("watch") or {}).get("state") == "waiting" else left
+
+    def embedding() -> tuple[int, int]:
+        about = reply.get("embedding") or {}
+        left = 0 if about.get("state") in STUCK else int(about.get("remaining") or 0)
+        return int(about.get("done") or 0), left
+
+    for title, measure in (("Indexing", indexing), ("Embedding", embedding)):
+        if not measure()[1]:
+            continue
+        with progress(title, quiet=quiet) as step:
+            while True:
+                done, left = measure()
+                step(done, done + left)
+                if not left:
+                    break
+                time.sleep(LOOK_S)
+                reply = client.get("/v1/status")
+    return reply
+
+
+def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
+    """The headline and a line for each part."""
+    counts, watch, process = (reply.get(name) or {} for name in ("counts", "watch", "process"))
+    vault = reply.get("vault") or {}
+    rows = [("Vault", f"{line(vault.get('path', ''))}, {_watch(watch)}")]
+    rows.append(("Meaning", _embedding(reply.get("embedding") or {})))
+    rows.append(("Chat", _chat(reply.get("chat") or {})))
+    left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
+    if left:
+        rows.append(("Left out", " · ".join(left)))
+    rows.append(("Daemon", _process(process)))
+    return [_headline(reply, out), *(f"  {out.dim(f'{name:<9}')} {text}" for name, text in rows)]
+
+
+LEFT_OUT = (("excluded", "excluded"), ("skipped", "skipped"), ("failed", "could not be embedded"))
+
+
+def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
+    """One line: how fresh the index is, and how much is in it."""
+    counts, behind = reply.get("counts") or {}, int(reply.get("behind") or 0)
+    notes, chunks = int(counts.get("notes") or 0), int(counts.get("chunks") or 0)
+    size = f"{notes:,} note{'s' * (notes != 1)} · {chunks:,} passage{'s' * (chunks != 1)}"
+    problems = len(reply.get("problems") or [])
+    trouble = f" · {problems:,} problem{'s' * (problems != 1)}" if problems else ""
+    if (reply.get("watch") or {}).get("state") == "waiting":
+        return f"{out.red('● Vault not available')} · {size} from before{trouble}"
+    if behind:
+        return f"{out.yellow(f'● Indexing, {behind:,} to go')} · {size}{trouble}"
+    return f"{out.green('● Up to date')} · {size}{out.yellow(trouble)}"
+
+
+def _watch(watch: Mapping[str, Any]) -> str:
+    state = str(watch.get("state") or watch.get("mode") or "unknown")
+    words = {"events": "watched", "polling": "looked at every few seconds", "waiting": "waiting for it to come back"}
+    reason = f" ({line(watch['reason'])})" if watch.get("reason") else ""
+    return f"{words.get(state, line(state))}{reason}"
+
+
+def _embedding(embedding: Mapping[str, Any]) -> str:
+    model, state = line(embedding.get("model") or "none"), str(embedding.get("state") or "")
+    done, remaining = int(embedding.get("done") or 0), int(embedding.get("remaining") or 0)
+    text = model
+    if remaining:
+        total = done + remaining
+        text += f" {100 * done // total} % ({done:,} of {total:,} passages; the instant table serves the rest)"
+    elif state in ("ready", "complete", "done", "idle", "active"):
+        text += ", complete"
+    else:
+        text += f", {line(state)}" if state else ""
+    reason = embedding.get("reason") or embedding.get("problem")
+    return f"{text}: {line(reason)}" if reason else text
+
+
+def _chat(chat: Mapping[str, Any]) -> str:
+    model = line(chat.get("model") or "none")
+    return f"{model} (no model: quotes the best passages)" if model == "extractive" else model
+
+
+def _process(process: Mapping[str, Any]) -> str:
+    seconds = int(float(process.get("uptime_s") or 0))
+    days, hours, minutes = seconds // 86_400, seconds // 3600 % 24, seconds // 60 % 60
+    up = f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds % 60} s"
+    memory = f", {float(process['rss_mb']):.0f} MB" if process.get("rss_mb") else ""
+    return f"tarsd {line(process.get('version', '?'))}, pid {process.get('pid', '?')}, up {up}{memory}"
+
+
+def _problems(problems: list[Mapping[str, Any]], every: bool, out: Terminal) -> list[str]:
+    """What is wrong, where, and what to do."""
+    if not problems:
+        return []
+    shown = ["", out.bold(f"{len(problems):,} problem{'s' * (len(problems) != 1)}")]
+    for one in problems if every else problems[:PROBLEMS]:
+        number = f":{one['line']}" if one.get("line") else ""
+        where = out.cyan(line(one["path"]) + number) + "  " if one.get("path") else ""
+        shown.append(f"  {where}{line(one.get('reason', ''))}")
+        if one.get("hint"):
+            shown.append(f"    {out.dim(line(one['hint']))}")
+    if len(problems) > PROBLEMS and not every:
+        shown.append(f"  … and {len(problems) - PROBLEMS:,} more: tarsd status --all")
+    return shown
+
+
+@click.command(cls=Command)
+@click.argument("paths", nargs=-1)
+@click.option("--full", is_flag=True, help="Read every note again, even those that did not change.")
+@vault_option
+@json_option
+def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: bool) -> None:
+    """Compare the index with the vault now; only PATHs (notes or folders), if any are given.
+
+    The daemon does this by itself all the time; this is for those who want to see it.
+    """
+    client = Client.find(vault)
+    body: dict[str, Any] = {"full": full}
+    if paths:
+        body["paths"] = [note_path(client, path) for path in paths]
+    report: Mapping[str, Any] = {}
+    with progress("Indexing", quiet=as_json) as step:
+        for event in client.stream("/v1/reindex", body):
+            if event.get("type") == "progress":
+                step(int(event.get("done") or 0), int(event.get("total") or 0), line(event.get("path") or ""))
+            else:
+                report = event
+    if as_json:
+        print_json(report)
+        return
+    click.echo(summary(report))
+
+
+def summary(report: Mapping[str, Any]) -> str:
+    """What a reindex did, in a line."""
+    inner = report.get("report")
+    values = inner if isinstance(inner, dict) else report
+    parts = [f"{values[name]:,} {name}" for name in REPORTED if isinstance(values.get(name), int) and values[name]]
+    seconds = values.get("seconds") or values.get("took_s") or (values.get("took_ms") or 0) / 1000
+    return clean(
+        f"{', '.join(parts) or 'Nothing to do: all is up to date'}{f' in {seconds:.1f} s' if seconds else ''}."
+    )
+
+
+REPORTED = ("added", "changed", "updated", "moved", "removed", "deleted", "unchanged", "failed")
+
+
+def progress(title: str, *, quiet: bool = False) -> Any:
+    """A context whose value is called with (done, total, what): a bar at a terminal, else a line for each tenth."""
+    from tarsd.cli.progress import Bar, Lines, Silent
+
+    return Silent() if quiet else Bar(title) if sys.stderr.isatty() else Lines(title)

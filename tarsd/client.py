@@ -1,0 +1,251 @@
+"""HTTP over the daemon's Unix socket with the standard library alone, so that a call from the shell starts instantly.
+
+Not http.client: it loads the e-mail parser, which takes longer than most answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+from tarsd.config import find_sockets, short_folder
+from tarsd.errors import EXIT_NOTHING, EXIT_REFUSED, EXIT_USAGE, ClientError, NoDaemon
+
+CONNECT_S = 5.0
+ANSWER_S = 60.0
+"""Longest silence in an answer; a stream has a heartbeat every 15 s."""
+
+BLOCK = 1 << 16
+MAX_HEAD = 1 << 16
+
+START = "Start it with: tarsd run (or tarsd run --vault PATH)."
+
+
+class Client:
+    """Speaks to one daemon. Every call is a connection of its own, so that a client may be shared and kept."""
+
+    def __init__(self, socket_path: Path, *, timeout: float = ANSWER_S) -> None:
+        self.socket_path = socket_path
+        self.timeout = timeout
+
+    @classmethod
+    def find(cls, vault: Path | None = None, env: Mapping[str, str] | None = None) -> Client:
+        """The client of the daemon that is meant: by `vault`, the config, or because only one is running.
+
+        Raises NoDaemon when nothing listens, ClientError when several do and none was named.
+        """
+        paths = find_sockets(vault, env)
+        if len(paths) == 1:
+            return cls(paths[0])
+        alive = [path for path in paths if cls(path).alive()]
+        if len(alive) == 1:
+            return cls(alive[0])
+        if not alive:
+            raise NoDaemon("No daemon is running.", START)
+        vaults = [str(cls(path).get("/v1/hello").get("vault", {}).get("path", path)) for path in alive]
+        raise ClientError(
+            f"{len(alive)} daemons are running.",
+            f"Name one with --vault: {', '.join(sorted(vaults))}.",
+            code="ambiguous",
+            exit_code=EXIT_USAGE,
+        )
+
+    def alive(self) -> bool:
+        """Whether somebody listens."""
+        try:
+            self._connect().close()
+        except NoDaemon:
+            return False
+        return True
+
+    def get(self, path: str) -> dict[str, Any]:
+        """The JSON object at `path`. Raises ClientError with the daemon's own message, NoDaemon when none listens."""
+        return self.request("GET", path)
+
+    def post(self, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The JSON object that answers `body`; errors as in `get`."""
+        return self.request("POST", path, body or {})
+
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Any method; errors as in `get`."""
+        with self._connect() as connection:
+            answer = _ask(connection, method, path, body)
+            return _object(b"".join(answer.blocks()))
+
+    def stream(self, path: str, body: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """The objects of an NDJSON answer as they arrive, heartbeats and the end line left out; GET without a body.
+
+        Raises as `get`, and ClientError when the stream ends early, so that a part is never taken for the whole.
+        """
+        with self._connect() as connection:
+            answer = _ask(connection, "GET" if body is None else "POST", path, body)
+            for line in lines(answer.blocks()):
+                event = _object(line)
+                if event.get("type") == "end":
+                    return
+                if event.get("type") == "heartbeat":
+                    continue
+                if event.get("type") == "error":
+                    raise _error(500, event)
+                yield event
+        raise _cut()
+
+    def _connect(self) -> socket.socket:
+        _check_folder(self.socket_path)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(min(CONNECT_S, self.timeout))
+            connection.connect(os.fsencode(self.socket_path))
+            connection.settimeout(self.timeout)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, TimeoutError):
+                raise ClientError("The daemon does not answer.", "See: tarsd status.", code="timeout") from None
+            if isinstance(error, PermissionError):
+                raise ClientError(f"{self.socket_path} belongs to somebody else.", code="refused") from None
+            if isinstance(error, OSError):
+                raise NoDaemon("No daemon is running for this vault.", START) from None
+            raise
+        return connection
+
+
+def _check_folder(path: Path) -> None:
+    """In /tmp anybody could have made the folder first; then whoever listens there is not our daemon."""
+    if path.parent != short_folder():
+        return
+    try:
+        about = os.lstat(path.parent)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+        raise ClientError(
+            f"{path.parent} is not a private folder of yours; nothing is sent to a socket in it.",
+            "Look who made it, and remove it.",
+            code="refused",
+        )
+
+
+class _Answer:
+    """An HTTP answer being read: its status, and its body in blocks as they come."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = bytearray()
+        head = self._until(b"\r\n\r\n").split(b"\r\n")
+        words = head[0].split(None, 2)
+        if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
+            raise ClientError("What listens on the socket is no tarsd.", code="bad_answer")
+        self.status = int(words[1])
+        pairs = (line.partition(b":") for line in head[1:])
+        self._headers = {name.strip().lower(): value.strip().lower() for name, _, value in pairs}
+
+    def blocks(self) -> Iterator[bytes]:
+        """The body's bytes, without the framing. Raises ClientError when it ends early."""
+        if b"chunked" in self._headers.get(b"transfer-encoding", b""):
+            while size := int(self._until(b"\r\n").split(b";")[0], 16):
+                yield from self._exactly(size)
+                self._until(b"\r\n")
+        elif (length := self._headers.get(b"content-length", b"")).isdigit():
+            yield from self._exactly(int(length))
+        else:
+            yield bytes(self._buffer)
+            while block := self._receive():
+                yield block
+
+    def _exactly(self, size: int) -> Iterator[bytes]:
+        while size:
+            if not self._buffer:
+                self._more()
+            block = bytes(self._buffer[:size])
+            del self._buffer[: len(block)]
+            size -= len(block)
+            yield block
+
+    def _until(self, mark: bytes) -> bytes:
+        while (at := self._buffer.find(mark)) < 0:
+            if len(self._buffer) > MAX_HEAD:
+                raise ClientError("What listens on the socket is no tarsd.", code="bad_answer")
+            self._more()
+        found = bytes(self._buffer[:at])
+        del self._buffer[: at + len(mark)]
+        return found
+
+    def _more(self) -> None:
+        block = self._receive()
+        if not block:
+            raise _cut()
+        self._buffer += block
+
+    def _receive(self) -> bytes:
+        try:
+            return self._connection.recv(BLOCK)
+        except TimeoutError:
+            raise ClientError("The daemon does not answer any more.", "See: tarsd status.", code="timeout") from None
+        except OSError:
+            raise _cut() from None
+
+
+def lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Whole lines out of blocks that end anywhere, even within a character; blank lines left out, any length."""
+    parts: list[bytes] = []
+    for block in blocks:
+        first, *more = block.split(b"\n")
+        parts.append(first)
+        for part in more:
+            if line := b"".join(parts).strip():
+                yield line
+            parts = [part]
+    if line := b"".join(parts).strip():
+        yield line
+
+
+def _ask(connection: socket.socket, method: str, path: str, body: Mapping[str, Any] | None) -> _Answer:
+    """Sends a request; raises the daemon's error if it answers with one."""
+    raw = b"" if body is None else json.dumps(body).encode()
+    target = quote(path, safe="/?&=%:,;@!$'()*+~-._")
+    head = f"{method} {target} HTTP/1.1\r\nHost: tarsd\r\nConnection: close\r\n"
+    if body is not None:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(raw)}\r\n"
+    try:
+        connection.sendall(f"{head}\r\n".encode() + raw)
+    except TimeoutError:
+        raise ClientError("The daemon does not answer.", "See: tarsd status.", code="timeout") from None
+    except OSError:
+        pass  # it may have refused a body that is too large, and said so
+    answer = _Answer(connection)
+    if answer.status >= 400:
+        raise _error(answer.status, _object(b"".join(answer.blocks())))
+    return answer
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise ClientError("The daemon's answer is not JSON.", "Do client and daemon have the same version?")
+    return cast("dict[str, Any]", value)
+
+
+def _error(status: int, reply: Mapping[str, Any]) -> ClientError:
+    """The daemon's error as ours, message and hint as it gave them."""
+    error = reply.get("error")
+    error = error if isinstance(error, dict) else {}
+    exits = {400: EXIT_USAGE, 422: EXIT_USAGE, 404: EXIT_NOTHING}
+    return ClientError(
+        str(error.get("message") or f"The daemon answered with status {status}."),
+        str(error.get("hint") or ""),
+        code=str(error.get("code") or "error"),
+        exit_code=exits.get(status, EXIT_REFUSED),
+    )
+
+
+def _cut() -> ClientError:
+    return ClientError("The daemon ended the answer half-way.", "Is it still running? See: tarsd status.", code="cut")

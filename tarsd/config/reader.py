@@ -1,0 +1,305 @@
+"""Reads the settings: defaults, then the file, then the environment. Collects every fault, with its line and key."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from tarsd.config.file import Key, key_lines, read_table
+from tarsd.config.places import config_file, expand, paths, vault_id
+from tarsd.config.settings import (
+    OLLAMA,
+    OPENAI,
+    ChatSettings,
+    ChunkSettings,
+    Collection,
+    Config,
+    EmbeddingSettings,
+    HttpSettings,
+    McpServer,
+    Paths,
+    PrivacySettings,
+    SearchSettings,
+    VaultSettings,
+    WatchSettings,
+)
+from tarsd.config.spelling import base_url, check_model, ollama_host
+from tarsd.errors import ConfigError
+
+SECTIONS = (
+    "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "chat", "privacy", "http", "mcp"
+)  # fmt: skip
+NO_KEYS = "keys never stand in the config: set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use the system keyring"
+
+Settings = TypeVar("Settings", bound=Any)
+
+
+def load(*, vault: Path | None = None, env: Mapping[str, str] | None = None) -> Config:
+    """The settings in force: defaults, then the file, then TARSD_* of `env`, then `vault`.
+
+    Raises ConfigError with every fault, each as `file:line: key: what is wrong`.
+    """
+    env = os.environ if env is None else env
+    file = config_file(env)
+    table, text = read_table(file, env)
+    return _Reader(file, text, env).config(table, vault)
+
+
+class _Reader:
+    """Turns a table into a Config, collecting faults on the way."""
+
+    def __init__(self, file: Path, text: str, env: Mapping[str, str]) -> None:
+        self.file = file
+        self.env = env
+        self.lines = key_lines(text)
+        self.found: list[tuple[int, str]] = []
+
+    def fault(self, key: Key, what: str) -> None:
+        """Notes a fault of `key`, at its own line or that of the nearest table around it."""
+        line = next((self.lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.lines), 0)
+        name = re.sub(r"\.(\d+)(?=\.|$)", lambda m: f"[{int(m[1]) + 1}]", ".".join(key))
+        place = f"{self.file}:{line}" if line else str(self.file)
+        self.found.append((line or 10**9, f"{place}: {name}: {what}".replace("\n", "\\n")))
+
+    def problem(self, what: str) -> None:
+        """Notes a fault that is not in the file."""
+        self.found.append((0, what))
+
+    def config(self, table: dict[str, Any], vault: Path | None) -> Config:
+        """The whole Config; raises ConfigError with all that is wrong."""
+        self.unknown(table, SECTIONS, ())
+        ollama = self.server(table, "ollama", "host", ollama_host, self.env.get("OLLAMA_HOST")) or OLLAMA
+        openai = self.server(table, "openai", "base_url", base_url, None) or OPENAI
+        embedding = self.fill(EmbeddingSettings(ollama_host=ollama, openai_base_url=openai), table, "embedding")
+        chat = self.fill(ChatSettings(ollama_host=ollama, openai_base_url=openai), table, "chat")
+        own = self.fill(VaultSettings(), table, "vault")
+        self.check_folders(own)
+        root = self.root(own.path, vault)
+        privacy = self.fill(PrivacySettings(), table, "privacy")
+        for rule in privacy.local_only:
+            self.check_rule(rule, ("privacy", "local_only"))
+        identity = vault_id(root or Path())
+        places = paths(identity, self.env)
+        if root is not None:
+            self.check_outside(root, places)
+        config = Config(
+            vault=root or Path(),
+            vault_id=identity,
+            paths=places,
+            exclude=own.exclude,
+            memory_folder=own.memory_folder.strip("/"),
+            include_comments=own.include_comments,
+            collections=self.collections(table, root),
+            chunk=self.fill(ChunkSettings(), table, "chunk"),
+            embedding=self.model(embedding, "embedding"),
+            search=self.fill(SearchSettings(), table, "search"),
+            watch=self.fill(WatchSettings(), table, "watch"),
+            chat=self.model(chat, "chat"),
+            privacy=privacy,
+            http=self.fill(HttpSettings(), table, "http"),
+            mcp=self.mcp(table),
+        )
+        if self.found:
+            raise ConfigError([text for _, text in sorted(self.found, key=lambda one: one[0])])
+        return config
+
+    # Tables and values
+
+    def unknown(self, table: Mapping[str, Any], known: tuple[str, ...], where: Key) -> None:
+        """A fault for each key that is no setting, with the likeliest one."""
+        for key in table:
+            if key in known:
+                continue
+            if re.search(r"(^|[_-])(api_?key|key|token|secret)$", key.lower()):
+                self.fault((*where, key), f"is no setting; {NO_KEYS}")
+                continue
+            close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            guess = f'did you mean "{close[0]}"?' if close else f"known here: {', '.join(known)}"
+            self.fault((*where, key), f"is no setting; {guess}")
+
+    def section(self, table: dict[str, Any], name: str) -> dict[str, Any]:
+        """The table `name`, empty when it is missing or no table."""
+        value = table.get(name, {})
+        if isinstance(value, dict):
+            return value
+        self.fault((name,), f"must be a table: write [{name}] on a line of its own")
+        return {}
+
+    def array(self, table: dict[str, Any], name: str) -> list[tuple[Key, dict[str, Any]]]:
+        """The tables of the array `name`, each with its key."""
+        value = table.get(name, [])
+        if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+            return [((name, str(number)), one) for number, one in enumerate(value)]
+        self.fault((name,), f"must be an array of tables: write [[{name}]] on a line of its own")
+        return []
+
+    def fill(self, default: Settings, table: dict[str, Any], name: str) -> Settings:
+        """`default` with those values of section `name` that are right."""
+        values = self.section(table, name)
+        fields = {one.name: one for one in dataclasses.fields(default) if not one.metadata.get("elsewhere")}
+        self.unknown(values, tuple(fields), (name,))
+        right = {}
+        for key, field in fields.items():
+            if key in values and (value := self.value(values[key], field, default, (name, key))) is not None:
+                right[key] = value
+        return dataclasses.replace(default, **right)
+
+    def value(self, value: Any, field: dataclasses.Field[Any], default: Any, key: Key) -> Any:
+        """`value` in the type of its field, or None after noting what is wrong with it."""
+        kind = str(field.type).removesuffix(" | None")
+        if kind.startswith("Mapping"):
+            return self.scores(value, getattr(default, field.name), key)
+        if kind.startswith("tuple"):
+            if isinstance(value, list) and all(isinstance(one, str) for one in value):
+                return tuple(value)
+            return self.fault(key, 'must be a list of texts: ["…", "…"]')
+        if choices := field.metadata.get("choices"):
+            return value if value in choices else self.fault(key, f"must be one of {', '.join(choices)}")
+        if kind in ("int", "float"):
+            return self.number(value, kind, field.metadata, key)
+        if kind == "bool":
+            return value if isinstance(value, bool) else self.fault(key, "must be true or false")
+        return value if isinstance(value, str) else self.fault(key, 'must be a text in quotes: "…"')
+
+    def number(self, value: Any, kind: str, limits: Mapping[str, Any], key: Key) -> Any:
+        """A number within its limits."""
+        if isinstance(value, bool) or not isinstance(value, int if kind == "int" else (int, float)):
+            return self.fault(key, "must be a whole number" if kind == "int" else "must be a number")
+        if not limits["low"] <= value <= limits["high"]:
+            return self.fault(key, f"must be from {limits['low']} to {limits['high']}, and is {value}")
+        return value if kind == "int" else float(value)
+
+    def scores(self, value: Any, default: Mapping[str, int], key: Key) -> Mapping[str, int] | None:
+        """The break-point scores, those not named keeping their default."""
+        if not isinstance(value, dict):
+            self.fault(key, "must be a table: { h1 = 100, … }")
+            return None
+        self.unknown(value, tuple(default), key)
+        right = {}
+        for name, score in value.items():
+            if name in default and self.number(score, "int", {"low": 0, "high": 1000}, (*key, name)) is not None:
+                right[name] = score
+        return {**default, **right}
+
+    def model(self, settings: Settings, section: Literal["embedding", "chat"]) -> Settings:
+        """`settings` with the model that the environment names, if it does, and a look at its spelling."""
+        variable = f"TARSD_{section.upper()}"
+        named = self.env.get(variable)
+        if named:
+            settings = dataclasses.replace(settings, model=named)
+        if wrong := check_model(section, settings.model):
+            if named:
+                self.problem(f"{variable}: {wrong}")
+            else:
+                self.fault((section, "model"), wrong)
+        return settings
+
+    def server(
+        self, table: dict[str, Any], section: str, key: str, clean: Callable[[str], str], fallback: str | None
+    ) -> str | None:
+        """The URL of a server as the file spells it, or else `fallback`; None for neither."""
+        values = self.section(table, section)
+        self.unknown(values, (key,), (section,))
+        url = values.get(key, fallback)
+        if url is None or url == "":
+            return None
+        if not isinstance(url, str):
+            self.fault((section, key), 'must be a text in quotes: "…"')
+            return None
+        try:
+            return clean(url)
+        except ValueError as error:
+            if key in values:
+                self.fault((section, key), f'"{url}" {error}')
+            else:
+                self.problem(f'OLLAMA_HOST: "{url}" {error}')
+            return None
+
+    # Folders
+
+    def path(self, text: str, key: Key) -> Path | None:
+        """A folder that the file names, its links followed; relative ones are a fault, for the daemon runs anywhere."""
+        if not text.startswith(("/", "~")):
+            self.fault(key, f'"{text}" must be an absolute path, or start with ~/')
+            return None
+        real = Path(os.path.realpath(expand(text, self.env)))
+        if real.exists() and not real.is_dir():
+            self.fault(key, f"{real} is a file, not a folder")
+            return None
+        return real
+
+    def root(self, configured: str, vault: Path | None) -> Path | None:
+        """The vault: by the caller, TARSD_VAULT, or the file."""
+        named = str(vault) if vault is not None else self.env.get("TARSD_VAULT", "")
+        if named:
+            real = Path(os.path.realpath(expand(named, self.env)))
+            if not real.exists() or real.is_dir():
+                return real
+            self.problem(f"{'--vault' if vault else 'TARSD_VAULT'}: {real} is a file, not a folder")
+            return None
+        if configured:
+            return self.path(configured, ("vault", "path"))
+        self.fault(("vault", "path"), "no vault is set; run: tarsd init --vault PATH")
+        return None
+
+    def collections(self, table: dict[str, Any], vault: Path | None) -> tuple[Collection, ...]:
+        """The further folders; each name and each root once, and none that overlaps another."""
+        found: list[Collection] = []
+        for key, values in self.array(table, "collection"):
+            self.unknown(values, ("name", "path"), key)
+            name, text = values.get("name"), values.get("path")
+            if not isinstance(name, str) or not re.fullmatch(r"[^/:\s][^/:]*", name):
+                self.fault((*key, "name"), "must be a name without / and :")
+                continue
+            if not isinstance(text, str) or not text:
+                self.fault((*key, "path"), "must name a folder")
+                continue
+            root = self.path(text, (*key, "path"))
+            if name in {one.name for one in found}:
+                self.fault((*key, "name"), f'"{name}" is taken by an earlier collection')
+            if root is None:
+                continue
+            for other, label in [(vault, "the vault"), *((one.root, f'"{one.name}"') for one in found)]:
+                if other and (root == other or root in other.parents or other in root.parents):
+                    self.fault((*key, "path"), f"{root} overlaps with {label}; its notes would be found twice")
+            found.append(Collection(name, root))
+        return tuple(found)
+
+    def mcp(self, table: dict[str, Any]) -> tuple[McpServer, ...]:
+        """The MCP servers to start."""
+        found: list[McpServer] = []
+        for key, values in self.array(table, "mcp"):
+            self.unknown(values, ("name", "command"), key)
+            name, command = values.get("name"), values.get("command")
+            if not isinstance(name, str) or not name or name in {one.name for one in found}:
+                self.fault((*key, "name"), "must be a name that no other server has")
+            elif not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+                self.fault((*key, "command"), 'must be a list of texts: ["program", "argument"]')
+            else:
+                found.append(McpServer(name, tuple(command)))
+        return tuple(found)
+
+    def check_folders(self, own: VaultSettings) -> None:
+        """Faults of the paths within the vault."""
+        for rule in own.exclude:
+            self.check_rule(rule, ("vault", "exclude"))
+        parts = own.memory_folder.strip("/").split("/")
+        if own.memory_folder.startswith(("/", "~")) or any(not part or part.startswith(".") for part in parts):
+            self.fault(("vault", "memory_folder"), f'"{own.memory_folder}" must be a folder in the vault, not hidden')
+
+    def check_rule(self, rule: str, key: Key) -> None:
+        """A fault of a rule that can match nothing."""
+        if not rule.strip("/ ") or rule.startswith(("/", "~")) or ".." in rule.split("/"):
+            self.fault(key, f'"{rule}" can match nothing: rules are relative to the vault')
+
+    def check_outside(self, root: Path, places: Paths) -> None:
+        """Index, logs and keys in the vault would be synced, and wake the watcher."""
+        for what, path in (("cache", places.cache), ("state", places.state), ("config", places.config_file)):
+            if root in Path(os.path.realpath(path)).parents:
+                hint = "TARSD_CONFIG or TARSD_HOME" if what == "config" else "TARSD_HOME"
+                self.problem(f"{path}: the {what} lies in the vault {root}; set {hint} to a place outside it")

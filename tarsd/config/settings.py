@@ -1,0 +1,194 @@
+"""The settings as types: one frozen dataclass a section, defaults and limits beside each field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+OLLAMA = "http://127.0.0.1:11434"
+OPENAI = "https://api.openai.com/v1"
+
+
+def _range(default: Any, low: float, high: float) -> Any:
+    return field(default=default, metadata={"low": low, "high": high})
+
+
+def _one_of(*choices: str) -> Any:
+    return field(default=choices[0], metadata={"choices": choices})
+
+
+def _elsewhere(default: Any, **kwargs: Any) -> Any:
+    """A field that no key of this section sets."""
+    return field(default=default, metadata={"elsewhere": True}, **kwargs)
+
+
+def _scores() -> dict[str, int]:
+    headings = {"h1": 100, "h2": 90, "h3": 80, "h4": 70, "h5": 60, "h6": 50}
+    return headings | {"rule": 70, "fence": 80, "blank": 10, "list": 5}
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A folder of notes that is searched under a name; the vault itself has the empty name."""
+
+    name: str
+    root: Path
+
+
+@dataclass(frozen=True)
+class ChunkSettings:
+    """How notes are cut: `tokens` a chunk, `overlap` as a part of it, `max_chars` at most, break-point `scores`."""
+
+    tokens: int = _range(220, 16, 4096)
+    overlap: float = _range(0.10, 0.0, 0.5)
+    max_chars: int = _range(2000, 100, 100_000)
+    scores: Mapping[str, int] = field(default_factory=_scores)
+
+
+@dataclass(frozen=True)
+class EmbeddingSettings:
+    """The embedding model; prefixes of None mean the model family's own."""
+
+    model: str = "minilm"
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    dimensions: int | None = _range(None, 8, 8192)
+    ollama_host: str = _elsewhere(OLLAMA)
+    openai_base_url: str = _elsewhere(OPENAI)
+    openai_key: str | None = _elsewhere(None, repr=False)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How the lists of keyword, vector and title matches become one.
+
+    Weights are relative to each other: keywords, model vectors, table vectors, titles, the note's other passages and
+    exact wording. `same_note` is what each further passage of a note keeps of its score.
+    """
+
+    fusion: Literal["weighted", "rrf"] = _one_of("weighted", "rrf")
+    rrf_k: int = _range(60, 1, 1000)
+    weight_fts: float = _range(1.0, 0.0, 10.0)
+    weight_vec: float = _range(2.0, 0.0, 10.0)
+    weight_table: float = _range(1.0, 0.0, 10.0)
+    weight_title: float = _range(0.3, 0.0, 10.0)
+    weight_support: float = _range(0.2, 0.0, 10.0)
+    weight_exact: float = _range(0.1, 0.0, 10.0)
+    same_note: float = _range(0.9, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class WatchSettings:
+    """How file events become work; all times in seconds."""
+
+    mode: Literal["auto", "events", "polling"] = _one_of("auto", "events", "polling")
+    debounce_s: float = _range(0.2, 0.0, 60.0)
+    max_wait_s: float = _range(2.0, 0.05, 600.0)
+    reconcile_s: float = _range(600.0, 1.0, 86_400.0)
+    poll_s: float = _range(2.0, 0.1, 3600.0)
+    grace_empty_s: float = _range(5.0, 0.0, 3600.0)
+
+
+@dataclass(frozen=True)
+class HttpSettings:
+    """The TCP listener, off unless asked for."""
+
+    enabled: bool = False
+    host: str = "127.0.0.1"
+    port: int = _range(8427, 0, 65_535)
+    allowed_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    """The chat model and where the servers of the model families are."""
+
+    model: str = "auto"
+    ollama_host: str = _elsewhere(OLLAMA)
+    openai_base_url: str = _elsewhere(OPENAI)
+
+
+@dataclass(frozen=True)
+class PrivacySettings:
+    """Folders (`Private/`) and tags (`#private`) whose text stays on this machine."""
+
+    local_only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server to start: its name and command line."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Every place on disk, those of this vault already filled in. Whoever uses a folder makes it, with mode 0700."""
+
+    config_file: Path
+    cache: Path
+    state: Path
+    logs: Path
+    socket: Path
+    index_db: Path
+    embeddings_db: Path
+    lock: Path
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that was decided before the daemon started. `vault` is a real path and need not exist now."""
+
+    vault: Path
+    vault_id: str
+    paths: Paths
+    exclude: tuple[str, ...] = ()
+    memory_folder: str = "tars"
+    include_comments: bool = False
+    collections: tuple[Collection, ...] = ()
+    chunk: ChunkSettings = ChunkSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    search: SearchSettings = SearchSettings()
+    watch: WatchSettings = WatchSettings()
+    chat: ChatSettings = ChatSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    http: HttpSettings = HttpSettings()
+    mcp: tuple[McpServer, ...] = ()
+
+
+@dataclass(frozen=True)
+class VaultSettings:
+    """Section [vault] as it is written; the parts of Config that it becomes are checked there."""
+
+    path: str = ""
+    exclude: tuple[str, ...] = ()
+    memory_folder: str = "tars"
+    include_comments: bool = False
+
+
+def as_tables(config: Config) -> dict[str, Any]:
+    """The settings in force in the shape of the file, None where a model's own value holds. No keys are in it."""
+    tables: dict[str, Any] = {
+        "vault": {
+            "path": str(config.vault),
+            "exclude": list(config.exclude),
+            "memory_folder": config.memory_folder,
+            "include_comments": config.include_comments,
+        }
+    }
+    if config.collections:
+        tables["collection"] = [{"name": one.name, "path": str(one.root)} for one in config.collections]
+    for name in ("embedding", "chunk", "search", "watch", "chat", "privacy", "http"):
+        section = getattr(config, name)
+        own = [one.name for one in fields(section) if not one.metadata.get("elsewhere")]
+        values = {key: getattr(section, key) for key in own}
+        tables[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    tables["ollama"] = {"host": config.embedding.ollama_host}
+    tables["openai"] = {"base_url": config.embedding.openai_base_url}
+    if config.mcp:
+        tables["mcp"] = [{"name": one.name, "command": list(one.command)} for one in config.mcp]
+    return tables

@@ -1,0 +1,155 @@
+"""The daemon's log: JSON lines in a rotating file and on stderr, without anything that stands in a note or query.
+
+What is repeated is counted, not repeated. Of exceptions only type and place are written: their texts quote notes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import logging.handlers
+import os
+import re
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from io import FileIO, TextIOWrapper
+from pathlib import Path
+from types import TracebackType
+
+from tarsd.errors import TarsdError
+
+MAX_BYTES = 5_000_000
+FILES = 3
+REPEAT_S = 60.0
+CHATTY = ("asyncio", "aiohttp", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic", "ollama", "watchdog")
+
+_DIGITS = re.compile(r"\d+")
+_PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "repeated"}
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a record: time, level, event, and the fields given as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(_line(record), ensure_ascii=False, default=str)
+
+
+class ShortLines(logging.Formatter):
+    """The same for a person at a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = _line(record)
+        head = f"{str(line.pop('time'))[11:19]} {line.pop('level'):7} {line.pop('event')}"
+        return " ".join([head, *(f"{key}={value}" for key, value in line.items() if key != "logger")])
+
+
+def _line(record: logging.LogRecord) -> dict[str, object]:
+    ours = record.name == "tarsd" or record.name.startswith("tarsd.")
+    # the arguments of other people's messages may hold anything
+    event = record.getMessage() if ours else str(record.msg)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    line: dict[str, object] = {
+        "time": f"{stamp}.{int(record.msecs):03d}Z",
+        "level": record.levelname.lower(),
+        "event": event.replace("\n", " ")[:500],
+        "logger": record.name,
+    }
+    line |= {key: value for key, value in vars(record).items() if key not in _PLAIN} if ours else {}
+    repeated = getattr(record, "repeated", 0)
+    if repeated:
+        line["repeated"] = repeated
+    if record.exc_info and record.exc_info[1] is not None:
+        error = record.exc_info[1]
+        line["error"] = error.code if isinstance(error, TarsdError) else type(error).__name__
+        line["at"] = _places(record.exc_info[2])
+    return line
+
+
+def _places(trace: TracebackType | None) -> list[str]:
+    frames = traceback.extract_tb(trace)[-8:]
+    return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
+
+
+class Repeats(logging.Filter):
+    """Lets a message through once a minute; the next one to pass carries how many were held back."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        error = record.exc_info[1] if record.exc_info else None
+        code = getattr(record, "code", "")
+        key = (record.name, record.levelno, _DIGITS.sub("#", str(record.msg)), type(error).__name__, code)
+        now = self._clock()
+        since, held = self._seen.get(key, (-REPEAT_S, 0))
+        if now - since < REPEAT_S:
+            self._seen[key] = (since, held + 1)
+            return False
+        if len(self._seen) > 1000:
+            self._seen.clear()
+        self._seen[key] = (now, 0)
+        if held:
+            record.repeated = held
+        return True
+
+
+class _Fan(logging.Handler):
+    """One gate for all handlers, so that each record is counted once."""
+
+    def __init__(self, handlers: Sequence[logging.Handler]) -> None:
+        super().__init__()
+        self._handlers = tuple(handlers)
+        self.addFilter(Repeats())
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass a record on."""
+        for handler in self._handlers:
+            handler.handle(record)
+
+    def close(self) -> None:
+        """Close them all."""
+        for handler in self._handlers:
+            handler.close()
+        super().close()
+
+
+class _PrivateFile(logging.handlers.RotatingFileHandler):
+    """Rotates by size; mode 0600, and a full disk is no reason to fail."""
+
+    def _open(self) -> TextIOWrapper:
+        handle = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        return TextIOWrapper(FileIO(handle, "a"), encoding="utf-8", errors="backslashreplace", write_through=True)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Nothing: where would it be said?"""
+
+
+class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
+    """stderr, which may be closed."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Nothing, as above."""
+
+
+def set_up(folder: Path, name: str) -> None:
+    """Send every log to `folder`/`name`.log and stderr. A folder that cannot be written leaves stderr alone."""
+    stderr = _Stderr(sys.stderr)
+    stderr.setFormatter(ShortLines() if sys.stderr is not None and sys.stderr.isatty() else JsonLines())
+    handlers: list[logging.Handler] = [stderr]
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = _PrivateFile(folder / f"{name}.log", maxBytes=MAX_BYTES, backupCount=FILES - 1, encoding="utf-8")
+        file.setFormatter(JsonLines())
+        handlers.append(file)
+    logging.basicConfig(level=logging.WARNING, handlers=[_Fan(handlers)], force=True)
+    logging.getLogger("tarsd").setLevel(logging.INFO)
+    for chatty in CHATTY:
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    logging.captureWarnings(True)

@@ -1,0 +1,26 @@
+"""systemd's readiness protocol, and nothing where there is no systemd."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+
+
+def notify(*lines: str) -> None:
+    """Tell the supervisor `READY=1`, `STATUS=…`, `WATCHDOG=1` or `STOPPING=1`; a lost message harms nobody."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
+        channel.setblocking(False)
+        channel.connect("\0" + address[1:] if address[0] == "@" else address)
+        channel.send("\n".join(lines).encode())
+
+
+def watchdog_seconds() -> float | None:
+    """How often to say `WATCHDOG=1`: a third of what the supervisor allows, None if it does not watch."""
+    allowed = os.environ.get("WATCHDOG_USEC", "")
+    if not allowed.isdigit() or os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    return int(allowed) / 3e6

@@ -1,0 +1,205 @@
+"""The one thread that changes the index: paths to look at are gathered, merged, and looked at, forever.
+
+It survives every error. What failed stays on the list and is tried again after a pause that grows to a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from tarsd.errors import TarsdError
+
+Key = tuple[str, str]
+R = TypeVar("R")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Job(Generic[R]):
+    """Something to look at: `paths` None means everything. `done` gets the report, or the error."""
+
+    paths: frozenset[Key] | None
+    full: bool = False
+    progress: Callable[[int, int, str], None] | None = None
+    done: Callable[[R | None, TarsdError | None], None] | None = None
+
+
+@dataclass
+class Trouble:
+    """What keeps the worker from its work now, and since when (seconds since 1970)."""
+
+    error: TarsdError
+    since: float = field(default_factory=time.time)
+
+
+class Worker(Generic[R]):
+    """`work(job)` is called in the thread, one job at a time, after `prepare()` has succeeded once."""
+
+    def __init__(
+        self,
+        prepare: Callable[[], None],
+        work: Callable[[Job[R]], R],
+        *,
+        first_pause_s: float = 1.0,
+        longest_pause_s: float = 60.0,
+    ) -> None:
+        self.trouble: Trouble | None = None
+        self.passes = 0
+        self._prepare = prepare
+        self._work = work
+        self._pauses = (first_pause_s, longest_pause_s)
+        self._condition = threading.Condition()
+        self._paths: set[Key] = set()
+        self._everything = True  # the first pass looks at the whole vault
+        self._hurry = False  # a wish to look at everything ends a pause: the vault may be back
+        self._jobs: list[Job[R]] = []
+        self._running: Job[R] | None = None
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="tarsd-index", daemon=True)
+
+    def start(self) -> None:
+        """Begin, with everything on the list."""
+        self._thread.start()
+
+    def look(self, paths: Iterable[Key] | None) -> None:
+        """Put paths on the list, or everything."""
+        with self._condition:
+            if paths is None:
+                self._everything = self._hurry = True
+            else:
+                self._paths.update(paths)
+            self._condition.notify_all()
+
+    def ask(self, job: Job[R]) -> None:
+        """Do a job as soon as the one that runs is finished; its error is only its caller's."""
+        with self._condition:
+            if not self._stopping:
+                self._jobs.append(job)
+                self._condition.notify_all()
+                return
+        _tell(job, None, TarsdError("The daemon is stopping."))
+
+    @property
+    def waiting(self) -> int:
+        """How many paths are on the list, the ones just looked at included."""
+        with self._condition:
+            running = self._running.paths if self._running is not None else None
+            return len(self._paths | (running or frozenset()))
+
+    @property
+    def busy(self) -> bool:
+        """Whether it looks at something."""
+        return self._running is not None
+
+    def stop(self, timeout: float) -> bool:
+        """Ask it to end after the current step; False when it did not within `timeout` seconds."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        self._refuse_jobs(TarsdError("The daemon is stopping."))
+        return not self._thread.is_alive()
+
+    @property
+    def stopping(self) -> bool:
+        """For `work`, to end early."""
+        return self._stopping
+
+    # -------------------------------------------------------------------------------------------- the thread
+
+    def _run(self) -> None:
+        pause, longest = self._pauses
+        prepared = False
+        while not self._stopping:
+            job: Job[R] | None = None
+            try:
+                if not prepared:
+                    self._prepare()
+                    prepared = True
+                job = self._next()
+                if job is None:
+                    return
+                report = self._work(job)
+            except Exception as caught:
+                error = _as_ours(caught)
+                failing, self._running = job, None
+                if failing is not None and failing.done is not None:
+                    _tell(failing, None, error)
+                    continue
+                if failing is None:
+                    self._refuse_jobs(error)
+                else:
+                    self._put_back(failing)
+                if self.trouble is None or self.trouble.error.message != error.message:
+                    self.trouble = Trouble(error)
+                self._sleep(pause)
+                pause = min(2 * pause, longest)
+                continue
+            self._running = None
+            self.trouble = None
+            self.passes += job.paths is None
+            pause = self._pauses[0]
+            _tell(job, report, None)
+
+    def _next(self) -> Job[R] | None:
+        with self._condition:
+            while not (self._stopping or self._jobs or self._everything or self._paths):
+                self._condition.wait()
+            if self._stopping:
+                return None
+            # the first pass goes before any job: jobs would only see half a list
+            if self._jobs and (self.passes or self.trouble):
+                self._running = self._jobs.pop(0)
+            elif self._everything:
+                self._running = Job(None)
+                self._everything = self._hurry = False
+                self._paths.clear()
+            elif self._paths:
+                self._running = Job(frozenset(self._paths))
+                self._paths.clear()
+            else:
+                self._running = self._jobs.pop(0)
+            return self._running
+
+    def _put_back(self, job: Job[R]) -> None:
+        with self._condition:
+            self._everything = self._everything or job.paths is None
+            self._paths |= job.paths or frozenset()
+
+    def _refuse_jobs(self, error: TarsdError) -> None:
+        with self._condition:
+            jobs, self._jobs = self._jobs, []
+        for job in jobs:
+            _tell(job, None, error)
+
+    def _sleep(self, seconds: float) -> None:
+        """A pause; somebody who asks for something ends it."""
+        deadline = time.monotonic() + seconds
+        with self._condition:
+            while not (self._stopping or self._jobs or self._hurry) and (left := deadline - time.monotonic()) > 0:
+                self._condition.wait(left)
+            self._hurry = False
+
+
+def _as_ours(error: Exception) -> TarsdError:
+    if isinstance(error, TarsdError):
+        log.warning("indexing has to wait", extra={"code": error.code})
+        return error
+    log.error("indexing failed", exc_info=error)
+    return TarsdError(
+        f"Indexing failed inside the daemon ({type(error).__name__}); it is tried again.", "The log says where."
+    )
+
+
+def _tell(job: Job[Any], report: Any, error: TarsdError | None) -> None:
+    if job.done is not None:
+        with contextlib.suppress(RuntimeError):  # the loop it would tell has ended
+            job.done(report, error)

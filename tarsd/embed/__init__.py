@@ -1,0 +1,48 @@
+"""Texts to vectors: the instant table, the built-in model, Ollama, OpenAI-compatible servers, and a fake.
+
+Each member is imported when it is made, so that importing this package costs no model, no SDK and no numpy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tarsd.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tarsd.config import EmbeddingSettings
+    from tarsd.embed.base import Embedder
+
+__all__ = ["make"]
+
+
+def make(settings: EmbeddingSettings) -> Embedder:
+    """The embedder that `settings.model` names. Nothing is loaded or connected before its first use.
+
+    Raises ConfigError for a name that no member answers to.
+    """
+    family, _, rest = settings.model.partition(":")
+    if family == "table" and not rest:
+        from tarsd.embed.table import Table
+
+        return Table()
+    if family == "minilm" and not rest:
+        from tarsd.embed.minilm import MiniLM
+
+        return MiniLM()
+    if family == "ollama" and rest:
+        from tarsd.embed.ollama import Ollama
+
+        return Ollama(rest, settings)
+    if family == "openai" and rest:
+        from tarsd.embed.openai import OpenAI
+
+        return OpenAI(rest, settings)
+    if family == "fake" and (not rest or rest.isdecimal()):
+        from tarsd.embed.fake import Fake
+
+        return Fake(int(rest)) if rest else Fake()
+    raise ConfigError(
+        [f"embedding.model: {settings.model!r} names no embedding model"],
+        'Use "minilm", "table", "ollama:MODEL" or "openai:MODEL".',
+    )

@@ -1,0 +1,103 @@
+"""The built-in model, all-MiniLM-L6-v2 in int8 on onnxruntime: questions in the daemon, notes in a child process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tarsd.chunk import token_ids
+from tarsd.embed.base import Kind, Vectors, fingerprint, normalised, nothing
+from tarsd.embed.table import KNOWN_SHARE, MARK, load_kinds
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+DIM: Final = 384
+# SHA-256 of model.onnx; a test and scripts/models compare it with the file, so that no start has to.
+MODEL_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+MAX_TOKENS: Final = 256
+_UNK, _CLS, _SEP = 100, 101, 102
+
+
+class MiniLM:
+    """Builtin and local. The session (about 45 MB) opens at the first text and goes with `close`."""
+
+    name: Final = "minilm"
+    dim: Final = DIM
+    fingerprint: Final = fingerprint("minilm", MODEL_SHA256, MAX_TOKENS)
+    local: Final = True
+    max_tokens: Final = MAX_TOKENS
+    batch: Final = 32
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = threads
+        self._session: onnxruntime.InferenceSession | None = None
+        self._kinds: NDArray[np.uint8] | None = None
+        self._lock = threading.Lock()
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """float32 [len(texts), 384] of the first 256 tokens each; texts in scripts it cannot read are bad rows.
+
+        One run a text: there is no padding to compute, memory stays that of one text, and as activations are
+        quantised over a whole run, a text's vector would otherwise depend on its neighbours.
+        """
+        session = self._opened()
+        out = nothing(len(texts), DIM)
+        for at, text in enumerate(texts):
+            ids = token_ids(text)[: MAX_TOKENS - 2]
+            if self._readable(ids):
+                tokens = np.array([[_CLS, *ids, _SEP]], dtype=np.int64)
+                inputs = {
+                    "input_ids": tokens,
+                    "attention_mask": np.ones_like(tokens),
+                    "token_type_ids": np.zeros_like(tokens),
+                }
+                (states,) = session.run(["last_hidden_state"], inputs)
+                out[at] = states[0].mean(axis=0)
+        return normalised(out)
+
+    def close(self) -> None:
+        with self._lock:
+            self._session = None
+
+    def _readable(self, ids: Sequence[int]) -> bool:
+        """Whether enough of the words are in the vocabulary; all unknown text would get one and the same vector."""
+        if self._kinds is None:
+            self._kinds = load_kinds()
+        tokens = np.asarray(ids, dtype=np.intp)
+        words = tokens[self._kinds[tokens] != MARK]
+        return len(words) > 0 and int(np.count_nonzero(words != _UNK)) >= KNOWN_SHARE * len(words)
+
+    def _opened(self) -> onnxruntime.InferenceSession:
+        with self._lock:
+            if self._session is None:
+                import onnxruntime
+
+                options = onnxruntime.SessionOptions()
+                options.intra_op_num_threads = self._threads
+                options.inter_op_num_threads = 1
+                options.log_severity_level = 3
+                # The arena keeps the largest run's memory for ever; without spinning, idle threads cost nothing.
+                options.enable_cpu_mem_arena = False
+                options.enable_mem_pattern = False
+                options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+                path = Path(str(files("tarsd"))) / "data" / "minilm" / "model.onnx"
+                self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            return self._session
+
+
+_worker: MiniLM | None = None
+
+
+def embed_batch(texts: Sequence[str], threads: int = 2) -> Vectors:
+    """float32 [len(texts), 384] for use in a child process: it can be pickled and keeps its session between calls."""
+    global _worker
+    if _worker is None:
+        _worker = MiniLM(threads)
+    return _worker.embed(texts, "document")

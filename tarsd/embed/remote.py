@@ -1,0 +1,162 @@
+"""What the embedders behind a server share: batches of bounded size, and one bad text that must not cost the others."""
+
+from __future__ import annotations
+
+import email.utils
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tarsd.embed.base import Vectors, is_bad, nothing
+from tarsd.errors import EmbedError
+
+log = logging.getLogger(__name__)
+
+MAX_TEXTS = 32
+# A server's memory goes with the tokens of a batch, not with the number of its texts.
+MAX_TOKENS = 8192
+# How often a batch may be refused before what is left of it counts as refused too; two poisoned texts need 16.
+MAX_REFUSALS = 24
+# What is tried of a text that is refused alone: half of it, then a quarter.
+CUTS = (2, 4)
+
+Send = Callable[[Sequence[str]], Vectors]
+
+
+class TextRefused(EmbedError):
+    """The server will not embed one of these texts, now or later; never leaves this package.
+
+    `certain` is False when the message could just as well be about the request as a whole.
+    """
+
+    def __init__(self, message: str, *, certain: bool) -> None:
+        super().__init__(message, "The text stays findable by its words.", permanent=True)
+        self.certain = certain
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, guessed from its bytes on the high side for prose, without anybody's tokenizer."""
+    return len(text.encode("utf-8", "replace")) // 3 + 1
+
+
+def batches(texts: Sequence[str], most: int = MAX_TEXTS, tokens: int = MAX_TOKENS) -> Iterator[slice]:
+    """Slices of `texts`, in order, each of at most `most` texts and `tokens` estimated tokens (or a single text)."""
+    start, size = 0, 0
+    for at, text in enumerate(texts):
+        cost = estimate(text)
+        if at > start and (at - start >= most or size + cost > tokens):
+            yield slice(start, at)
+            start, size = at, 0
+        size += cost
+    if texts:
+        yield slice(start, len(texts))
+
+
+def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = True) -> Vectors:
+    """Every text through `send`, batch by batch. Texts that the server refuses are bad rows; the others are not hurt.
+
+    `send` gives checked rows for one batch, and raises TextRefused where a text is to blame. Rows that come back bad
+    are asked for once more by themselves. Blank texts are never sent. `salvage` off: one try, for a question that
+    somebody waits for. Raises EmbedError when nothing could be embedded.
+    """
+    asked = [at for at, text in enumerate(texts) if text.strip()]
+    parts: list[tuple[list[int], Vectors]] = []
+    for piece in batches([texts[at] for at in asked]):
+        where = asked[piece]
+        batch = [texts[at] for at in where]
+        vectors = _Salvage(send).run(batch) if salvage else send(batch)
+        parts.append((where, vectors))
+    dim = next((vectors.shape[1] for _, vectors in parts if vectors.shape[1]), dim)
+    out = nothing(len(texts), dim)
+    for where, vectors in parts:
+        if vectors.shape[1] == dim:
+            out[where] = vectors
+    return out
+
+
+class _Salvage:
+    """One batch: halved until the refused texts are alone, which are then cut, then given up."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.refusals = 0
+        self.accepted = 0
+
+    def run(self, batch: Sequence[str]) -> Vectors:
+        try:
+            vectors = self.again(batch, self.send(batch))
+        except TextRefused as error:
+            self.refusals += 1
+            vectors = self.split(batch, error)
+            if not self.accepted and not error.certain:
+                # The server likes none of them and does not say why: then the texts are not to blame.
+                raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
+            log.warning("%d of %d texts have no vector: %s", int(is_bad(vectors).sum()), len(batch), error.message)
+        return vectors
+
+    def again(self, batch: Sequence[str], vectors: Vectors) -> Vectors:
+        """Zeros and NaN have been seen to come from load, and to be gone at the next try."""
+        self.accepted += 1
+        bad = np.flatnonzero(is_bad(vectors))
+        if len(bad) == 0:
+            return vectors
+        try:
+            vectors[bad] = self.send([batch[int(at)] for at in bad])
+        except (TextRefused, ValueError) as error:
+            log.warning("%d of %d texts have no vector: %s", len(bad), len(batch), error)
+        return vectors
+
+    def split(self, batch: Sequence[str], error: TextRefused) -> Vectors:
+        """The rows of a batch that was refused as a whole."""
+        if len(batch) == 1:
+            return self.cut(batch[0])
+        middle = len(batch) // 2
+        halves = [self.half(batch[:middle], error), self.half(batch[middle:], error)]
+        dim = max(half.shape[1] for half in halves)
+        return np.concatenate([half if half.shape[1] == dim else nothing(len(half), dim) for half in halves])
+
+    def half(self, batch: Sequence[str], error: TextRefused) -> Vectors:
+        if self.refusals >= MAX_REFUSALS:
+            return nothing(len(batch), 0)
+        try:
+            return self.again(batch, self.send(batch))
+        except TextRefused:
+            self.refusals += 1
+            return self.split(batch, error)
+
+    def cut(self, text: str) -> Vectors:
+        for share in CUTS:
+            if self.refusals >= MAX_REFUSALS:
+                break
+            try:
+                vectors = self.send([text[: max(1, len(text) // share)]])
+            except TextRefused:
+                self.refusals += 1
+            else:
+                self.accepted += 1
+                return vectors
+        return nothing(1, 0)
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that a reply asks to wait, from `retry-after-ms` or `retry-after` (seconds or a date), or None.
+
+    `headers` are looked up in lower case, as HTTP clients keep them.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            try:
+                when = email.utils.parsedate_to_datetime(text)
+            except ValueError:
+                continue
+            seconds = when.timestamp() - (time.time() if now is None else now)
+        if seconds == seconds and seconds != float("inf"):
+            return max(0.0, seconds)
+    return None

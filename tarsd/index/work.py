@@ -1,0 +1,145 @@
+"""From file to prepared note: read, decode, parse, cut, table vectors. Runs in child processes or right here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tarsd.chunk import Chunk, chunk, embed_text
+from tarsd.config import ChunkSettings
+from tarsd.embed.table import Table
+from tarsd.errors import NotFound
+from tarsd.index.plan import trusted_mtime
+from tarsd.parse import parse
+from tarsd.store import Prepared, SkippedRow, Stat
+from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides how a note is prepared. `table`: make the built-in table's vectors as well."""
+
+    chunk: ChunkSettings
+    include_comments: bool
+    local_only: tuple[str, ...]
+    chunker: str
+    table: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A file to read; a file whose bytes still hash to `known` is not looked into."""
+
+    info: FileInfo
+    known: str = ""
+
+
+@dataclass
+class Done:
+    """What became of a group of jobs. `vectors` is float32[n, dim], one row for each of `hashes`."""
+
+    prepared: list[Prepared] = field(default_factory=list)
+    same: list[Stat] = field(default_factory=list)
+    gone: list[FileInfo] = field(default_factory=list)
+    failed: list[SkippedRow] = field(default_factory=list)
+    hashes: list[bytes] = field(default_factory=list)
+    vectors: npt.NDArray[np.float32] | None = None
+
+
+def is_local_only(path: str, tags: Sequence[str], rules: Sequence[str]) -> bool:
+    """Whether a note must not leave this machine: it lies in one of the folders, or bears one of the tags."""
+    folded = path.casefold()
+    for rule in rules:
+        name = rule.casefold().strip()
+        if name.startswith("#"):
+            tag = name[1:]
+            if any(own.casefold() == tag or own.casefold().startswith(f"{tag}/") for own in tags):
+                return True
+        elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
+            return True
+    return False
+
+
+def prepare_group(jobs: Sequence[Job], settings: Settings) -> Done:
+    """Prepare several files. One that cannot be read or understood is reported and keeps nobody from the rest."""
+    done = Done()
+    texts: list[str] = []
+    for job in jobs:
+        info = job.info
+        try:
+            raw = read_file(info.location)
+        except NotFound:
+            done.gone.append(info)
+            continue
+        except Unreadable as error:
+            done.failed.append(SkippedRow(info.collection, info.path, error.state, error.message, error.hint))
+            continue
+        digest = content_hash(raw)
+        if digest == job.known:
+            done.same.append(Stat(info.collection, info.path, _shown(info), info.size, trusted_mtime(info)))
+            continue
+        try:
+            prepared, notes = _prepare(info, raw, digest, settings)
+        except Exception as error:
+            reason = f"The note could not be taken apart ({type(error).__name__})."
+            hint = "Its last readable version stays searchable. Please report it."
+            done.failed.append(SkippedRow(info.collection, info.path, "unreadable", reason, hint))
+            continue
+        done.prepared.append(prepared)
+        texts += notes
+        done.hashes += (one[6] for one in prepared.chunks)
+    if settings.table and texts:
+        done.vectors = _table().embed(texts, "document")
+    return done
+
+
+def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tuple[Prepared, list[str]]:
+    decoded = decode(raw)
+    note = parse(decoded.text, info.path, include_comments=settings.include_comments)
+    chunks = chunk(note, settings.chunk)
+    problems = [(one.line, one.reason, one.hint) for one in note.problems]
+    if decoded.problem:
+        problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
+    prepared = Prepared(
+        collection=info.collection,
+        path=info.path,
+        disk=_shown(info),
+        size=info.size,
+        mtime_ns=trusted_mtime(info),
+        hash=digest,
+        chunker=settings.chunker,
+        kind=info.kind,
+        title=note.title,
+        aliases=note.aliases,
+        tags=note.tags,
+        properties=json.dumps(note.properties, ensure_ascii=False, default=str),
+        words=note.property_text,
+        memory_type=note.memory_type or "",
+        ours=note.ours,
+        local_only=is_local_only(info.path, note.tags, settings.local_only),
+        problems=tuple(problems),
+        chunks=tuple(_row(one) for one in chunks),
+        links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),
+        state="ok" if raw else "empty",
+    )
+    return prepared, [embed_text(note.title, note.aliases, one) for one in chunks] if settings.table else []
+
+
+def _row(one: Chunk) -> tuple[int, str, str, int, int, str, bytes, int]:
+    trail = json.dumps(one.trail, ensure_ascii=False) if one.trail else "[]"
+    return (one.seq, one.heading, trail, one.start_line, one.end_line, one.text, one.hash, one.tokens)
+
+
+def _shown(info: FileInfo) -> str:
+    return os.fsencode(info.location).decode(errors="replace")
+
+
+@cache
+def _table() -> Table:
+    return Table()

@@ -1,0 +1,152 @@
+"""API keys and tokens: from the environment, the system keyring, or a file that only its owner can read.
+
+A key is never printed, logged, or written anywhere near a vault.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tarsd.config import config_file
+from tarsd.errors import BadRequest, ConfigError
+
+VENDORS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "todoist": "TODOIST_API_TOKEN", "tcp": None}
+"""The names of keys, and the variable in which others look for each; `tcp` is the token of our own listener."""
+
+SERVICE = "tarsd"
+
+
+def get(name: str, env: Mapping[str, str] | None = None) -> str | None:
+    """The key, or None: TARSD_<NAME>_KEY, then what was told to tarsd (keyring, file), then the vendor's variable.
+
+    Raises ConfigError when the file of keys is open to others, or is no such file.
+    """
+    return _find(name, os.environ if env is None else env)[0]
+
+
+def source(name: str, env: Mapping[str, str] | None = None) -> str | None:
+    """Where `get` finds the key, for people to read; None when there is none."""
+    return _find(name, os.environ if env is None else env)[1]
+
+
+def put(name: str, key: str, env: Mapping[str, str] | None = None) -> str:
+    """Keeps the key in the keyring, or in the file where there is none; answers which."""
+    env = os.environ if env is None else env
+    _check(name)
+    key = key.strip()
+    if not key or not key.isprintable() or any(letter.isspace() for letter in key):
+        raise BadRequest("That is no key: it is empty, or has spaces or line ends in it.", field="key")
+    if keyring := _keyring():
+        keyring.set_password(SERVICE, name, key)
+        _write({one: value for one, value in _read(env).items() if one != name}, env)
+        return "the system keyring"
+    _write({**_read(env), name: key}, env)
+    return str(key_file(env))
+
+
+def remove(name: str, env: Mapping[str, str] | None = None) -> bool:
+    """Forgets what `put` kept; whether there was anything."""
+    env = os.environ if env is None else env
+    _check(name)
+    found = False
+    if (keyring := _keyring()) and keyring.get_password(SERVICE, name):
+        keyring.delete_password(SERVICE, name)
+        found = True
+    kept = _read(env)
+    if name in kept:
+        _write({one: value for one, value in kept.items() if one != name}, env)
+        found = True
+    return found
+
+
+def key_file(env: Mapping[str, str]) -> Path:
+    """The file of keys for machines without a keyring; it lies beside the config."""
+    return config_file(env).parent / "keys.json"
+
+
+def _check(name: str) -> None:
+    if name not in VENDORS:
+        raise BadRequest(f"There is no key named {name!r}.", f"Keys are kept for: {', '.join(VENDORS)}.", field="name")
+
+
+def _find(name: str, env: Mapping[str, str]) -> tuple[str | None, str | None]:
+    _check(name)
+    vendor = VENDORS[name]
+    if key := env.get(f"TARSD_{name.upper()}_KEY", "").strip():
+        return key, f"TARSD_{name.upper()}_KEY"
+    if (keyring := _keyring()) and (key := _ask(keyring, name)):
+        return key, "the system keyring"
+    if key := _read(env).get(name, ""):
+        return key, str(key_file(env))
+    if vendor and (key := env.get(vendor, "").strip()):
+        return key, vendor
+    return None, None
+
+
+def _keyring() -> Any:
+    """The system's keyring, or None where there is no safe one (a server, a Raspberry Pi without a desktop)."""
+    try:
+        import keyring
+
+        backend = keyring.get_keyring()
+        return backend if backend.priority >= 1 else None  # below 1: none at all, or plain text in a file
+    except Exception:  # backends fail in their own ways: no session bus, no library
+        return None
+
+
+def _ask(keyring: Any, name: str) -> str:
+    try:
+        return str(keyring.get_password(SERVICE, name) or "")
+    except Exception:  # locked, or gone; the file and the environment are still there
+        return ""
+
+
+def _read(env: Mapping[str, str]) -> dict[str, str]:
+    """The keys in the file."""
+    file = key_file(env)
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError([f"{file}: cannot be read: {error.strerror}"]) from None
+    with open(handle, "rb") as stream:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+            mode = stat.S_IMODE(about.st_mode)
+            raise ConfigError(
+                [f"{file}: others can read the keys in it (mode {mode:04o}); they are not used"],
+                f"Run: chmod 600 '{file}'. If others have had access, make new keys.",
+            )
+        raw = stream.read()
+    try:
+        values = json.loads(raw)
+        if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+            raise ValueError
+    except ValueError:  # the text itself is not shown: it holds keys
+        raise ConfigError([f"{file}: is no file of keys"], 'It must read {"openai": "…"}.') from None
+    return values
+
+
+def _write(keys: Mapping[str, str], env: Mapping[str, str]) -> None:
+    """Replaces the file at once; no moment at which others could read it."""
+    file = key_file(env)
+    if not keys and not file.exists():
+        return
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = file.with_name(f".keys.{os.getpid()}.tmp")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with open(handle, "w", encoding="utf-8") as stream:
+            json.dump(dict(keys), stream, indent=1)
+            stream.flush()
+            os.fsync(handle)
+        os.replace(fresh, file)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

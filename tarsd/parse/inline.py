@@ -1,0 +1,150 @@
+"""Links, tags and block ids in the text of a note."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from tarsd.parse.structure import BLOCK_ID, Heading, Unit
+
+_WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
+_ALIAS = re.compile(r"\\?\|")
+_SIZE = re.compile(r"\d+(?:x\d+)?")
+_MARKDOWN_LINK = re.compile(
+    r"\]\((?![a-zA-Z][a-zA-Z0-9+.-]*:|//)[ \t]*"
+    r"(<[^<>\n]+>|[^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*)"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'))?[ \t]*\)"
+)
+_TAG = re.compile(
+    r"#([^\u2000-\u200c\u200e-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020"
+    r"'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s，。！？；：、]+)"
+)
+_LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A wikilink, embed or Markdown link to a note; `target` is the literal file part, "" for the same note.
+
+    `text` is the text shown for it where that differs from the target; `line` is 1-based.
+    """
+
+    target: str
+    heading: str
+    block: str
+    text: str
+    line: int
+    embed: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block id and the 1-based, inclusive lines it names."""
+
+    id: str
+    start_line: int
+    end_line: int
+
+
+def links(text: str, first: int, *, one_line: bool = False) -> list[Link]:
+    """Every link of `text` to a note or file of the vault, in reading order.
+
+    Its first line is line `first` of the file, and with `one_line` so is every other.
+    """
+    found: list[tuple[int, Link]] = []
+    line, at = first, 0
+    for match in _WIKILINK.finditer(text) if "[[" in text else ():
+        start = match.start()
+        if not one_line:
+            line, at = line + text.count("\n", at, start), start
+        target, *alias = _ALIAS.split(match[1], maxsplit=1)
+        embed = start > 0 and text[start - 1] == "!"
+        found.append((start, _link(target, alias[0] if alias else "", line, embed=embed)))
+    line, at = first, 0
+    for match in _MARKDOWN_LINK.finditer(text) if "](" in text else ():
+        opening = _opening_bracket(text, match.start())
+        if opening < 0:
+            continue
+        if not one_line:  # links in the text of a link go back
+            line, at = line + text.count("\n", at, opening) - text.count("\n", opening, at), opening
+        embed = opening > 0 and text[opening - 1] == "!"
+        target = unquote(match[1].strip("<>"), errors="replace")
+        found.append((opening, _link(target, text[opening + 1 : match.start()], line, embed=embed)))
+    found.sort(key=lambda item: item[0])
+    return [link for _, link in found]
+
+
+def _link(target: str, text: str, line: int, *, embed: bool) -> Link:
+    name, _, place = target.partition("#")
+    block = ""
+    if place.lstrip().startswith("^"):
+        place, block = "", place.strip().removeprefix("^")
+    elif "#^" in place:
+        place, _, block = place.partition("#^")
+    shown = " ".join(text.split())
+    if embed and _SIZE.fullmatch(shown):
+        shown = ""
+    return Link(name.strip(), place.strip(), block.strip(), shown, line, embed)
+
+
+def _opening_bracket(text: str, closing: int) -> int:
+    """Where the `[` stands that the `]` at `closing` closes; -1 if there is none near."""
+    depth = 0
+    for at in range(closing, max(closing - 1000, -1), -1):
+        if text[at] == "]":
+            depth += 1
+        elif text[at] == "[":
+            depth -= 1
+            if not depth:
+                return at
+    return -1
+
+
+def tags(text: str) -> Iterator[str]:
+    """The tags in the text, without `#`: at the start of a word, and not only digits."""
+    if "#" not in text:
+        return
+    for match in _TAG.finditer(text):
+        if (start := match.start()) and not text[start - 1].isspace():
+            continue
+        tag = match[1].strip("/")
+        if tag and not tag.isdigit():
+            yield tag
+
+
+def blocks(lines: list[str], first: int, units: Sequence[Unit], headings: Sequence[Heading]) -> list[Block]:
+    """The block ids of `lines`, each taken out of its line; `lines` begin at line `first`."""
+    code: set[int] | None = None
+    found: list[Block] = []
+    for index, line in enumerate(lines):
+        if "^" not in line:
+            continue
+        if code is None:
+            code = {n - first for u in units if u.kind != "table" for n in range(u.start_line, u.end_line + 1)}
+            heads = {heading.line - first for heading in headings}
+        match = BLOCK_ID.search(line)
+        if not match or index in code:
+            continue
+        lines[index] = line[: match.start()].rstrip()
+        start, end = _extent(lines, index, heads)
+        found.append(Block(match[1], first + start, first + end))
+    return found
+
+
+def _extent(lines: list[str], index: int, heads: set[int]) -> tuple[int, int]:
+    """The (0-based, inclusive) lines of the block that ends at `index`, or ends before it if that line is empty now."""
+    end = index
+    while end > 0 and not lines[end].strip(" \t>"):
+        end -= 1
+    start = end
+    quoted = lines[end].lstrip().startswith(">")
+    while start > 0 and start not in heads and start - 1 not in heads:
+        above = lines[start - 1]
+        if not above.strip() or above.lstrip().startswith(">") != quoted:
+            break
+        if not quoted and _LIST_ITEM.match(lines[start]):
+            break
+        start -= 1
+    return start, index if end == index else end

@@ -1,0 +1,326 @@
+"""The property block of a note: YAML 1.2 as Obsidian reads it, line by line where the block as a whole is broken."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from math import isfinite
+from typing import TypeAlias
+
+import yaml
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+
+MAX_BLOCK_CHARS = 1_000_000
+MAX_TEXT_CHARS = 20_000
+_MAX_NODES = 50_000
+_MAX_DEPTH = 60
+_MAX_DROPPED = 20
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_KEY = re.compile(r"""^(?:"[^"]*"|'[^']*'|[^\s#\-?&*!|>%@`"'{}\[\],][^:]*|-[^\s:][^:]*):+(?=\s|$)""")
+_RULE = re.compile(r"---[ \t]*")
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})|0o[0-7]{1,18}|0x[0-9a-fA-F]{1,14}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4})?")
+_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?[ \t]*(?:[Zz]|[-+]\d{1,2}(?::?\d{2})?)?"
+_DATE = re.compile(rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?")
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_TEMPLATE = re.compile(r"\{\{.*?\}\}|<%.*?%>")
+_COLON = "mapping values are not allowed"
+
+HINT = "Put quotes around the value, or fix the line, in the note's properties."
+
+
+@dataclass(frozen=True)
+class PropertyBlock:
+    """What the block at the top of a note says.
+
+    `end` is the number of lines it takes, both rules included (0: there is none). `text` is every piece of text in it
+    but keys, tags and aliases, for keyword search; `prose` is the readable part, a `key: value` a line. `faults` are
+    (1-based line, reason).
+    """
+
+    end: int = 0
+    values: dict[str, JSON] = field(default_factory=dict)
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    text: str = ""
+    prose: str = ""
+    faults: tuple[tuple[int, str], ...] = ()
+
+
+NONE = PropertyBlock()
+
+
+def read(lines: Sequence[str]) -> PropertyBlock:
+    """The block at the very start of `lines`; `NONE` where the opening `---` is only a rule."""
+    if not lines or not _RULE.fullmatch(lines[0]):
+        return NONE
+    end = next((i for i in range(1, len(lines)) if lines[i].startswith("---") and _RULE.fullmatch(lines[i])), 0)
+    if not end:
+        return NONE
+    block = lines[1:end]
+    faults: list[tuple[int, str]] = []
+    lost: list[str] = []
+    if sum(map(len, block)) > MAX_BLOCK_CHARS:
+        return PropertyBlock(end + 1, faults=((1, "The properties are too long to be read."),))
+    try:
+        loaded = _load(block)
+    except _Fault:
+        if not any(_KEY.match(line) for line in block):
+            return NONE
+        loaded = _salvage(block, faults, lost)
+    if loaded is None and any(line.strip() and not line.lstrip().startswith("#") for line in block):
+        return NONE
+    return _finish(end + 1, loaded or {}, faults, lost)
+
+
+def is_template(value: str) -> bool:
+    """Whether a value is still a template's placeholder."""
+    return _TEMPLATE.search(value) is not None
+
+
+def strings(value: JSON, split: str) -> list[str]:
+    """A property's value as a list of strings, as Obsidian reads tags and aliases: a scalar is split at `split`."""
+    if isinstance(value, str):
+        return [part for part in (p.strip() for p in re.split(split, value)) if part]
+    if isinstance(value, list):
+        return [text for item in value if (text := _plain(item).strip())]
+    text = _plain(value)
+    return [text] if text else []
+
+
+class _Fault(Exception):
+    """The lines are no YAML mapping; `line` is 0-based within them."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.reason = reason
+
+
+def _load(block: Sequence[str]) -> dict[str, JSON] | None:
+    """The mapping that the lines are; None if they are no mapping; _Fault if they are no YAML."""
+    _check_depth(block)
+    source = "\n".join(block) + "\n"
+    try:
+        node = yaml.compose(source, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _Fault(mark.line if mark else 0, str(error.problem or error.context)) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _Fault(_bad_line(block, error), str(error).split("\n")[0]) from None
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    convert = _Converter(source)
+    return {convert.key(key): convert.value(value, 1) for key, value in node.value}
+
+
+def _bad_line(block: Sequence[str], error: Exception) -> int:
+    position = getattr(error, "position", None)
+    if not isinstance(position, int):
+        return 0
+    # a reader error counts characters for text
+    return min("\n".join(block).count("\n", 0, position), max(len(block) - 1, 0))
+
+
+def _check_depth(block: Sequence[str]) -> None:
+    """libyaml's composer recurses in C, where no RecursionError saves the process."""
+    depth = 0
+    for number, line in enumerate(block):
+        if ("- - -" in line and line.count("- ") > _MAX_DEPTH) or "? ? ?" in line:
+            raise _Fault(number, "nested too deeply")
+        if "[" in line or "{" in line or depth:
+            for char in line:
+                if char in "[{":
+                    depth += 1
+                    if depth > _MAX_DEPTH:
+                        raise _Fault(number, "nested too deeply")
+                elif char in "]}" and depth:
+                    depth -= 1
+        indent = len(line) - len(line.lstrip(" "))
+        if indent > 500:
+            raise _Fault(number, "indented too deeply")
+
+
+class _Converter:
+    """YAML nodes → JSON values, so that no value is lost to a Python type, and aliases stay bounded."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.budget = _MAX_NODES
+
+    def key(self, node: yaml.Node) -> str:
+        return node.value if isinstance(node, yaml.ScalarNode) else self.literal(node)
+
+    def literal(self, node: yaml.Node) -> str:
+        return self.source[node.start_mark.index : node.end_mark.index].strip()
+
+    def value(self, node: yaml.Node, depth: int) -> JSON:
+        self.budget -= 1
+        if self.budget < 0 or depth > 2 * _MAX_DEPTH:
+            raise _Fault(node.start_mark.line, "more values than anybody can mean")
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if node.style else scalar(node.value)
+        if isinstance(node, yaml.SequenceNode):
+            items = node.value
+            if node.flow_style and len(items) == 1 and isinstance(items[0], yaml.SequenceNode) and items[0].flow_style:
+                inner = self.literal(items[0])
+                if "[" not in inner[1:-1] and inner[1:-1].strip():
+                    return f"[[{inner[1:-1].strip()}]]"  # an unquoted [[link]]
+            return [self.value(item, depth + 1) for item in items]
+        # {{placeholder}} is a mapping whose key is a mapping
+        if any(not isinstance(key, yaml.ScalarNode) for key, _ in node.value):
+            return self.literal(node)
+        return {self.key(key): self.value(value, depth + 1) for key, value in node.value}
+
+
+def scalar(text: str) -> JSON:
+    """An unquoted scalar by YAML 1.2's core schema; dates as ISO strings, what JSON cannot hold as it was written."""
+    if text in _NULLS:
+        return None
+    if text[0] not in "tTfF+-.0123456789":
+        return text
+    if text in _BOOLS:
+        return _BOOLS[text]
+    if _INT.fullmatch(text):
+        return int(text, 0) if text[1:2] in ("o", "x") else int(text)
+    if _DATE.fullmatch(text):
+        return _date(text)
+    if _FLOAT.fullmatch(text) and not (text.lstrip("+-").isdigit()):
+        number = float(text)
+        return number if isfinite(number) else text
+    return text
+
+
+def _date(text: str) -> str:
+    if _ISO.fullmatch(text):
+        return text
+    day, _, time = re.sub(r"[Tt]|[ \t]+", " ", text, count=1).partition(" ")
+    padded = "-".join(part.zfill(2) for part in day.split("-"))
+    if not time:
+        return padded
+    compact = re.sub(r"[ \t]", "", time).upper()
+    compact = re.sub(r"^(\d):", r"0\1:", compact)
+    compact = re.sub(r"([-+])(\d)(?=$|:)", r"\g<1>0\2", compact)
+    compact = re.sub(r"([-+]\d{2})$", r"\1:00", compact)
+    try:
+        return datetime.fromisoformat(f"{padded}T{compact}").isoformat()
+    except ValueError:
+        return text
+
+
+def _salvage(block: Sequence[str], faults: list[tuple[int, str]], lost: list[str]) -> dict[str, JSON]:
+    """Every property that can be read by itself; the lines that cannot are faults (1-based in the file) and `lost`."""
+    values: dict[str, JSON] = {}
+    for start, lines in _groups(block):
+        group = list(enumerate(lines, start))
+        for _ in range(_MAX_DROPPED):
+            if not any(line.strip() for _, line in group):
+                break
+            try:
+                loaded = _load([line for _, line in group])
+                if loaded is None:
+                    raise _Fault(0, "not a property")
+            except _Fault as fault:
+                at = min(fault.line, len(group) - 1)
+                while at > 0 and not group[at][1].strip():
+                    at -= 1
+                number, line = group[at]
+                faults.append((number + 2, f"This line of the properties cannot be read: {fault.reason}."))
+                if at == 0:  # without its key the rest of the property means nothing
+                    key, colon, value = line.partition(": ")
+                    if len(group) == 1 and colon and fault.reason.startswith(_COLON):
+                        values[key.strip()] = value.strip()
+                    else:
+                        lost += [text for _, text in group]
+                    break
+                lost.append(line)
+                del group[at]
+            else:
+                values |= loaded
+                break
+        else:
+            lost += [text for _, text in group]
+    return values
+
+
+def _groups(block: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Runs of lines that begin at a top-level key, with their 0-based start; a line before the first key alone."""
+    start, lines = 0, list[str]()
+    for number, line in enumerate(block):
+        belongs = not line.strip() or (line[0] in " \t#-" and not _KEY.match(line))
+        if belongs and lines and _KEY.match(lines[0]):
+            lines.append(line)
+            continue
+        if lines:
+            yield start, lines
+        start, lines = number, [line]
+    if lines:
+        yield start, lines
+
+
+def _finish(end: int, values: dict[str, JSON], faults: list[tuple[int, str]], lost: list[str]) -> PropertyBlock:
+    title, aliases, tags = "", list[str](), list[str]()
+    texts: list[str] = []
+    prose: list[str] = []
+    for key, value in values.items():
+        folded = key.casefold()
+        if folded in ("alias", "aliases"):
+            values[key] = found = strings(value, ",")  # type: ignore[assignment]
+            aliases += found
+        elif folded in ("tag", "tags"):
+            found = [tag for text in strings(value, r"[,\s]+") if (tag := text.lstrip("#").strip("/"))]
+            values[key] = found  # type: ignore[assignment]
+            tags += found
+        elif folded == "title" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            title = "" if is_template(str(value)) else " ".join(str(value).split())
+        else:
+            leaves = [leaf for leaf in _leaves(value) if any(map(str.isalpha, leaf))]
+            texts += leaves
+            # single words and addresses are values to filter by; what has several words is there to be read
+            if readable := [leaf for leaf in leaves if _readable(leaf)]:
+                prose.append(f"{key}: {', '.join(readable)}")
+    texts += lost
+    prose += [line.strip() for line in lost if _readable(line)]
+    return PropertyBlock(
+        end,
+        values,
+        title,
+        tuple(dict.fromkeys(aliases)),
+        tuple(tags),
+        "\n".join(texts)[:MAX_TEXT_CHARS],
+        "\n".join(prose)[:MAX_TEXT_CHARS],
+        tuple(faults),
+    )
+
+
+def _readable(text: str) -> bool:
+    words = text.split()
+    return len(words) > 1 and not is_template(text) and not text.lstrip().startswith("[[")
+
+
+def _leaves(value: JSON) -> Iterator[str]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def _plain(value: JSON) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (dict, list)):
+        return ", ".join(_leaves(value))
+    return str(value)

@@ -1,0 +1,197 @@
+"""The shape of a note's body: headings, fences, tables and math blocks, by line.
+
+Plain notes are read by an exact line scan; where Markdown is ambiguous, markdown-it decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from markdown_it import MarkdownIt
+
+from tarsd.parse import hidden
+
+PARSER_LIMIT = 1_000_000
+"""Longest body in characters that markdown-it is asked about; beyond it the line scan decides alone."""
+
+_ATX = re.compile(r"\n ?(#{1,6})(?:[ \t]+([^\n]*))?$", re.M)
+_CLOSING_HASHES = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)[ \t]*$")
+_TAGS = (
+    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
+    "fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|"
+    "menuitem|nav|noframes|ol|optgroup|option|p|param|pre|script|search|section|source|style|summary|table|tbody|td|"
+    "textarea|tfoot|th|thead|title|tr|track|ul"
+)
+_ATTRIBUTE = r"""[ \t]+[a-zA-Z_:][\w.:-]*(?:[ \t]*=[ \t]*(?:[^\s"'=<>`]+|'[^'\n]*'|"[^"\n]*"))?"""
+_AMBIGUOUS = re.compile(
+    r"\n(?:"
+    rf" {{0,3}}<(?:[!?]|/?(?:{_TAGS})(?:[\s/>]|$)"  # HTML
+    rf"|(?:[a-z][a-z0-9-]*(?:{_ATTRIBUTE})*[ \t]*/?|/[a-z][a-z0-9-]*[ \t]*)>[ \t]*$)"
+    r"|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$"  # an underline
+    r"| {2,3}#{1,6}(?:[ \t]|$)"
+    r"|[ \t]*\n(?: {4}| {0,3}\t)[ \t]*(?![-*+>\d\s])"  # indented code
+    r")",
+    re.M | re.I,
+)
+_CELL_EDGE = re.compile(r"\|[ \t]*:?-|-:?[ \t]*\|")
+_DELIMITER = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.M)
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A section heading; `line` and `end_line` are 1-based, and differ for an underlined one."""
+
+    level: int
+    text: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Lines that belong together (1-based, inclusive); `opener` and `closer` re-wrap the pieces of a fence."""
+
+    kind: Literal["fence", "table", "math"]
+    start_line: int
+    end_line: int
+    opener: str = ""
+    closer: str = ""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """`shown`: the body's lines as a reader sees them; `prose`: without code and math too, its lines still the body's."""
+
+    shown: list[str]
+    prose: str
+    headings: list[Heading]
+    units: list[Unit]
+    faults: list[tuple[int, str]]
+
+
+def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structure:
+    """The structure of `lines`, whose first one is line `first` (1-based) of the file."""
+    body = "\n".join(lines)
+    shown = prose = outline = body
+    units: list[Unit] = []
+    faults: list[tuple[int, str]] = []
+    plain = True
+    if any(mark in body for mark in ("%%", "<!--", "`", "~~~", "$$")):
+        spans = list(hidden.spans(body))
+        line, at = first, 0
+        for span in spans:
+            if span.kind in ("fence", "math"):
+                line, at = line + body.count("\n", at, span.start), span.start
+                end = line + body.count("\n", span.start, max(span.end - 1, span.start))
+                kind: Literal["fence", "math"] = "fence" if span.kind == "fence" else "math"
+                units.append(Unit(kind, line, end, span.opener, span.closer))
+                plain = plain and span.plain
+            elif span.opener:
+                faults.append((first + body.count("\n", 0, span.start), span.opener))
+        shown = _without(body, [s for s in spans if s.kind == "html" or (s.kind == "comment" and not include_comments)])
+        outline = _without(body, [s for s in spans if s.kind in ("comment", "html", "math")])
+        prose = _without(body, spans)
+    if (plain and not _AMBIGUOUS.search("\n" + prose)) or len(body) > PARSER_LIMIT:
+        headings = _scan_headings(prose, first)
+    else:
+        headings, fenced, code = _parse_headings(outline, first)
+        units = [unit for unit in units if unit.kind != "fence"] + fenced
+        prose = _without_lines(prose, code, first)
+    units += _tables(prose, first)
+    units.sort(key=lambda unit: unit.start_line)
+    return Structure(shown.split("\n"), prose, headings, units, faults)
+
+
+def _without(body: str, spans: list[hidden.Span]) -> str:
+    if not spans:
+        return body
+    parts: list[str] = []
+    at = 0
+    for span in spans:
+        # the backtick stands for the code, so that what touches it stays no tag
+        mark = "`" if span.kind == "code" else ""
+        parts += (body[at : span.start], mark, "\n" * body.count("\n", span.start, span.end))
+        at = span.end
+    return "".join((*parts, body[at:]))
+
+
+def _without_lines(text: str, ranges: list[tuple[int, int]], first: int) -> str:
+    lines = text.split("\n")
+    for start, end in ranges:
+        lines[start - first : end - first + 1] = [""] * (end - start + 1)
+    return "\n".join(lines)
+
+
+def _scan_headings(prose: str, first: int) -> list[Heading]:
+    headings: list[Heading] = []
+    text = "\n" + prose
+    line, at = first - 1, 0
+    for found in _ATX.finditer(text):
+        start = found.start() + 1
+        line, at = line + text.count("\n", at, start), start
+        if title := heading_text(_CLOSING_HASHES.sub("", found[2] or "")):
+            headings.append(Heading(len(found[1]), title, line, line))
+    return headings
+
+
+def heading_text(source: str) -> str:
+    """A heading's text without its block id and with single spaces."""
+    return " ".join(BLOCK_ID.sub("", source.strip()).split())
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # text is taken from the source lines, so what lies deeper than maxNesting is not lost
+    parser = MarkdownIt("commonmark", {"maxNesting": 60})
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
+
+
+def _parse_headings(outline: str, first: int) -> tuple[list[Heading], list[Unit], list[tuple[int, int]]]:
+    """Headings outside quotes and lists, fences, and the (inclusive) lines of any code, as markdown-it sees them."""
+    headings: list[Heading] = []
+    fences: list[Unit] = []
+    code: list[tuple[int, int]] = []
+    lines = outline.split("\n")
+    tokens = _parser().parse(outline)
+    for number, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        start, end = token.map[0], max(token.map[1] - 1, token.map[0])
+        if token.type == "heading_open" and token.level == 0:
+            if title := heading_text(tokens[number + 1].content):
+                headings.append(Heading(int(token.tag[1]), title, first + start, first + end))
+        elif token.type in ("fence", "code_block"):
+            while end > start and not lines[end].strip():
+                end -= 1
+            code.append((first + start, first + end))
+            if token.type == "fence":
+                opener, last = lines[start], lines[end]
+                closed = end > start and last.strip(" \t>").startswith(token.markup)
+                closer = last if closed else opener[: opener.index(token.markup)] + token.markup
+                fences.append(Unit("fence", first + start, first + end, opener, closer))
+    return headings, fences, code
+
+
+def _tables(prose: str, first: int) -> list[Unit]:
+    if "|" not in prose or not _CELL_EDGE.search(prose):
+        return []
+    tables: list[Unit] = []
+    lines = prose.split("\n")
+    after = 0
+    for found in _DELIMITER.finditer(prose):
+        if "|" not in found[0]:
+            continue
+        row = prose.count("\n", 0, found.start())
+        if row <= after or "|" not in lines[row - 1]:
+            continue
+        after = row
+        while after + 1 < len(lines) and "|" in lines[after + 1]:
+            after += 1
+        tables.append(Unit("table", first + row - 1, first + after))
+    return tables

@@ -1,0 +1,206 @@
+"""Answers without a model: the passages that match best, quoted exactly, each with its citation.
+
+It never says anything that is not in a note, and says plainly when the notes hold nothing on the question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tarsd.providers.base import Done, Evidence, ProviderEvent, Request, Text
+from tarsd.search import words
+from tarsd.store import is_spaceless
+
+PASSAGES = 4
+QUOTE_LINES = 10
+QUOTE_CHARS = 800
+NOTHING = "Your notes hold nothing that answers this."
+
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
+_COMMENT = re.compile(r"(^\s*(?:```|~~~).*?^\s*(?:```|~~~))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+_SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
+_ENDING = re.compile(r"(?:ing|ies|ied|ed|es|en|er|s|e)$")
+
+
+class Extractive:
+    """The provider that needs nothing; see the module."""
+
+    name = "extractive"
+    local = True
+    passages = PASSAGES
+    per_note = 1
+
+    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`."""
+        query = request.query or request.messages[-1].text
+        for piece in compose(query, request.evidence, request.closest):
+            yield Text(piece)
+            await asyncio.sleep(0)
+        yield Done()
+
+
+def compose(query: str, evidence: Sequence[Evidence], closest: Sequence[Evidence] = ()) -> Iterable[str]:
+    """The answer in pieces: quotes from at most four notes, or that there is nothing and what comes closest."""
+    shown = _distinct(evidence)
+    if shown:
+        terms = _terms(query)
+        for position, passage in enumerate(shown):
+            yield ("\n\n" if position else "") + _quoted(passage, terms)
+        return
+    yield NOTHING
+    near = _distinct(closest)[:3]
+    if near:
+        yield "\n\nThe closest, though probably not an answer:\n"
+        for passage in near:
+            yield f"\n- {passage.link} ({_place(passage)})"
+
+
+def _distinct(passages: Sequence[Evidence]) -> list[Evidence]:
+    """The best passage of each note, at most four; attached notes first, then in the order given."""
+    seen: dict[tuple[str, str], Evidence] = {}
+    for passage in sorted(passages, key=lambda passage: not passage.attached):
+        seen.setdefault((passage.collection, passage.path), passage)
+    return list(seen.values())[:PASSAGES]
+
+
+def _place(passage: Evidence, lines: tuple[int, int] | None = None) -> str:
+    first, last = lines or (passage.start_line, passage.end_line)
+    name = f"{passage.collection}/{passage.path}" if passage.collection else passage.path
+    return f"`{name}:{first}`" if first == last else f"`{name}:{first}-{last}`"
+
+
+def _quoted(passage: Evidence, terms: Sequence[str]) -> str:
+    start, lines = excerpt(passage.text, terms)
+    first = passage.start_line + start
+    quote = "\n".join(f"> {line}" if line else ">" for line in lines)
+    return f"{quote}\n\n— {passage.link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
+
+
+# ------------------------------------------------------------------------------------------------ choosing lines
+
+
+def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
+    """The lines of `text` that match the terms best: their offset from its first line, and the lines themselves.
+
+    Lines are exact, but for HTML comments, which nobody sees; a line longer than a quote may be is cut around its
+    best sentence, marked by “…”.
+    """
+    lines = _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text).split("\n")
+    blocks = _blocks(lines)
+    if not blocks:
+        return 0, [_cut(lines[0], {})]
+    found = [_words(" ".join(lines[block.start : block.stop])) for block in blocks]
+    weights = _weights(terms, found)
+    own = [_match(one, weights) for one in found]
+    # a heading counts half: it is no answer by itself, and lends that half to what stands under it
+    scores = [
+        0.5 * mine if block.heading else mine + 0.5 * _match(_words(block.under), weights)
+        for block, mine in zip(blocks, own, strict=True)
+    ]
+    best = max(range(len(blocks)), key=lambda index: (scores[index], -index))
+    last = best
+    if blocks[best].heading or lines[blocks[best].stop - 1].rstrip().endswith(":"):
+        last = min(best + 1, len(blocks) - 1)  # what it announces is the answer
+    while last + 1 < len(blocks) and own[last + 1] >= 0.7 * scores[best] > 0:
+        last += 1
+    start, stop = _window(lines, blocks[best].start, blocks[last].stop, weights)
+    return start, [_cut(line, weights) for line in lines[start:stop]]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Lines `start` to before `stop` belong together; `under` is the heading above them."""
+
+    start: int
+    stop: int
+    under: str = ""
+    heading: bool = False
+
+
+def _blocks(lines: Sequence[str]) -> list[_Block]:
+    """Headings, and the paragraphs, lists and whole fences between blank lines and headings."""
+    blocks: list[_Block] = []
+    start, under, fence = -1, "", ""
+    for number, line in enumerate([*lines, ""]):
+        heading = not fence and _HEADING.match(line) is not None
+        blank = not line.strip() and (not fence or number == len(lines))
+        if (heading or blank) and start >= 0:
+            blocks.append(_Block(start, number, under))
+            start = -1
+        if heading:
+            under = line
+            blocks.append(_Block(number, number + 1, heading=True))
+        elif not blank and start < 0:
+            start = number
+        mark = _FENCE.match(line)
+        if mark:
+            fence = ("" if mark[1].startswith(fence) else fence) if fence else mark[1]
+    return blocks
+
+
+def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, float]) -> tuple[int, int]:
+    """At most so many lines and characters of `start` to `stop`: all, or the best line and what follows it first."""
+
+    def fits(first: int, last: int) -> bool:
+        return last - first <= QUOTE_LINES and sum(map(len, lines[first:last])) <= QUOTE_CHARS
+
+    first = start
+    if not fits(start, stop):
+        matches = [_match(_words(line), weights) for line in lines[start:stop]]
+        first = start + matches.index(max(matches))
+    last = first + 1
+    while last < stop and fits(first, last + 1):
+        last += 1
+    while first > start and fits(first - 1, last):
+        first -= 1
+    while last > first + 1 and not lines[last - 1].strip():
+        last -= 1
+    while first < last - 1 and not lines[first].strip():
+        first += 1
+    return first, last
+
+
+def _cut(line: str, weights: dict[str, float]) -> str:
+    """A line as it is, or the best sentence of one that is too long, with what follows while there is room."""
+    if len(line) <= QUOTE_CHARS:
+        return line
+    starts = [0, *(match.end() for match in _SENTENCE.finditer(line))]
+    sentences = [line[a:b] for a, b in zip(starts, [*starts[1:], len(line)], strict=True)]
+    best = max(range(len(starts)), key=lambda index: (_match(_words(sentences[index]), weights), -index))
+    begin = starts[best]
+    end = min(begin + QUOTE_CHARS, len(line))
+    return ("… " if begin else "") + line[begin:end].strip() + (" …" if end < len(line) else "")
+
+
+def _match(found: frozenset[str], weights: dict[str, float]) -> float:
+    return sum(weight for term, weight in weights.items() if term in found)
+
+
+def _weights(terms: Sequence[str], blocks: Sequence[frozenset[str]]) -> dict[str, float]:
+    """A weight for each term: one that stands in every block says nothing about which to choose."""
+    counts = {term: sum(term in block for block in blocks) for term in terms}
+    return {term: math.log(1 + len(blocks) / count) for term, count in counts.items() if count}
+
+
+def _terms(query: str) -> list[str]:
+    """The content words of a question, folded and stemmed; all of its words when it has no others."""
+    found = words.split(words.fold(query))
+    content = [word for word, empty in zip(found, words.is_stop(found), strict=True) if not empty]
+    return list(dict.fromkeys(_stems(content or found)))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_stems(words.split(words.fold(text))))
+
+
+def _stems(found: Iterable[str]) -> Iterator[str]:
+    for word in found:
+        if is_spaceless(word):
+            yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
+        else:
+            yield _ENDING.sub("", word) if len(word) > 4 else word

@@ -1,0 +1,53 @@
+"""A provider that says what it was told to: for tests, and for trying the streaming without a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+
+from tarsd.providers.base import Done, ProviderEvent, Request, Text, Usage
+
+
+class Fake:
+    """Replies are enqueued as a string or as a list of events and pauses in seconds; an exception is raised.
+
+    With nothing enqueued it repeats the question word by word. `requests` keeps what it was asked, `closed` counts
+    the streams that ended, whatever way.
+    """
+
+    name = "fake"
+    passages = 8
+    per_note = 2
+
+    def __init__(self, *replies: str | Sequence[ProviderEvent | float | Exception], local: bool = True) -> None:
+        self.local = local
+        self.requests: list[Request] = []
+        self.closed = 0
+        self._replies = list(replies)
+
+    def enqueue(self, reply: str | Sequence[ProviderEvent | float | Exception]) -> None:
+        """Add a reply for a later request."""
+        self._replies.append(reply)
+
+    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`."""
+        self.requests.append(request)
+        reply = self._replies.pop(0) if self._replies else request.messages[-1].text
+        try:
+            if isinstance(reply, str):
+                words = reply.split(" ")
+                for number, word in enumerate(words):
+                    yield Text(word if number == len(words) - 1 else word + " ")
+                    await asyncio.sleep(0)
+                yield Usage(len(request.messages[-1].text.split()), len(words))
+                yield Done()
+                return
+            for item in reply:
+                if isinstance(item, Exception):
+                    raise item
+                if isinstance(item, int | float):
+                    await asyncio.sleep(item)
+                else:
+                    yield item
+        finally:
+            self.closed += 1

@@ -1,0 +1,22 @@
+"""Search: query → keyword, vector and title lists → one list of passages with score, relevance and reasons."""
+
+from tarsd.search.hits import Hit
+from tarsd.search.query import Filter, Query, Term, parse_filters, parse_query
+from tarsd.search.relevance import band
+from tarsd.search.searcher import MAX_LIMIT, MODES, Mode, Ranking, Results, Searcher
+
+__all__ = [
+    "MAX_LIMIT",
+    "MODES",
+    "Filter",
+    "Hit",
+    "Mode",
+    "Query",
+    "Ranking",
+    "Results",
+    "Searcher",
+    "Term",
+    "band",
+    "parse_filters",
+    "parse_query",
+]

@@ -1,0 +1,131 @@
+"""Several lists of chunks → one. Pure arithmetic on numbers that other modules fetched.
+
+Every list is put on a scale of its own that means the same for any query, so that a list in which nothing fits adds
+little, instead of having its best accident stretched to 1:
+- keywords: BM25 divided by what a passage of average length would get for naming each word of the query once, or by
+  the best score where that is higher;
+- vectors: cosine less the background, as a share of what is left of it. The background is the mean cosine of the
+  query with a sample of the vault, so models that find everything similar are read like those that don't.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+_SUPPORT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VectorList:
+    """Cosines of one space with a query, by chunk id; `weight` is how far this kind of vectors is to be trusted,
+    `coverage` the share of the vault's chunks that have one."""
+
+    name: str
+    role: str
+    cosines: Mapping[int, float]
+    background: float
+    weight: float
+    coverage: float
+
+    def value(self, chunk_id: int) -> float | None:
+        """0 (as near as anything) to 1 (the same), None where the chunk has no vector here."""
+        cosine = self.cosines.get(chunk_id)
+        if cosine is None:
+            return None
+        return max(0.0, (cosine - self.background) / max(1e-6, 1.0 - self.background))
+
+
+class Parts(NamedTuple):
+    """What a chunk's score is made of, each 0-1 and not yet weighted."""
+
+    keyword: float
+    meaning: float
+    title: float
+    support: float
+
+
+Scored = list[tuple[int, float]]
+"""(chunk id, score 0-1), best first."""
+
+
+def keyword_values(scores: Mapping[int, float], ideal: float) -> dict[int, float]:
+    """BM25 scores on the scale 0-1; `ideal` is the sum of the query words' weights."""
+    top = max(scores.values(), default=0.0)
+    scale = max(top, ideal, 1e-9)
+    return {chunk_id: score / scale for chunk_id, score in scores.items()}
+
+
+def meaning_values(lists: Sequence[VectorList], chunk_ids: Sequence[int]) -> tuple[dict[int, float], float]:
+    """Nearness by chunk id (0-1), and the weight of it.
+
+    While the model's vectors are partial, both lists speak: each divided by its own best value and weighted by
+    coverage; a chunk that the model has not seen yet is judged by the table alone, on the same scale.
+    """
+    values = [{i: v for i in chunk_ids if (v := one.value(i)) is not None} for one in lists]
+    tops = [max(found.values(), default=0.0) for found in values]
+    model = next((n for n, one in enumerate(lists) if one.role == "model"), None)
+    if model is None or len(lists) == 1:
+        return (values[0], lists[0].weight) if lists else ({}, 0.0)
+    table = 1 - model
+    share = lists[model].coverage
+    weight = share * lists[model].weight + (1 - share) * lists[table].weight
+    height = (share * lists[model].weight * tops[model] + (1 - share) * lists[table].weight * tops[table]) / weight
+    mixed: dict[int, float] = {}
+    for chunk_id in chunk_ids:
+        by_table = values[table].get(chunk_id, 0.0) / (tops[table] or 1.0)
+        by_model = values[model].get(chunk_id)
+        relative = by_table if by_model is None else share * by_model / (tops[model] or 1.0) + (1 - share) * by_table
+        mixed[chunk_id] = height * relative
+    return mixed, weight
+
+
+def parts(
+    keyword: Mapping[int, float], meaning: Mapping[int, float], title: Mapping[int, float], file_of: Mapping[int, int]
+) -> dict[int, Parts]:
+    """The parts of every chunk of `file_of`; support is what the best three passages of its note have in keywords."""
+    by_file: defaultdict[int, list[float]] = defaultdict(list)
+    for chunk_id, file_id in file_of.items():
+        by_file[file_id].append(keyword.get(chunk_id, 0.0))
+    support = {file_id: sum(sorted(values, reverse=True)[:_SUPPORT]) / _SUPPORT for file_id, values in by_file.items()}
+    return {
+        chunk_id: Parts(
+            keyword.get(chunk_id, 0.0), meaning.get(chunk_id, 0.0), title.get(file_id, 0.0), support[file_id]
+        )
+        for chunk_id, file_id in file_of.items()
+    }
+
+
+def weighted(found: Mapping[int, Parts], weights: Parts) -> Scored:
+    """All chunks by the weighted sum of their parts."""
+    total = sum(weights) or 1.0
+    k, m, t, s = (weight / total for weight in weights)
+    return ordered({i: k * one.keyword + m * one.meaning + t * one.title + s * one.support for i, one in found.items()})
+
+
+def reciprocal(lists: Sequence[tuple[Sequence[int], float]], k: int) -> dict[int, float]:
+    """Reciprocal rank fusion: each list (best first) gives weight / (k + rank); scaled so that first in all is 1."""
+    scores: defaultdict[int, float] = defaultdict(float)
+    for ids, weight in lists:
+        for rank, chunk_id in enumerate(ids, 1):
+            scores[chunk_id] += weight * (k + 1) / (k + rank)
+    total = sum(weight for _, weight in lists) or 1.0
+    return {chunk_id: score / total for chunk_id, score in scores.items()}
+
+
+def ordered(scores: Mapping[int, float]) -> Scored:
+    """Best first; equal ones in the order of the index."""
+    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+
+
+def spread(ranked: Scored, file_of: Mapping[int, int], factor: float) -> Scored:
+    """Further passages of the same note step back: the n-th keeps factor^(n-1) of its score."""
+    seen: defaultdict[int, int] = defaultdict(int)
+    found: dict[int, float] = {}
+    for chunk_id, score in ranked:
+        file_id = file_of[chunk_id]
+        found[chunk_id] = score * factor ** seen[file_id]
+        seen[file_id] += 1
+    return ordered(found)

@@ -1,0 +1,128 @@
+"""Query terms against the words that the vault really holds: how rare each is, and what a mistyped one may mean."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tarsd.search import words
+from tarsd.search.query import Query, Term
+from tarsd.search.titles import light_stem, nearest
+from tarsd.store import Store, terms
+
+_LEAST_PREFIX = 3
+_CORRECTIONS = 3
+# Words that share their first two letters with a mistyped one; in 100,000 words few pairs have more.
+_NEIGHBOURS = 2_000
+_CACHED = 2_000
+# What a word stands for that was not typed: a correction may be wrong.
+CORRECTED = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A term with what the vault knows of it.
+
+    `chunks` hold it; `weight` is its BM25 weight. Where nothing holds it, `completed` says that longer words begin
+    with it, and `instead` lists the near words that are looked for as well.
+    """
+
+    term: Term
+    chunks: int
+    weight: float
+    completed: bool = False
+    instead: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether the vault holds it, or what it may mean."""
+        return self.chunks > 0 or self.completed or bool(self.instead)
+
+    @property
+    def trust(self) -> float:
+        """1 as typed, less for what stands in its place."""
+        return 1.0 if self.chunks or self.completed else CORRECTED
+
+    @property
+    def expression(self) -> str:
+        """The FTS5 expression that finds it or what stands for it."""
+        parts = [self.term.expression]
+        if self.completed:
+            parts.append(f'"{self.term.words[0]}"*')
+        return " OR ".join(parts + [f'"{word}"' for word in self.instead])
+
+    def in_text(self, text: str) -> bool:
+        """Whether folded text holds the term, an inflection of it, or what stands for it."""
+        term = self.term
+        if term.spaceless:
+            return "".join(term.words) in text
+        if len(term.words) > 1:
+            return words.has_literal(text, words.fold(term.literal))
+        if self.completed and words.begins_word(text, words.fold(term.words[0]), 99):
+            return True
+        return any(words.begins_word(text, *_root(words.fold(word))) for word in (term.words[0], *self.instead))
+
+    def exactly_in(self, text: str) -> bool:
+        """Whether lower-case text holds the term as it was typed, not inflected and not inside a longer word."""
+        return words.has_literal(text, self.term.literal)
+
+
+@functools.lru_cache(maxsize=1024)
+def _root(word: str) -> tuple[str, int]:
+    """What inflections of a word begin with, and how many letters they may have beyond it."""
+    stem = light_stem(word)
+    if len(stem) > 4 and stem[-1] in "yi":
+        stem = stem[:-1]
+    return stem, 2 if len(stem) < 4 else 4
+
+
+class Lexicon:
+    """Looks terms up in the store; remembers the answers until the index changes."""
+
+    def __init__(self, store: Store, title_words: Callable[[str], list[str]]) -> None:
+        self._store = store
+        self._title_words = title_words
+        self._known: dict[str, int] = {}
+        self._generation = -1
+        self._lock = threading.Lock()
+
+    def seek(self, query: Query, total: int) -> list[Sought]:
+        """Every term of the query; `total` is the number of chunks in the index."""
+        counts = self._counts([term.expression for term in query.terms])
+        return [self._sought(term, counts[term.expression], total) for term in query.terms]
+
+    def _counts(self, expressions: Sequence[str]) -> dict[str, int]:
+        with self._lock:
+            if self._generation != self._store.generation or len(self._known) > _CACHED:
+                self._known, self._generation = {}, self._store.generation
+            known = self._known
+        missing = [one for one in expressions if one not in known]
+        if missing:
+            known.update(terms.frequencies(self._store, missing))
+        return known
+
+    def _sought(self, term: Term, count: int, total: int) -> Sought:
+        if count or term.whole or term.spaceless:
+            return Sought(term, count, weight(count, total))
+        word = term.words[0]
+        stem = terms.stems(self._store, [word]).get(word, word)
+        if len(word) >= _LEAST_PREFIX and terms.words_from(self._store, words.fold(word), 1):
+            expression = f'"{word}"*'
+            return Sought(term, 0, weight(self._counts([expression])[expression], total), completed=True)
+        if not word.isalpha():
+            return Sought(term, 0, weight(0, total))
+        near = self._title_words(words.fold(word))
+        if len(near) < _CORRECTIONS:
+            listed = terms.words_from(self._store, stem[:2], _NEIGHBOURS)
+            near += [one for one in nearest(stem, listed, _CORRECTIONS) if one not in near]
+        near = near[:_CORRECTIONS]
+        best = max(self._counts([f'"{one}"' for one in near])[f'"{one}"'] for one in near) if near else 0
+        return Sought(term, 0, weight(best, total), instead=tuple(near))
+
+
+def weight(count: int, total: int) -> float:
+    """Inverse document frequency as BM25 has it, but never below zero."""
+    return math.log(1.0 + (max(0, total - count) + 0.5) / (count + 0.5))

@@ -1,0 +1,255 @@
+"""What a person typed → what is looked for: words, phrases, exclusions and filters. Any text at all is a query."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tarsd.errors import BadRequest
+from tarsd.search import words
+from tarsd.store import is_spaceless, segment
+
+MAX_TERMS = 64
+MAX_CHARS = 10_000
+_SPACELESS_WHOLE = 4
+
+_KEYS = ("tag", "path", "file", "before", "after", "collection")
+_TOKEN = re.compile(
+    r"""
+    (?P<minus>(?<!\S)-(?=\S))?
+    (?: (?<![\[\w!])\[(?P<property>[^\W\d][\w\ -]*):(?P<value>[^\[\]]*)\](?!\])
+      | (?<![\w/])(?P<key>tag|path|file|before|after):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
+      | "(?P<phrase>[^"]*)"
+      | (?P<word>[^\s"]+)
+    )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_LEADING, _TRAILING = "\"'`([{<*-:;,!?^~|=…“„‘«¿¡", "\"'`)]}>*-:;,.!?^~|=\\…”’»"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing looked for. `words` are index words in sequence; `literal` is how it was typed, lower case.
+
+    `whole` marks a sequence whose words are looked for singly, too: it adds to the score and not to the coverage.
+    """
+
+    words: tuple[str, ...]
+    literal: str
+    whole: bool = False
+    spaceless: bool = False
+
+    @property
+    def expression(self) -> str:
+        """The FTS5 expression that finds it."""
+        return '"' + " ".join(self.words) + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on notes. `name` is the property's for kind "property"; dates are ISO, `value` of others folded."""
+
+    kind: Literal["tag", "path", "file", "before", "after", "collection", "property", "memory_type"]
+    value: str
+    name: str = ""
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`terms` are looked for, any of them; `phrases` must be there; `negatives` must not be in the note.
+
+    `text` is the query as a sentence for the embedding model, without the syntax.
+    """
+
+    text: str = ""
+    terms: tuple[Term, ...] = ()
+    phrases: tuple[Term, ...] = ()
+    negatives: tuple[Term, ...] = ()
+    filters: tuple[Filter, ...] = ()
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is nothing to look for and nothing to filter by."""
+        return not (self.terms or self.phrases or self.filters or self.text)
+
+
+def parse_query(text: str) -> Query:
+    """Read a query. Never raises: what is not syntax is words, and what holds no words is nothing."""
+    text = text[:MAX_CHARS].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+    if text.count('"') % 2:
+        before, _, after = text.rpartition('"')
+        text = f"{before} {after}"
+    sentence: list[str] = []
+    typed: list[str] = []
+    phrases: list[Term] = []
+    negatives: list[Term] = []
+    filters: list[Filter] = []
+    for match in _TOKEN.finditer(text):
+        negated = match["minus"] is not None
+        found = _filter(match, negated)
+        if found is not None:
+            filters.append(found)
+            continue
+        if match["phrase"] is not None:
+            phrase = _phrase(match["phrase"])
+            if phrase is not None:
+                (negatives if negated else phrases).append(phrase)
+            if not negated:
+                sentence.append(match["phrase"])
+        elif negated and match["word"] is not None and words.split(match["word"]):
+            phrase = _phrase(match["word"])
+            if phrase is not None:
+                negatives.append(phrase)
+        else:
+            typed.append(match[0])
+            sentence.append(match[0])
+    terms = _terms(typed)
+    for phrase in phrases:
+        terms += [replace(phrase, whole=len(phrase.words) > 1)]
+        if len(phrase.words) > 1 and not phrase.spaceless:
+            terms += [Term((word,), word) for word in phrase.words]
+    return Query(
+        " ".join(" ".join(sentence).split()),
+        tuple(dict.fromkeys(terms))[:MAX_TERMS],
+        tuple(phrases[:MAX_TERMS]),
+        tuple(negatives[:MAX_TERMS]),
+        tuple(filters[:MAX_TERMS]),
+    )
+
+
+def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
+    """The `filters` of a request: tag, path, file, collection, memory_type, before, after, properties.
+
+    Values are strings or lists of them (all must hold); `properties` maps names to values. Unknown names are ignored.
+    A value of another type, or a date that is none, raises BadRequest with the field.
+    """
+    found: list[Filter] = []
+    for name, value in (given or {}).items():
+        field = f"filters.{name}"
+        if value is None:
+            continue
+        if name == "properties":
+            if not isinstance(value, Mapping):
+                raise BadRequest("`properties` maps property names to values.", field=field)
+            found += [Filter("property", words.fold(str(one)), str(key).lower()) for key, one in value.items()]
+            continue
+        kind = _kind(name)
+        if kind is None:
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(one, str):
+                raise BadRequest(f"`{name}` must be text or a list of texts.", field=field)
+            made = _condition(kind, one, negated=False)
+            if made is None and one.strip():
+                raise BadRequest(f"`{name}` is not a date: write 2026-03-09, 2026-03 or 2026.", field=field)
+            if made is not None:
+                found.append(made)
+    return tuple(found)
+
+
+def _kind(name: str) -> Literal["tag", "path", "file", "before", "after", "collection", "memory_type"] | None:
+    match name:
+        case "tag" | "path" | "file" | "before" | "after" | "collection" | "memory_type":
+            return name
+        case "tags":
+            return "tag"
+        case "folder":
+            return "path"
+        case _:
+            return None
+
+
+def _filter(match: re.Match[str], negated: bool) -> Filter | None:
+    if match["property"] is not None:
+        value = words.fold(match["value"].strip().strip('"'))
+        return Filter("property", value, match["property"].strip().lower(), negated)
+    if match["key"] is None:
+        return None
+    kind = _kind(match["key"].lower())
+    value = match["quoted"] if match["quoted"] is not None else match["bare"]
+    return _condition(kind, value, negated) if kind else None
+
+
+def _condition(
+    kind: Literal["tag", "path", "file", "before", "after", "collection", "memory_type"], value: str, negated: bool
+) -> Filter | None:
+    value = value.strip()
+    if kind in ("before", "after"):
+        date = parse_date(value)
+        return Filter(kind, date, negated=negated) if date else None
+    if kind == "tag":
+        value = value.lstrip("#").strip("/")
+    if kind == "collection":
+        return Filter(kind, value, negated=negated)
+    return Filter(kind, words.fold(value), negated=negated) if value else None
+
+
+def parse_date(value: str) -> str:
+    """The first day of an ISO year, month or day, as YYYY-MM-DD; "" if it is no date."""
+    match = re.fullmatch(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", value)
+    if not match:
+        return ""
+    try:
+        return datetime.date(int(match[1]), int(match[2] or 1), int(match[3] or 1)).isoformat()
+    except ValueError:
+        return ""
+
+
+def _phrase(text: str) -> Term | None:
+    found = [word.lower() for word in words.split(segment(text))]
+    if not found:
+        return None
+    return Term(tuple(found), " ".join(text.lower().split()), spaceless=is_spaceless(text))
+
+
+def _terms(typed: list[str]) -> list[Term]:
+    """Words without stop words (all of them if there are no others), compounds whole and in parts."""
+    plain: list[str] = []
+    literals: dict[str, str] = {}
+    wholes: list[Term] = []
+    for token in typed:
+        bare = token.lstrip(_LEADING).rstrip(_TRAILING).lower()
+        parts = [word.lower() for word in words.split(token)]
+        if is_spaceless(token):
+            spread, rest = _spaceless(token)
+            wholes += spread
+            parts = rest
+        elif len(parts) > 1:
+            wholes.append(Term(tuple(parts), bare, whole=True))
+        elif parts and bare != parts[0]:
+            literals.setdefault(parts[0], bare)
+        plain += parts
+    stop = words.is_stop(plain)
+    kept = [word for word, is_stop in zip(plain, stop, strict=True) if not is_stop or word in literals]
+    if not kept and not wholes:
+        kept = plain
+    return [Term((word,), literals.get(word, word)) for word in dict.fromkeys(kept)] + wholes
+
+
+def _spaceless(token: str) -> tuple[list[Term], list[str]]:
+    """Runs of a spaceless script as overlapping pairs of characters (short ones also whole), and the other words."""
+    found: list[Term] = []
+    rest: list[str] = []
+    run: list[str] = []
+
+    def close() -> None:
+        if run and len(run) <= _SPACELESS_WHOLE:
+            found.append(Term(tuple(run), "".join(run), whole=len(run) > 2, spaceless=True))
+        if len(run) > 2:
+            found.extend(Term(pair, "".join(pair), spaceless=True) for pair in itertools.pairwise(run))
+        run.clear()
+
+    for piece in segment(token).split():
+        if is_spaceless(piece) and words.split(piece) == [piece]:
+            run.append(piece)
+            continue
+        close()
+        rest += [word.lower() for word in words.split(piece)]
+    close()
+    return found, rest

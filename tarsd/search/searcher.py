@@ -1,0 +1,320 @@
+"""A query → hits: keyword list, vector lists and titles, fused, calibrated, with the reasons."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tarsd.config import SearchSettings
+from tarsd.embed.base import Embedder
+from tarsd.search import filters as conditions
+from tarsd.search import fuse, words
+from tarsd.search.hits import Hit, make_hit
+from tarsd.search.lexicon import Lexicon, Sought
+from tarsd.search.query import Query, parse_filters, parse_query
+from tarsd.search.relevance import Basis, Evidence, relevance
+from tarsd.search.titles import TitleIndex, TitleMatch
+from tarsd.search.vectors import Probe, Spaces
+from tarsd.store import ChunkRow, Store, terms
+
+Mode = Literal["hybrid", "fts", "vec"]
+MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
+
+MAX_LIMIT = 200
+COLUMN_WEIGHTS = (4.0, 3.0, 2.0, 2.0, 1.0, 1.0)
+"""BM25 weights of title, aliases, tags, headings, body, anchors."""
+
+_KEYWORD_LIST = 200
+_VECTOR_LIST = 100
+# Passages whose text is looked at, at least; the order beyond them comes from the lists alone.
+_READ = 60
+_MANY = 4_000
+_TITLES_ADDED = 10
+_STRONG_TITLE = 0.5
+
+
+@dataclass(frozen=True)
+class Results:
+    """Hits, best first. `degraded` says in a sentence or two what did not serve, None when all did."""
+
+    hits: tuple[Hit, ...]
+    degraded: str | None
+    took_ms: float
+
+
+@dataclass
+class Ranking:
+    """One query at work: the lists and what became of them. `fused` holds every candidate, best first."""
+
+    query: Query
+    mode: Mode
+    sought: list[Sought] = field(default_factory=list)
+    allowed: set[int] | None = None
+    keyword: list[tuple[int, float]] = field(default_factory=list)
+    vectors: list[tuple[Probe, list[tuple[int, float]]]] = field(default_factory=list)
+    lists: list[fuse.VectorList] = field(default_factory=list)
+    titles: dict[int, TitleMatch] = field(default_factory=dict)
+    file_of: dict[int, int] = field(default_factory=dict)
+    parts: dict[int, fuse.Parts] = field(default_factory=dict)
+    fused: fuse.Scored = field(default_factory=list)
+    rows: dict[int, ChunkRow] = field(default_factory=dict)
+    trouble: str = ""
+
+
+class Searcher:
+    """Search over one index. Any number of threads; keeps nothing but titles and word counts in memory."""
+
+    def __init__(
+        self, store: Store, settings: SearchSettings, table: Embedder | None, model: Embedder | None = None
+    ) -> None:
+        self.store, self.settings = store, settings
+        self.spaces = Spaces(store, table, model)
+        self.titles = TitleIndex()
+        self._titles_lock = threading.Lock()
+        self._lexicon = Lexicon(store, self._similar_titles)
+
+    def search(
+        self,
+        text: str,
+        mode: Mode = "hybrid",
+        limit: int = 20,
+        min_score: float = 0.0,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        evidence: bool = False,
+    ) -> Results:
+        """The best passages for a query.
+
+        `filters` as `parse_filters` takes them, on top of those in the text; hits below `min_score` (0-1) are left
+        out. With `evidence`, what tarsd wrote itself (conversations) is not searched; its memory is.
+        """
+        started = time.perf_counter()
+        limit = max(0, min(limit, MAX_LIMIT))
+        ranking = self.rank(text, mode, limit, filters, evidence=evidence)
+        hits = self._hits(ranking, limit)
+        kept = tuple(hit for hit in hits if hit.score >= min_score)
+        took = (time.perf_counter() - started) * 1000
+        return Results(kept, ranking.trouble or None, round(took, 2))
+
+    def rank(
+        self,
+        text: str,
+        mode: Mode = "hybrid",
+        limit: int = 20,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        evidence: bool = False,
+    ) -> Ranking:
+        """All lists of a query and their fusion: what `search` shows the top of, and `why` explains."""
+        query = parse_query(text)
+        ranking = Ranking(query, mode)
+        wanted = (*query.filters, *parse_filters(filters))
+        if query.blank and not wanted:
+            return ranking
+        notes = self.store.titles()
+        with self._titles_lock:
+            self.titles.update(notes)
+        ranking.allowed = conditions.select(self.store, notes, wanted, evidence)
+        if not query.terms and not query.text:
+            return self._listing(ranking, limit)
+        if ranking.allowed is not None and not ranking.allowed:
+            return ranking
+        total = self.store.counts().chunks
+        ranking.sought = self._lexicon.seek(query, total)
+        required = self._required(ranking)
+        if mode != "vec":
+            self._keyword_list(ranking)
+        if mode != "fts":
+            self._vector_lists(ranking, required)
+            if mode == "vec" and not ranking.lists:
+                self._keyword_list(ranking)
+        if mode == "hybrid":
+            spoken = {words.fold(one.term.words[0]): 1.0 for one in ranking.sought if len(one.term.words) == 1}
+            spoken |= {words.fold(word): one.trust for one in ranking.sought for word in one.instead}
+            spoken |= {word: 1.0 for one in ranking.sought if one.term.spaceless for word in one.term.words}
+            with self._titles_lock:
+                ranking.titles = self.titles.matches(spoken, query.text)
+        self._fuse(ranking, required)
+        self._read(ranking, max(_READ, limit + limit // 4))
+        return ranking
+
+    # The lists
+
+    def _keyword_list(self, ranking: Ranking) -> None:
+        query = ranking.query
+        if not ranking.sought:
+            return
+        match = " OR ".join(one.expression for one in ranking.sought)
+        for phrase in query.phrases:
+            match = f"{phrase.expression} AND ({match})"
+        if query.negatives:
+            match = f"({match}) NOT ({' OR '.join(term.expression for term in query.negatives)})"
+        ranking.keyword = self.store.fts(match, COLUMN_WEIGHTS, _KEYWORD_LIST, ranking.allowed)
+
+    def _vector_lists(self, ranking: Ranking, required: set[int] | None) -> None:
+        probes, ranking.trouble = self.spaces.probes(ranking.query.text)
+        for probe in probes:
+            found = self.spaces.nearest(probe, _VECTOR_LIST, ranking.allowed)
+            if required is not None:
+                have = {chunk_id for chunk_id, _ in found}
+                extra = self.spaces.cosines(probe, required - have) if len(required) <= _MANY else {}
+                found = [one for one in found if one[0] in required] + list(extra.items())
+            found.sort(key=lambda one: -one[1])
+            ranking.vectors.append((probe, found))
+        candidates = {i for i, _ in ranking.keyword} | {i for _, found in ranking.vectors for i, _ in found}
+        for probe, found in ranking.vectors:
+            cosines = dict(found)
+            cosines |= self.spaces.cosines(probe, candidates - cosines.keys())
+            role = probe.space.role
+            weight = self.settings.weight_vec if role == "model" else self.settings.weight_table
+            ranking.lists.append(
+                fuse.VectorList(probe.name, role, cosines, probe.background, weight, probe.space.coverage)
+            )
+
+    def _required(self, ranking: Ranking) -> set[int] | None:
+        """Chunks that hold every phrase, None when the query has none."""
+        if not ranking.query.phrases:
+            return None
+        match = " AND ".join(phrase.expression for phrase in ranking.query.phrases)
+        return {i for i, _ in self.store.fts(match, COLUMN_WEIGHTS, _MANY, ranking.allowed)}
+
+    def _fuse(self, ranking: Ranking, required: set[int] | None) -> None:
+        ids = list(dict.fromkeys([i for i, _ in ranking.keyword] + [i for one in ranking.lists for i in one.cosines]))
+        ranking.file_of = terms.files_of(self.store, ids)
+        if required is None:
+            self._add_titled(ranking)
+        self._drop_negatives(ranking)
+        chosen = list(ranking.file_of)
+        ideal = sum(one.weight for one in ranking.sought if not one.term.whole)
+        keyword = fuse.keyword_values(dict(ranking.keyword), ideal)
+        meaning, of_meaning = fuse.meaning_values(ranking.lists, chosen)
+        title = {file_id: one.cover for file_id, one in ranking.titles.items()}
+        settings = self.settings
+        hybrid = ranking.mode == "hybrid"
+        weights = fuse.Parts(
+            0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
+            of_meaning,
+            settings.weight_title if hybrid else 0.0,
+            settings.weight_support if hybrid else 0.0,
+        )
+        ranking.parts = fuse.parts(keyword, meaning, title, ranking.file_of)
+        if settings.fusion == "rrf" and hybrid:
+            lists = [([i for i, _ in ranking.keyword], 1.0)]
+            lists += [([i for i, _ in found], 1.0) for _, found in ranking.vectors[:1]]
+            scores = fuse.reciprocal(lists, settings.rrf_k)
+            ranking.fused = fuse.ordered({i: scores.get(i, 0.0) for i in ranking.file_of})
+        else:
+            ranking.fused = fuse.weighted(ranking.parts, weights)
+
+    def _add_titled(self, ranking: Ranking) -> None:
+        """Notes whose name fits and none of whose passages is in a list come in with their first one."""
+        present = set(ranking.file_of.values())
+        strong = [
+            one
+            for one in ranking.titles.values()
+            if one.cover >= _STRONG_TITLE
+            and one.file_id not in present
+            and (ranking.allowed is None or one.file_id in ranking.allowed)
+        ]
+        for match in sorted(strong, key=lambda one: (-one.cover, one.file_id))[:_TITLES_ADDED]:
+            for row in self.store.chunks_of(match.file_id)[:1]:
+                ranking.file_of[row.id] = match.file_id
+
+    def _drop_negatives(self, ranking: Ranking) -> None:
+        if not ranking.query.negatives:
+            return
+        match = " OR ".join(term.expression for term in ranking.query.negatives)
+        files = set(ranking.file_of.values())
+        found = [i for i, _ in self.store.fts(match, COLUMN_WEIGHTS, _MANY, files)]
+        bad = set(terms.files_of(self.store, found).values())
+        ranking.file_of = {i: file_id for i, file_id in ranking.file_of.items() if file_id not in bad}
+
+    def _listing(self, ranking: Ranking, limit: int) -> Ranking:
+        """Filters without words: the notes that meet them, last changed first."""
+        allowed = ranking.allowed
+        listed = [note for note in self.store.titles() if allowed is None or note.id in allowed]
+        listed.sort(key=lambda note: (-note.mtime_ns, note.path))
+        for note in listed[:limit]:
+            for row in self.store.chunks_of(note.id)[:1]:
+                ranking.rows[row.id] = row
+                ranking.file_of[row.id] = note.id
+                ranking.parts[row.id] = fuse.Parts(0.0, 0.0, 0.0, 0.0)
+                ranking.fused.append((row.id, 1.0))
+        return ranking
+
+    # Reading the best
+
+    def _read(self, ranking: Ranking, count: int) -> None:
+        """Fetch the best passages; exact wording moves up, further passages of one note move back."""
+        factor = self.settings.same_note
+        ranked = fuse.spread(ranking.fused, ranking.file_of, factor)
+        head, tail = ranked[:count], ranked[count:]
+        ranking.rows = {row.id: row for row in self.store.hits([i for i, _ in head])}
+        if ranking.mode != "vec":
+            raw = dict(ranking.fused)
+            share = self.settings.weight_exact
+            scores = {i: (raw[i] + share * self._exact(ranking, i)) / (1 + share) for i, _ in head}
+            head = fuse.spread(fuse.ordered(scores), ranking.file_of, factor)
+        floor = head[-1][1] if head else 0.0
+        ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
+
+    def _exact(self, ranking: Ranking, chunk_id: int) -> float:
+        """The share of the query's weight that a passage holds exactly as typed."""
+        row = ranking.rows.get(chunk_id)
+        whole = sum(one.weight for one in ranking.sought)
+        if row is None or not whole:
+            return 0.0
+        text = "\n".join((row.text, row.note.title, *row.note.aliases, row.note.path)).lower()
+        return sum(one.weight for one in ranking.sought if one.exactly_in(text)) / whole
+
+    def _hits(self, ranking: Ranking, limit: int) -> list[Hit]:
+        found: list[Hit] = []
+        looked = [one for one in ranking.sought if not one.term.whole]
+        total = sum(one.weight for one in looked) or 1.0
+        basis: Basis = "words" if not ranking.lists else "model" if ranking.lists[0].role == "model" else "table"
+        in_keyword_list = {i for i, _ in ranking.keyword}
+        for chunk_id, score in ranking.fused:
+            if len(found) >= limit:
+                break
+            row = ranking.rows.get(chunk_id)
+            if row is None:
+                continue
+            text = words.fold("\n".join((row.text, *row.trail, row.note.title, *row.note.aliases, *row.note.tags)))
+            named = [one for one in looked if one.in_text(text)]
+            coverage = sum(one.weight * one.trust for one in named) / total
+            parts = ranking.parts[chunk_id]
+            value = relevance(Evidence(coverage, parts.meaning, parts.title), basis)
+            if not ranking.query.text:
+                value = 1.0
+            reasons = self._reasons(ranking, row, named)
+            if chunk_id in in_keyword_list and not named:
+                reasons.append("words in links, properties or folder")
+            found.append(make_hit(row, score, value, reasons))
+        return found
+
+    def _reasons(self, ranking: Ranking, row: ChunkRow, named: Sequence[Sought]) -> list[str]:
+        reasons: list[str] = []
+        title = ranking.titles.get(row.note.id)
+        if title is not None and title.cover >= _STRONG_TITLE:
+            what = f"alias {title.name}" if title.alias else "title"
+            reasons.append(what if title.exact or title.cover >= 1 else f"{what}, in part")
+        typed = [one.term.literal for one in named if one.chunks or one.completed]
+        if typed:
+            reasons.append("words: " + ", ".join(typed))
+        meant = [f"{one.term.literal} as {one.instead[0]}" for one in named if not one.chunks and one.instead]
+        if meant:
+            reasons.append("read " + ", ".join(meant))
+        nearest: list[str] = []
+        for one in ranking.lists:
+            cosine = one.cosines.get(row.id)
+            if cosine is not None and (one.value(row.id) or 0) > 0.1:
+                nearest.append(f"meaning {cosine:.2f} ({one.name})")
+        reasons += nearest[:1]
+        return reasons
+
+    def _similar_titles(self, word: str) -> list[str]:
+        with self._titles_lock:
+            return self.titles.similar(word)

@@ -1,0 +1,188 @@
+"""Titles and aliases in memory: how much of one a query covers, and which of their words a mistyped word may mean."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tarsd.search import words
+from tarsd.store import NoteRow, segment
+
+
+@dataclass(frozen=True, slots=True)
+class TitleMatch:
+    """How a note's best name fits a query: `cover` is the share of the name's weight that the query names (0-1)."""
+
+    file_id: int
+    cover: float
+    exact: bool
+    alias: bool
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    file_id: int
+    text: str
+    folded: str
+    alias: bool
+    surface: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def light_stem(word: str) -> str:
+    """A folded word without the commonest English endings; names and queries meet in this form."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
+        if len(word) >= least and word.endswith(ending) and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            break
+    if len(word) > 4 and word.endswith("e"):
+        word = word[:-1]
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
+        word = word[:-1]
+    return word
+
+
+class TitleIndex:
+    """All names of all notes by word. `update` takes what the store lists and works only on what changed."""
+
+    def __init__(self) -> None:
+        self._notes: dict[int, NoteRow] = {}
+        self._names: dict[int, list[_Name]] = {}
+        self._by_word: defaultdict[str, set[int]] = defaultdict(set)
+        self._surface: Counter[str] = Counter()
+        self._by_text: defaultdict[str, set[int]] = defaultdict(set)
+
+    def update(self, notes: Sequence[NoteRow]) -> None:
+        """Follow the store; unchanged notes are recognised by being the same objects."""
+        known = self._notes
+        if len(notes) == len(known) and all(known.get(note.id) is note for note in notes):
+            return
+        fresh = {note.id: note for note in notes}
+        for file_id, note in known.items():
+            if fresh.get(file_id) is not note:
+                self._remove(file_id)
+        for file_id, note in fresh.items():
+            if known.get(file_id) is not note:
+                self._add(note)
+        self._notes = fresh
+
+    def note(self, file_id: int) -> NoteRow | None:
+        """The note of an id."""
+        return self._notes.get(file_id)
+
+    def notes(self) -> Iterable[NoteRow]:
+        """All notes."""
+        return self._notes.values()
+
+    def _add(self, note: NoteRow) -> None:
+        stem = note.path.rpartition("/")[2].rpartition(".")[0]
+        names = [(note.title, False), *((alias, True) for alias in note.aliases)]
+        if stem != note.title:
+            names.insert(1, (stem, False))
+        made: list[_Name] = []
+        for text, alias in names:
+            found = [words.fold(word) for word in words.split(segment(text))]
+            if not found:
+                continue
+            stop = words.is_stop(found)
+            kept = tuple(w for w, is_stop in zip(found, stop, strict=True) if not is_stop) or tuple(found)
+            name = _Name(note.id, text, " ".join(found), alias, kept, tuple(light_stem(word) for word in kept))
+            made.append(name)
+            self._by_text[name.folded].add(note.id)
+            self._surface.update(kept)
+            for word in name.words:
+                self._by_word[word].add(note.id)
+        self._names[note.id] = made
+
+    def _remove(self, file_id: int) -> None:
+        for name in self._names.pop(file_id, ()):
+            self._by_text[name.folded].discard(file_id)
+            self._surface.subtract(name.surface)
+            for word in name.words:
+                found = self._by_word[word]
+                found.discard(file_id)
+                if not found:
+                    del self._by_word[word]
+
+    def weight(self, stem: str) -> float:
+        """How much a title word tells: rare ones more. Always above 0."""
+        return math.log(1 + len(self._notes) / (1 + len(self._by_word.get(stem, ()))))
+
+    def matches(self, spoken: Mapping[str, float], sentence: str) -> dict[int, TitleMatch]:
+        """The best matching name of every note that shares a word with the query.
+
+        `spoken` maps the query's content words (folded) to how sure they are (1 as typed, less when corrected);
+        `sentence` is the whole query, for names it equals or holds.
+        """
+        sure: dict[str, float] = {}
+        for word, trust in spoken.items():
+            stem = light_stem(word)
+            sure[stem] = max(trust, sure.get(stem, 0.0))
+        folded = " ".join(words.fold(word) for word in words.split(segment(sentence)))
+        best: dict[int, TitleMatch] = {}
+        files = {file_id for stem in sure for file_id in self._by_word.get(stem, ())}
+        for file_id in files | self._by_text.get(folded, set()):
+            for name in self._names.get(file_id, ()):
+                whole = sum(self.weight(word) for word in name.words)
+                got = sum(self.weight(word) * sure.get(word, 0.0) for word in name.words)
+                exact = name.folded == folded
+                cover = 1.0 if exact else got / whole
+                known = best.get(file_id)
+                if cover > 0 and (known is None or (exact, cover) > (known.exact, known.cover)):
+                    best[file_id] = TitleMatch(file_id, cover, exact, name.alias, name.text)
+        return best
+
+    def mentioned(self, text: str) -> Collection[int]:
+        """Notes whose name of two or more words (or one of six letters and more) stands in the text."""
+        found = [words.fold(word) for word in words.split(segment(text))]
+        files: set[int] = set()
+        for length in range(1, 6):
+            for start in range(len(found) - length + 1):
+                name = " ".join(found[start : start + length])
+                if name in self._by_text and (length > 1 or len(name) > 5):
+                    files |= self._by_text[name]
+        return files
+
+    def similar(self, word: str, limit: int = 3) -> list[str]:
+        """Title words that a mistyped word may mean, nearest first."""
+        return nearest(word, (known for known, count in self._surface.items() if count > 0), limit)
+
+
+def nearest(word: str, among: Iterable[str], limit: int) -> list[str]:
+    """Words within one edit (two from eight letters on), nearest first; words under four letters have none."""
+    length = len(word)
+    if length < 4:
+        return []
+    most = 1 if length < 8 else 2
+    found: list[tuple[int, str]] = []
+    for other in among:
+        if abs(len(other) - length) > most or other == word:
+            continue
+        # One of the first two letters is nearly always right, and this spares most of the comparisons.
+        if other[:1] != word[:1] and other[1:2] != word[1:2] and other[:1] != word[1:2]:
+            continue
+        distance = edits(word, other, most)
+        if distance <= most:
+            found.append((distance, other))
+    return [other for _, other in sorted(found)[:limit]]
+
+
+def edits(one: str, two: str, most: int) -> int:
+    """Insertions, deletions, replacements and swaps of neighbours between two words; `most` + 1 when beyond."""
+    before, last = list(range(len(two) + 1)), list(range(len(two) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i] + [0] * len(two)
+        for j, b in enumerate(two, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == two[j - 2] and one[i - 2] == b:
+                cost = min(cost, before[j - 2] + 1)
+            row[j] = cost
+        if min(row) > most:
+            return most + 1
+        before, last = last, row
+    return last[-1]

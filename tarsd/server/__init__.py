@@ -1,0 +1,116 @@
+"""The routes on the socket: parse, call, stream. Everything else is in the engine that is handed in.
+
+Every error leaves as `{"error": {code, message, hint}}`; a traceback goes to the log and never to the wire.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
+from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
+from tarsd.server.engine import Engine
+from tarsd.server.routes import HEARTBEAT, Routes, json_reply
+
+__all__ = ["Engine", "application", "peer_uid"]
+
+log = logging.getLogger(__name__)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class TooLarge(BadRequest):
+    """A body over the limit."""
+
+    code = "too_large"
+    status = 413
+
+
+class WrongMethod(BadRequest):
+    """The route exists, with another method."""
+
+    code = "wrong_method"
+    status = 405
+
+
+def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S) -> web.Application:
+    """The server as an aiohttp application; the caller brings a socket and runs it."""
+    app = web.Application(middlewares=[_guard], client_max_size=MAX_BODY)
+    app[HEARTBEAT] = heartbeat
+    routes = Routes(engine)
+    for route in ROUTES:
+        app.router.add_route(route.method, route.path, getattr(routes, route.name))
+    return app
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        _check_peer(request)
+        return await handler(request)
+    except TarsdError as error:
+        return _error_reply(error)
+    except web.HTTPException as error:
+        return _error_reply(_told(request, error))
+    except ConnectionError:
+        raise
+    except Exception:
+        log.exception("a request failed", extra={"route": _route_name(request)})
+        return _error_reply(TarsdError("The daemon failed at this request.", "Its log says where."))
+
+
+def _error_reply(error: TarsdError) -> web.Response:
+    return json_reply(error_json(error), error.status)
+
+
+def _told(request: web.Request, error: web.HTTPException) -> TarsdError:
+    """aiohttp's own refusals in our words."""
+    if isinstance(error, web.HTTPNotFound):
+        return NotFound("There is no such route.", "The README lists them.")
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        return WrongMethod(
+            f"This route does not take {request.method}.", f"It takes {', '.join(error.allowed_methods)}."
+        )
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return TooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MB.")
+    if 400 <= error.status < 500:
+        return BadRequest("The request cannot be read.")
+    return TarsdError("The daemon failed at this request.")
+
+
+def _route_name(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return resource.canonical if resource is not None else ""
+
+
+# ------------------------------------------------------------------------------------------------ who is calling
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """The user id at the other end of a Unix socket, None where the system does not tell."""
+    try:
+        if sys.platform == "linux":
+            raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return int(struct.unpack("3i", raw)[1])
+        if sys.platform == "darwin":
+            raw = connection.getsockopt(0, 1, 76)  # SOL_LOCAL, LOCAL_PEERCRED: struct xucred
+            return int(struct.unpack_from("2I", raw)[1])
+    except OSError:
+        return None
+    return None
+
+
+def _check_peer(request: web.Request) -> None:
+    connection = request.get_extra_info("socket")
+    if connection is None or connection.family != socket.AF_UNIX:
+        return
+    # asyncio hands out a wrapper that has getsockopt, too
+    uid = peer_uid(connection)
+    if uid is not None and uid not in (os.getuid(), 0):
+        raise Refused("This daemon serves another user.")

@@ -1,0 +1,194 @@
+"""One method per route, named as in `protocol.ROUTES`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from aiohttp import web
+
+from tarsd import protocol
+from tarsd.errors import TarsdError
+from tarsd.protocol import Event, encode, error_json, query_number
+from tarsd.server.engine import Engine, Json
+
+HEARTBEAT = web.AppKey("heartbeat", float)
+
+
+def json_reply(value: object, status: int = 200) -> web.Response:
+    """A JSON reply with a newline at its end, for terminals."""
+    return web.Response(body=encode(value) + b"\n", status=status, content_type="application/json", charset="utf-8")
+
+
+class Routes:
+    """The handlers; they hold nothing but the engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -------------------------------------------------------------------------------------------- the daemon
+
+    async def hello(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(self._engine.hello())
+
+    async def status(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.thread(self._engine.status))
+
+    async def models(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.thread(self._engine.models))
+
+    async def shutdown(self, request: web.Request) -> web.StreamResponse:
+        self._engine.shutdown()
+        return json_reply({"stopping": True})
+
+    async def reindex(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.ReindexRequest.read(await _body(request))
+        return await _stream(request, self._engine.reindex(wanted))
+
+    async def plain_index(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.ReindexRequest.read(await _body(request))
+        last: Json = {}
+        async with contextlib.aclosing(self._engine.reindex(wanted)) as steps:
+            async for step in steps:
+                last = step
+        return json_reply({key: value for key, value in last.items() if key != "type"})
+
+    # -------------------------------------------------------------------------------------------- search
+
+    async def search(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.SearchRequest.read(await _body(request))
+        return json_reply(await self._engine.thread(self._engine.search, wanted))
+
+    async def related(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.RelatedRequest.read(await _body(request))
+        return json_reply(await self._engine.thread(self._engine.related, wanted))
+
+    async def why(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.WhyRequest.read(await _body(request))
+        return json_reply(await self._engine.thread(self._engine.why, wanted))
+
+    async def notes(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.thread(self._engine.notes, dict(request.query)))
+
+    async def note(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.thread(self._engine.note, request.match_info["path"]))
+
+    # -------------------------------------------------------------------------------------------- turns
+
+    async def start_turn(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.TurnRequest.read(await _body(request))
+        return json_reply({"turn": await self._engine.chat.start(wanted)}, 202)
+
+    async def turn_events(self, request: web.Request) -> web.StreamResponse:
+        after = query_number(request.query.get("after"), "after", 0, 10**15)
+        wait = query_number(request.query.get("wait"), "wait", 0, protocol.MAX_WAIT_S)
+        turn = await self._engine.chat.turn(request.match_info["turn"])
+        if "wait" not in request.query:
+            return await _stream(request, _as_json(turn.follow(after)))
+        events: list[Event] = turn.events[after:]
+        if wait and not events:
+            with contextlib.suppress(TimeoutError):
+                events = await asyncio.wait_for(turn.wait(after), wait)
+        ended = turn.ended and after + len(events) >= len(turn.events)
+        return json_reply({"events": [event.as_json() for event in events], "ended": ended})
+
+    async def stop_turn(self, request: web.Request) -> web.StreamResponse:
+        turn = await self._engine.chat.stop(request.match_info["turn"])
+        return json_reply({"turn": turn.id, "stopped": bool(turn.events[-1].data.get("stopped"))})
+
+    async def approve(self, request: web.Request) -> web.StreamResponse:
+        allow = protocol.read_allow(await _body(request))
+        await self._engine.chat.approve(request.match_info["turn"], request.match_info["call"], allow)
+        return json_reply({"allow": allow})
+
+    async def plain_chat(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.ChatRequest.read(await _body(request))
+        question = protocol.TurnRequest(wanted.conversation, wanted.message, request_id=str(uuid.uuid4()))
+        turn = await self._engine.chat.turn(await self._engine.chat.start(question))
+        seen = 0
+        while not turn.ended:
+            seen += len(await turn.wait(seen))
+        last = turn.events[-1].data
+        if "error" in last:
+            error = TarsdError(str(last["error"].get("message")), str(last["error"].get("hint")))
+            return json_reply({"error": last["error"], "reply": last.get("text", "")}, error.status)
+        notices = [f"({notice})" for notice in last.get("notices", [])]
+        return json_reply(
+            {
+                "reply": "\n\n".join([str(last["text"]), *notices]),
+                "sources": last["citations"],
+                "conversation_id": wanted.conversation,
+                "turn": turn.id,
+            }
+        )
+
+    # -------------------------------------------------------------------------------------------- conversations
+
+    async def conversations(self, request: web.Request) -> web.StreamResponse:
+        found = await self._engine.thread(self._engine.chat.sessions.summaries)
+        return json_reply({"conversations": [summary.as_json() for summary in found]})
+
+    async def conversation(self, request: web.Request) -> web.StreamResponse:
+        found = await self._engine.chat.conversation(request.match_info["conversation"])
+        return json_reply(found.as_json())
+
+    async def rename_conversation(self, request: web.Request) -> web.StreamResponse:
+        title = protocol.read_title(await _body(request))
+        rename = self._engine.chat.sessions.rename
+        return json_reply((await self._engine.thread(rename, request.match_info["conversation"], title)).as_json())
+
+    async def delete_conversation(self, request: web.Request) -> web.StreamResponse:
+        await self._engine.chat.delete(request.match_info["conversation"])
+        return json_reply({"deleted": request.match_info["conversation"]})
+
+
+# ------------------------------------------------------------------------------------------------ bodies and streams
+
+
+async def _body(request: web.Request) -> Mapping[str, Any]:
+    return protocol.decode(await request.read())
+
+
+async def _as_json(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Json, None]:
+    async with contextlib.aclosing(events):
+        async for event in events:
+            yield event.as_json()
+
+
+async def _stream(request: web.Request, source: AsyncGenerator[Json, None]) -> web.StreamResponse:
+    """NDJSON with a heartbeat while nothing happens and an end line; a reader that goes away is nobody's trouble."""
+    step: asyncio.Future[Json] = asyncio.ensure_future(anext(source))
+    try:
+        await asyncio.wait({step}, timeout=0.05)
+        if step.done() and isinstance(error := step.exception(), TarsdError):
+            raise error  # before the first line there is still a status to tell it with
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"})
+        try:
+            await response.prepare(request)
+            while True:
+                done, _ = await asyncio.wait({step}, timeout=request.app[HEARTBEAT])
+                if not done:
+                    await response.write(b'{"type":"heartbeat"}\n')
+                    continue
+                try:
+                    line = step.result()
+                except StopAsyncIteration:
+                    break
+                except TarsdError as error:
+                    await response.write(encode({"type": "error", **error_json(error)}) + b"\n")
+                    break
+                await response.write(encode(line) + b"\n")
+                step = asyncio.ensure_future(anext(source))
+            await response.write(b'{"type":"end"}\n')
+            await response.write_eof()
+        except ConnectionError:
+            pass
+        return response
+    finally:
+        step.cancel()
+        with contextlib.suppress(Exception, asyncio.CancelledError):
+            await step
+        await source.aclose()

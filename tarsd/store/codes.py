@@ -1,0 +1,149 @@
+"""Binary codes of a space, resident in memory: signs of the vectors packed into words, compared by popcount."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ids = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+Floats = npt.NDArray[np.floating[Any]]
+
+_GONE = -1
+# Rows compared at a time: the working set of a slab stays in the processor's cache.
+_SLAB = 32_768
+
+
+def code_bits(dim: int) -> int:
+    """Bits in a code of a `dim`-dimensional vector: padded to whole 64-bit words."""
+    return -(-dim // 64) * 64
+
+
+def pack(vectors: Floats) -> npt.NDArray[np.uint8]:
+    """Signs of float[n, dim] vectors as uint8[n, code_bits(dim) / 8]."""
+    rows, dim = vectors.shape
+    bits = np.packbits(vectors > 0, axis=1)
+    width = code_bits(dim) // 8
+    if bits.shape[1] == width:
+        return bits
+    padded = np.zeros((rows, width), dtype=np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return padded
+
+
+def _words(codes: npt.NDArray[np.uint8]) -> Words:
+    """uint8[n, 8 w] codes as uint64[w, n]: word-major, so that each comparison runs over contiguous memory."""
+    return np.ascontiguousarray(np.ascontiguousarray(codes).view(np.uint64).T)
+
+
+class Codes:
+    """Codes of one space with their chunk ids. One writer at a time; readers never wait.
+
+    Rows are only ever appended; a removed row keeps its code and loses its id, so a reader that holds the
+    arrays sees at worst a chunk that is already gone, never a wrong one.
+    """
+
+    def __init__(self, dim: int, ids: Ids | None = None, codes: npt.NDArray[np.uint8] | None = None) -> None:
+        self._words_per_row = code_bits(dim) // 64
+        self._lock = threading.Lock()
+        self._set(
+            np.empty(0, np.int64) if ids is None else np.ascontiguousarray(ids, dtype=np.int64),
+            np.empty((self._words_per_row, 0), np.uint64) if codes is None else _words(codes),
+        )
+
+    def _set(self, ids: Ids, words: Words) -> None:
+        self._ids, self._words, self._rows, self._dead = ids, words, len(ids), 0
+        self._view: tuple[Ids, Words] = (ids, words)
+
+    def __len__(self) -> int:
+        return self._rows - self._dead
+
+    def ids(self) -> Ids:
+        """The chunk ids that have a code here, in no particular order."""
+        ids: Ids = self._view[0]
+        return np.compress(ids != _GONE, ids)
+
+    @property
+    def nbytes(self) -> int:
+        return self._ids.nbytes + self._words.nbytes
+
+    def add(self, ids: Ids, codes: npt.NDArray[np.uint8]) -> None:
+        """Append rows: int64[n] ids that are not there yet, uint8[n, width] codes."""
+        count = len(ids)
+        if not count:
+            return
+        with self._lock:
+            rows = self._rows
+            if rows + count > len(self._ids):
+                capacity = max(1024, rows + count, rows + rows // 4)
+                grown_ids = np.full(capacity, _GONE, np.int64)
+                grown_words = np.zeros((self._words_per_row, capacity), np.uint64)
+                grown_ids[:rows] = self._ids[:rows]
+                grown_words[:, :rows] = self._words[:, :rows]
+                self._ids, self._words = grown_ids, grown_words
+            self._ids[rows : rows + count] = ids
+            self._words[:, rows : rows + count] = _words(codes)
+            self._rows = rows + count
+            self._view = (self._ids[: self._rows], self._words[:, : self._rows])
+
+    def remove(self, ids: Ids) -> None:
+        """Drop the rows of these ids; unknown ids are ignored."""
+        if not len(ids):
+            return
+        with self._lock:
+            hit = np.isin(self._ids[: self._rows], ids)
+            self._ids[: self._rows][hit] = _GONE
+            self._dead += int(hit.sum())
+            if self._dead > 1024 and self._dead > self._rows // 2:
+                keep = np.flatnonzero(self._ids[: self._rows] != _GONE)
+                self._set(self._ids[keep], np.ascontiguousarray(self._words[:, keep]))
+
+    def nearest(self, code: npt.NDArray[np.uint8], count: int, only: Ids | None = None) -> Ids:
+        """The ids of the `count` rows with the fewest differing bits, in no particular order.
+
+        `only` restricts the answer to these ids.
+        """
+        ids, words = self._view
+        if not len(ids):
+            return np.empty(0, np.int64)
+        query = np.ascontiguousarray(code).view(np.uint64).reshape(-1)
+        distance = np.empty(len(ids), np.uint16)
+        scratch = np.empty(min(_SLAB, len(ids)), np.uint64)
+        bits = np.empty(len(scratch), np.uint8)
+        for start in range(0, len(ids), _SLAB):
+            out = distance[start : start + _SLAB]
+            part, ones = scratch[: len(out)], bits[: len(out)]
+            for number, word in enumerate(query):
+                np.bitwise_xor(words[number, start : start + _SLAB], word, out=part)
+                np.bitwise_count(part, out=ones)
+                if number:
+                    out += ones
+                else:
+                    out[:] = ones
+        usable = ids != _GONE if only is None else np.isin(ids, only)
+        if only is not None or self._dead:
+            distance[~usable] = np.iinfo(np.uint16).max
+        if count < len(ids):
+            limit = _nth_smallest(distance, count)
+            picked = np.flatnonzero(distance <= limit)
+        else:
+            picked = np.arange(len(ids))
+        picked = picked[usable[picked]]
+        if len(picked) > count:
+            picked = picked[np.argsort(distance[picked], kind="stable")[:count]]
+        return ids[picked].copy()
+
+
+def _nth_smallest(distance: npt.NDArray[np.uint16], count: int) -> int:
+    """The count-th smallest value; estimated from a sample first, since few rows are wanted of very many."""
+    if len(distance) > 16 * count + 65_536:
+        step = 16
+        sample = np.sort(distance[::step])
+        guess = int(sample[min(len(sample) - 1, count // step + 64)])
+        below = distance[distance <= guess]
+        if len(below) >= count:
+            return int(np.partition(below, count - 1)[count - 1])
+    return int(np.partition(distance, count - 1)[count - 1])

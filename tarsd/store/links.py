@@ -1,0 +1,92 @@
+"""Where links point, as Obsidian finds it, and what a note is called by those who link to it. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_ANCHOR_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file that bears the wanted name; `path` is casefolded and without ".md", `raw` as it is."""
+
+    id: int
+    path: str
+    raw: str
+    alias: bool
+
+
+def fold(text: str) -> str:
+    """Names compare in NFC and without case."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def path_fold(path: str) -> str:
+    """A path as links spell it: folded, without the ".md" of a note."""
+    return fold(path).removesuffix(".md")
+
+
+def key_of(target: str) -> str:
+    """The name by which a link target is looked up: its last part, folded, without ".md"."""
+    return path_fold(target.rstrip("/")).rpartition("/")[2]
+
+
+def keys_of(path: str, aliases: Iterable[str]) -> list[tuple[str, bool]]:
+    """Every name of a file as (key, is an alias)."""
+    own = key_of(path)
+    others = {fold(alias) for alias in aliases if alias and "/" not in alias} - {own}
+    return [(own, False), *((alias, True) for alias in sorted(others))]
+
+
+def resolve(target: str, source: str, candidates: Sequence[Target]) -> int | None:
+    """The file a link means; `candidates` are the files of the source's collection that bear the target's key.
+
+    An exact path wins, then a path from the source's folder, then a path ending (below the source's folder
+    first, the shorter the better), then an alias.
+    """
+    wanted = path_fold(target)
+    folder = posixpath.dirname(path_fold(source))
+    named = [one for one in candidates if not one.alias]
+    if wanted.startswith(("./", "../")):
+        return _exact(posixpath.normpath(posixpath.join(folder, wanted)), named)
+    if wanted.startswith("/"):
+        return _exact(wanted.lstrip("/"), named)
+    found = _exact(wanted, named)
+    if found is None and folder:
+        found = _exact(posixpath.normpath(posixpath.join(folder, wanted)), named)
+    if found is None:
+        ending = [one for one in named if one.path.endswith("/" + wanted)]
+        if ending:
+            near = f"{folder}/" if folder else ""
+            found = min(ending, key=lambda one: (not one.path.startswith(near), len(one.path), one.path, one.raw)).id
+    if found is None and "/" not in wanted:
+        aliased = [one for one in candidates if one.alias]
+        if aliased:
+            found = min(aliased, key=lambda one: (len(one.path), one.path, one.raw)).id
+    return found
+
+
+def _exact(path: str, named: Sequence[Target]) -> int | None:
+    same = [one for one in named if one.path == path]
+    # Two files that differ by case only: the same one each time, whatever the order of their ids.
+    return min(same, key=lambda one: one.raw).id if same else None
+
+
+def anchors(texts: Iterable[tuple[str, int]], path: str) -> str:
+    """What others call a note: link texts with their numbers, most used first, up to 400 characters, each once."""
+    seen = {key_of(path)}
+    kept: list[str] = []
+    room = _ANCHOR_CHARS
+    for text, _ in sorted(texts, key=lambda one: (-one[1], one[0])):
+        shown = " ".join(text.split())[:120]
+        folded = fold(shown)
+        if not shown or folded in seen or len(shown) > room:
+            continue
+        seen.add(folded)
+        kept.append(shown)
+        room -= len(shown) + 1
+    return "\n".join(kept)

@@ -1,0 +1,71 @@
+"""The tables of the two database files, and the format number that decides whether a file is ours."""
+
+from __future__ import annotations
+
+FORMAT = 1
+APPLICATION_ID = 0x74617273  # "tars"
+
+COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors")
+"""Columns of the keyword index, in the order in which weights are given."""
+
+# Marks belong to the letters they sit on (Mn, Mc): without them Hindi, Tamil and vocalised Arabic words fall apart.
+TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
+
+INDEX = f"""
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE files(
+    id INTEGER PRIMARY KEY, collection TEXT NOT NULL, path TEXT NOT NULL, disk TEXT NOT NULL,
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL, chunker TEXT NOT NULL,
+    title TEXT NOT NULL, aliases TEXT NOT NULL, tags TEXT NOT NULL, properties TEXT NOT NULL, words TEXT NOT NULL,
+    kind TEXT NOT NULL, memory_type TEXT NOT NULL, ours INTEGER NOT NULL, local_only INTEGER NOT NULL, problems TEXT NOT NULL,
+    state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
+    UNIQUE(collection, path));
+CREATE TABLE chunks(
+    id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, seq INTEGER NOT NULL, heading TEXT NOT NULL,
+    trail TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash BLOB NOT NULL,
+    tokens INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX chunks_file ON chunks(file_id, seq);
+CREATE INDEX chunks_hash ON chunks(hash);
+CREATE TABLE names(key TEXT NOT NULL, file_id INTEGER NOT NULL, alias INTEGER NOT NULL);
+CREATE INDEX names_key ON names(key);
+CREATE INDEX names_file ON names(file_id);
+CREATE TABLE links(
+    file_id INTEGER NOT NULL, line INTEGER NOT NULL, target TEXT NOT NULL, target_key TEXT NOT NULL,
+    heading TEXT NOT NULL, block TEXT NOT NULL, text TEXT NOT NULL, embed INTEGER NOT NULL, target_file INTEGER);
+CREATE INDEX links_file ON links(file_id);
+CREATE INDEX links_key ON links(target_key);
+CREATE INDEX links_target ON links(target_file);
+CREATE TABLE dirty_keys(key TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE dirty_files(file_id INTEGER PRIMARY KEY);
+CREATE TABLE dirty_anchors(file_id INTEGER PRIMARY KEY);
+CREATE TABLE spaces(
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL UNIQUE, dim INTEGER NOT NULL,
+    role TEXT NOT NULL, state TEXT NOT NULL);
+CREATE TABLE failed(
+    hash BLOB NOT NULL, fingerprint TEXT NOT NULL, tries INTEGER NOT NULL, reason TEXT NOT NULL,
+    PRIMARY KEY(hash, fingerprint)) WITHOUT ROWID;
+CREATE TABLE skipped(
+    collection TEXT NOT NULL, path TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, hint TEXT NOT NULL,
+    PRIMARY KEY(collection, path)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE fts USING fts5(
+    {", ".join(COLUMNS)}, content='', contentless_delete=1, tokenize='{TOKENIZER}');
+INSERT INTO fts(fts, rank) VALUES('automerge', 8);
+"""
+
+EMBEDDINGS = """
+CREATE TABLE embedders(id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE);
+CREATE TABLE vectors(id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, hash BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
+"""
+
+
+def vec_table(space_id: int, bits: int, virtual: bool) -> str:
+    """The table of a space's codes: sqlite-vec's, or a plain one where the extension cannot be loaded."""
+    if virtual:
+        return f"CREATE VIRTUAL TABLE vec_{space_id} USING vec0(chunk_id INTEGER PRIMARY KEY, code bit[{bits}])"
+    return f"CREATE TABLE vec_{space_id}(chunk_id INTEGER PRIMARY KEY, code BLOB NOT NULL)"
+
+
+def vec_ids(space_id: int, virtual: bool) -> str:
+    """A table that lists the chunk ids of a space, and what its id column is called."""
+    return f"vec_{space_id}_rowids" if virtual else f"vec_{space_id}"

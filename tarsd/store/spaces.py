@@ -1,0 +1,205 @@
+"""Vectors: the cache that all vaults share, and the spaces of this index that are made from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from tarsd.store import schema
+from tarsd.store.codes import code_bits, pack
+from tarsd.store.database import fetch
+from tarsd.store.reading import Reading
+from tarsd.store.rows import Pending, Role, Space
+
+MAX_TRIES = 3
+_SLICE = 2_000
+
+
+class Spaces(Reading):
+    """The write side of vectors. A code in a space always has its vector in the cache: the cache is written first."""
+
+    def ensure_space(self, name: str, fingerprint: str, dim: int, role: Role) -> Space:
+        """The space of an embedder, made if need be and filled with what the cache already has."""
+        known = self.space_for(fingerprint)
+        if known is None:
+            with self._transaction(self._db) as db:
+                db.execute(
+                    "INSERT INTO spaces(name, fingerprint, dim, role, state) VALUES (?, ?, ?, ?, 'building')",
+                    (name, fingerprint, dim, role),
+                )
+                db.execute(schema.vec_table(db.last_insert_rowid(), code_bits(dim), self.vec0))
+            self._known_spaces = None
+            known = self.space_for(fingerprint)
+            assert known is not None
+        self.adopt(known.id)
+        return known
+
+    def activate(self, space_id: int) -> None:
+        """The space is complete: from now on it stands for its role, and the role's other spaces are dropped."""
+        space = self._space(space_id)
+        with self._transaction(self._db) as db:
+            db.execute("UPDATE spaces SET state = 'active' WHERE id = ?", (space_id,))
+        self._known_spaces = None
+        for other in self.spaces():
+            if other.role == space.role and other.id != space_id:
+                self.drop_space(other.id)
+
+    def drop_space(self, space_id: int) -> None:
+        """Remove a space from the index; its vectors stay in the cache."""
+        with self._lock:
+            with self._transaction(self._db) as db:
+                db.execute(f"DROP TABLE IF EXISTS vec_{space_id}")
+                db.execute("DELETE FROM spaces WHERE id = ?", (space_id,))
+            self._known_spaces = None
+            self._codes.pop(space_id, None)
+
+    def cache_vectors(
+        self, fingerprint: str, hashes: Sequence[bytes], vectors: npt.NDArray[np.floating[Any]]
+    ) -> list[int]:
+        """Put vectors (float[n, dim], one per hash) into the cache; known ones stay. The positions of bad ones.
+
+        Bad is what cannot be compared: not finite, or without length.
+        """
+        data = np.asarray(vectors, dtype=np.float32)
+        norms = np.linalg.norm(data, axis=1)
+        good = np.isfinite(norms) & (norms > 0)
+        unit = (data[good] / norms[good, None]).astype(np.float16)
+        if good.any():
+            with self._transaction(self._vectors) as db:
+                number = _register(db, fingerprint)
+                wanted = [hash for hash, fine in zip(hashes, good, strict=True) if fine]
+                db.executemany(
+                    "INSERT OR IGNORE INTO vectors(embedder, hash, vector) VALUES (?, ?, ?)",
+                    ((number, hash, row.tobytes()) for hash, row in zip(wanted, unit, strict=True)),
+                )
+        return [int(position) for position in np.flatnonzero(~good)]
+
+    def cached(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
+        """Which of the hashes have a vector of this embedder already."""
+        with self.reader() as db:
+            number = self._embedder(db, fingerprint)
+            sql = "SELECT 1 FROM emb.vectors WHERE embedder = ? AND hash = ?"
+            return {hash for hash in hashes if db.execute(sql, (number, hash)).get}
+
+    def put_vectors(self, space_id: int, hashes: Sequence[bytes], vectors: npt.NDArray[np.floating[Any]]) -> list[int]:
+        """Cache vectors and give them to every chunk with these hashes; the positions of bad vectors."""
+        space = self._space(space_id)
+        bad = self.cache_vectors(space.fingerprint, hashes, vectors)
+        spoiled = set(bad)
+        fine = [hash for position, hash in enumerate(hashes) if position not in spoiled]
+        with self._lock:
+            with self._transaction(self._db) as db:
+                sql = f"SELECT id FROM chunks WHERE hash = ? AND id NOT IN (SELECT {self._vec_key(space_id)})"
+                ids = [row[0] for hash in fine for row in db.execute(sql, (hash,))]
+                added = self._insert_codes(db, space, ids)
+                db.executemany(
+                    "DELETE FROM failed WHERE hash = ? AND fingerprint = ?",
+                    ((hash, space.fingerprint) for hash in fine),
+                )
+            self._remember_codes(space.id, added)
+        return bad
+
+    def adopt(self, space_id: int) -> int:
+        """Give codes to all chunks whose vector the cache has and the space has not; how many."""
+        space = self._space(space_id)
+        sql = (
+            f"SELECT c.id FROM chunks c JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash "
+            f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)})"
+        )
+        with self.reader() as db:
+            ids = [row[0] for row in db.execute(sql, (self._embedder(db, space.fingerprint),))]
+        for start in range(0, len(ids), _SLICE):
+            with self._lock:
+                with self._transaction(self._db) as db:
+                    added = self._insert_codes(db, space, ids[start : start + _SLICE])
+                self._remember_codes(space.id, added)
+        return len(ids)
+
+    def missing(self, space_id: int, limit: int, *, local: bool) -> list[Pending]:
+        """Chunks without a vector, each text once, of the newest notes first.
+
+        Left out: what failed `MAX_TRIES` times, and without `local` the notes that must not leave this machine.
+        """
+        space = self._space(space_id)
+        sql = (
+            "SELECT c.hash, f.path, f.title, f.aliases, c.trail, c.text, c.tokens, coalesce(x.tries, 0) "
+            "FROM chunks c JOIN files f ON f.id = c.file_id "
+            "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
+            f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
+            "AND (?3 OR NOT EXISTS (SELECT 1 FROM chunks d JOIN files g ON g.id = d.file_id "
+            "WHERE d.hash = c.hash AND g.local_only)) ORDER BY f.mtime_ns DESC, f.id, c.seq LIMIT ?4"
+        )
+        found: dict[bytes, Pending] = {}
+        with self.reader() as db:
+            for row in fetch(db, sql, (space.fingerprint, MAX_TRIES, local, limit)):
+                pending = Pending(*(*row[:3], tuple(json.loads(row[3])), tuple(json.loads(row[4])), *row[5:]))
+                found.setdefault(pending.hash, pending)
+        return list(found.values())
+
+    def count_missing(self, space_id: int, *, local: bool) -> int:
+        """How many chunks `missing` would still hand out, duplicates counted."""
+        space = self._space(space_id)
+        sql = (
+            "SELECT count(*) FROM chunks c JOIN files f ON f.id = c.file_id "
+            "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
+            f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
+            "AND (?3 OR NOT f.local_only)"
+        )
+        with self.reader() as db:
+            return int(db.execute(sql, (space.fingerprint, MAX_TRIES, local)).get)
+
+    def fail(self, fingerprint: str, failures: Sequence[tuple[bytes, str]], *, permanent: bool = False) -> None:
+        """Note that no vector could be made of these hashes, with the reason; permanent ones are not tried again."""
+        tries = MAX_TRIES if permanent else 1
+        with self._transaction(self._db) as db:
+            db.executemany(
+                "INSERT INTO failed VALUES (?1, ?2, ?3, ?4) ON CONFLICT(hash, fingerprint) "
+                "DO UPDATE SET tries = min(tries + ?3, ?5), reason = ?4",
+                ((hash, fingerprint, tries, reason, MAX_TRIES) for hash, reason in failures),
+            )
+
+    def forgive(self, fingerprint: str) -> None:
+        """Forget the failures of an embedder, so that everything is tried again."""
+        with self._transaction(self._db) as db:
+            db.execute("DELETE FROM failed WHERE fingerprint = ?", (fingerprint,))
+
+    # For the layers above
+
+    def _vec_key(self, space_id: int) -> str:
+        """`column FROM table` listing the chunk ids of a space."""
+        return f"{'rowid' if self.vec0 else 'chunk_id'} FROM {schema.vec_ids(space_id, self.vec0)}"
+
+    def _insert_codes(
+        self, db: apsw.Connection, space: Space, ids: Sequence[int]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        """Codes for those of the chunks whose vector is cached; what was added, for `_remember_codes`."""
+        number = self._embedder(db, space.fingerprint)
+        sql = (
+            "SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
+            "CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
+        )
+        rows = fetch(db, sql, (json.dumps(list(ids)), number)) if ids else []
+        found = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), space.dim)
+        codes = pack(data)
+        value = "vec_bit(?)" if self.vec0 else "?"
+        db.executemany(
+            f"INSERT INTO vec_{space.id}(chunk_id, code) VALUES (?, {value})",
+            ((row[0], code.tobytes()) for row, code in zip(rows, codes, strict=True)),
+        )
+        return found, codes
+
+    def _remember_codes(self, space_id: int, added: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]) -> None:
+        resident = self._codes.get(space_id)
+        if resident is not None:
+            resident.add(*added)
+
+
+def _register(db: apsw.Connection, fingerprint: str) -> int:
+    db.execute("INSERT OR IGNORE INTO embedders(fingerprint) VALUES (?)", (fingerprint,))
+    return int(db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (fingerprint,)).get)

@@ -1,0 +1,306 @@
+"""Changes of notes: one short transaction for whole notes, then links and what depends on them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+from tarsd.store import links
+from tarsd.store.database import fetch
+from tarsd.store.rows import Batch, Key, Prepared, SkippedRow, Space
+from tarsd.store.spaces import Spaces
+from tarsd.store.text import segment
+
+_FTS = "INSERT INTO fts(rowid, title, aliases, tags, headings, body, anchors) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_SETTLED_AT_ONCE = 4_000
+_Codes = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]
+
+
+def fts_row(
+    chunk_id: int, path: str, title: str, aliases: Iterable[str], tags: Iterable[str], trail: Iterable[str], body: str,
+    anchors: str,
+) -> tuple[Any, ...]:  # fmt: skip
+    """One row of the keyword index; the title column also holds the file's name and folders."""
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0]
+    named = [title] if stem == title else [title, stem]
+    columns = ("\n".join((*named, folder)), "\n".join(aliases), "\n".join(tags), "\n".join(trail), body, anchors)
+    return (chunk_id, *(segment(column) for column in columns))
+
+
+class Writing(Spaces):
+    """The write side of notes. One thread at a time gets in; nothing slow happens inside."""
+
+    def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True) -> None:
+        super().__init__(index, embeddings, use_vec=use_vec)
+        self._number()
+
+    def _number(self) -> None:
+        # Ids are never used twice while we run, so an id held by a running search cannot mean another chunk.
+        self._next_file = int(self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM files").get)
+        self._next_chunk = int(self._db.execute("SELECT coalesce(max(id), 0) + 1 FROM chunks").get)
+
+    def reopen(self) -> None:
+        """As the base; what was in memory is forgotten with the old file."""
+        with self._lock:
+            self._codes.clear()
+            self._notes = self._counts = self._covered = self._known_spaces = None
+            self._embedders.clear()
+            super().reopen()
+            self._number()
+
+    def apply(self, batch: Batch, *, settle: bool = True) -> None:
+        """Perform a batch in one transaction; each note in it changes as a whole or not at all.
+
+        Without `settle`, links and anchor texts are left for a later `settle()`; that they are is remembered.
+        """
+        with self._lock:
+            gone: list[int] = []
+            added: list[tuple[Space, _Codes]] = []
+            spaces = self._plain_spaces().values()
+            with self._transaction(self._db) as db:
+                removed = self._delete(db, batch.delete, gone)
+                for old, new in batch.move:
+                    self._move(db, old, new)
+                db.executemany(
+                    "UPDATE files SET disk = ?, size = ?, mtime_ns = ? WHERE collection = ? AND path = ?",
+                    ((one.disk, one.size, one.mtime_ns, one.collection, one.path) for one in batch.restat),
+                )
+                db.executemany(
+                    "UPDATE files SET state = ? WHERE collection = ? AND path = ?",
+                    ((state, *key) for key, state in batch.state),
+                )
+                first_chunk = self._next_chunk
+                for note in batch.put:
+                    self._put(db, note, gone)
+                self._drop_chunks(db, gone)
+                fresh = range(first_chunk, self._next_chunk)
+                added = [(space, self._insert_codes(db, space, fresh)) for space in spaces] if fresh else []
+                if settle:
+                    self._settle(db, _SETTLED_AT_ONCE)
+            if gone:
+                dead = np.array(gone, dtype=np.int64)
+                for codes in self._codes.values():
+                    codes.remove(dead)
+            for space, codes_added in added:
+                self._remember_codes(space.id, codes_added)
+            touched = [note.key for note in batch.put] + [key for key, _ in batch.state]
+            self._refresh_notes(removed, touched + [one.key for one in batch.restat])
+
+    def settle(self) -> None:
+        """Resolve the links and rewrite the anchor texts that earlier batches left over."""
+        while True:
+            with self._transaction(self._db) as db:
+                if not self._settle(db, _SETTLED_AT_ONCE):
+                    return
+
+    def set_skipped(self, skipped: Sequence[SkippedRow]) -> None:
+        """Replace the list of files that the last full scan left out."""
+        if list(skipped) == self.skipped():
+            return
+        with self._transaction(self._db) as db:
+            db.execute("DELETE FROM skipped")
+            db.executemany(
+                "INSERT OR REPLACE INTO skipped VALUES (?, ?, ?, ?, ?)",
+                ((one.collection, one.path, one.state, one.reason, one.hint) for one in skipped),
+            )
+
+    # Within a transaction
+
+    def _delete(self, db: apsw.Connection, keys: Sequence[Key], gone: list[int]) -> list[int]:
+        removed = []
+        for key in keys:
+            file_id = db.execute("SELECT id FROM files WHERE collection = ? AND path = ?", key).get
+            if file_id is None:
+                continue
+            removed.append(file_id)
+            self._unlink(db, file_id)
+            db.execute("INSERT OR IGNORE INTO dirty_keys SELECT key FROM names WHERE file_id = ?", (file_id,))
+            gone += (row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,)))
+            for table in ("links", "names", "dirty_files", "dirty_anchors"):
+                db.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
+            db.execute("DELETE FROM files WHERE id = ?", (file_id,))
+        return removed
+
+    def _unlink(self, db: apsw.Connection, file_id: int) -> None:
+        """What this note's links said of others is no longer so."""
+        db.execute(
+            "INSERT OR IGNORE INTO dirty_anchors SELECT target_file FROM links "
+            "WHERE file_id = ? AND target_file IS NOT NULL",
+            (file_id,),
+        )
+
+    def _move(self, db: apsw.Connection, old: Key, new: Key) -> None:
+        file_id = db.execute("SELECT id FROM files WHERE collection = ? AND path = ?", old).get
+        if file_id is None:
+            return
+        db.execute("INSERT OR IGNORE INTO dirty_keys SELECT key FROM names WHERE file_id = ?", (file_id,))
+        db.execute("DELETE FROM names WHERE file_id = ?", (file_id,))
+        db.execute("UPDATE files SET collection = ?, path = ? WHERE id = ?", (*new, file_id))
+        # Its anchors leave out its own name, which has changed.
+        db.execute("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", (file_id,))
+
+    def _put(self, db: apsw.Connection, note: Prepared, gone: list[int]) -> None:
+        known = db.execute("SELECT id, anchors FROM files WHERE collection = ? AND path = ?", note.key).fetchone()
+        file_id, anchors = known if known else (self._next_file, "")
+        columns = (
+            note.disk, note.size, note.mtime_ns, note.hash, note.chunker, note.title, _json(note.aliases),
+            _json(note.tags), note.properties, note.words, note.kind, note.memory_type, note.ours, note.local_only,
+            _json(note.problems), note.state, time.time(),
+        )  # fmt: skip
+        if known:
+            self._unlink(db, file_id)
+            db.execute("DELETE FROM links WHERE file_id = ?", (file_id,))
+            gone += (row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,)))
+            db.execute(
+                "UPDATE files SET disk = ?, size = ?, mtime_ns = ?, hash = ?, chunker = ?, title = ?, aliases = ?, "
+                "tags = ?, properties = ?, words = ?, kind = ?, memory_type = ?, ours = ?, local_only = ?, problems = ?, "
+                "state = ?, indexed_at = ? WHERE id = ?",
+                (*columns, file_id),
+            )
+        else:
+            self._next_file += 1
+            holes = ", ".join("?" * (len(columns) + 3))
+            db.execute(f"INSERT INTO files VALUES ({holes}, '')", (file_id, *note.key, *columns))
+        self._put_names(db, file_id, links.keys_of(note.path, note.aliases), bool(known))
+        first = self._next_chunk
+        self._next_chunk += len(note.chunks)
+        db.executemany(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                (first + i, file_id, seq, heading, trail, start, end, hash, tokens, text)
+                for i, (seq, heading, trail, start, end, text, hash, tokens) in enumerate(note.chunks)
+            ),
+        )
+        db.executemany(
+            _FTS,
+            (
+                fts_row(
+                    first + i, note.path, note.title, note.aliases, note.tags, json.loads(one[2]),
+                    one[5] if one[0] else f"{one[5]}\n{note.words}", "" if one[0] else anchors,
+                )
+                for i, one in enumerate(note.chunks)
+            ),
+        )  # fmt: skip
+        if note.links:
+            db.executemany(
+                "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
+                (
+                    (file_id, line, target, links.key_of(target), heading, block, text, embed)
+                    for line, target, heading, block, text, embed in note.links
+                ),
+            )
+            db.execute("INSERT OR IGNORE INTO dirty_files VALUES (?)", (file_id,))
+
+    def _put_names(self, db: apsw.Connection, file_id: int, names: list[tuple[str, bool]], known: bool) -> None:
+        if known:
+            old = {
+                (key, bool(alias))
+                for key, alias in db.execute("SELECT key, alias FROM names WHERE file_id = ?", (file_id,))
+            }
+            if old == set(names):
+                return
+            db.execute("DELETE FROM names WHERE file_id = ?", (file_id,))
+            changed = {key for key, _ in old ^ set(names)}
+        else:
+            changed = {key for key, _ in names}
+        db.executemany("INSERT INTO names VALUES (?, ?, ?)", ((key, file_id, alias) for key, alias in names))
+        db.executemany("INSERT OR IGNORE INTO dirty_keys VALUES (?)", ((key,) for key in changed))
+
+    def _drop_chunks(self, db: apsw.Connection, gone: list[int]) -> None:
+        rows = [(one,) for one in gone]
+        if rows:
+            db.executemany("DELETE FROM fts WHERE rowid = ?", rows)
+            db.executemany("DELETE FROM chunks WHERE id = ?", rows)
+            for space_id in [row[0] for row in db.execute("SELECT id FROM spaces")]:
+                db.executemany(f"DELETE FROM vec_{space_id} WHERE chunk_id = ?", rows)
+
+    def _settle(self, db: apsw.Connection, limit: int) -> bool:
+        """Do up to `limit` files' worth of what is dirty; False when nothing was."""
+        keys = [row[0] for row in db.execute("SELECT key FROM dirty_keys LIMIT ?", (limit,))]
+        files = [row[0] for row in db.execute("SELECT file_id FROM dirty_files LIMIT ?", (limit,))]
+        if keys or files:
+            self._resolve(db, keys, files)
+            db.executemany("DELETE FROM dirty_keys WHERE key = ?", ((key,) for key in keys))
+            db.executemany("DELETE FROM dirty_files WHERE file_id = ?", ((one,) for one in files))
+            if len(keys) == limit or len(files) == limit:
+                return True
+        targets = [row[0] for row in db.execute("SELECT file_id FROM dirty_anchors LIMIT ?", (limit,))]
+        for target in targets:
+            self._rewrite_anchors(db, target)
+        db.executemany("DELETE FROM dirty_anchors WHERE file_id = ?", ((one,) for one in targets))
+        return bool(keys or files or targets)
+
+    def _resolve(self, db: apsw.Connection, keys: Sequence[str], files: Sequence[int]) -> None:
+        found = fetch(
+            db,
+            "SELECT l.rowid, l.target, l.target_key, l.target_file, f.id, f.collection, f.path "
+            "FROM links l JOIN files f ON f.id = l.file_id WHERE l.rowid IN ("
+            "SELECT rowid FROM links WHERE file_id IN (SELECT value FROM json_each(?1)) UNION "
+            "SELECT rowid FROM links WHERE target_key IN (SELECT value FROM json_each(?2)))",
+            (json.dumps(files), json.dumps(keys, ensure_ascii=False)),
+        )
+        wanted = json.dumps(sorted({row[2] for row in found}), ensure_ascii=False)
+        bearers: dict[tuple[str, str], list[links.Target]] = {}
+        for key, alias, file_id, collection, path in fetch(
+            db,
+            "SELECT n.key, n.alias, f.id, f.collection, f.path FROM json_each(?) j "
+            "CROSS JOIN names n ON n.key = j.value CROSS JOIN files f ON f.id = n.file_id",
+            (wanted,),
+        ):
+            bearer = links.Target(file_id, links.path_fold(path), path, bool(alias))
+            bearers.setdefault((collection, key), []).append(bearer)
+        changed = []
+        for row, target, key, old, source, collection, path in found:
+            new = links.resolve(target, path, bearers.get((collection, key), ())) if target else source
+            if new != old:
+                changed.append((new, row))
+            # Also when it stays: the note was written anew, and its link texts may differ.
+            for one in {old, new} - {None, source}:
+                db.execute("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", (one,))
+        db.executemany("UPDATE links SET target_file = ? WHERE rowid = ?", changed)
+
+    def _rewrite_anchors(self, db: apsw.Connection, file_id: int) -> None:
+        note = db.execute(
+            "SELECT path, title, aliases, tags, words, anchors FROM files WHERE id = ?", (file_id,)
+        ).fetchone()
+        if note is None:
+            return
+        path, title, aliases, tags, words, old = note
+        texts = db.execute(
+            "SELECT text, count(*) FROM links WHERE target_file = ?1 AND file_id != ?1 AND text != '' GROUP BY text",
+            (file_id,),
+        )
+        new = links.anchors(texts, path)
+        if new == old:
+            return
+        db.execute("UPDATE files SET anchors = ? WHERE id = ?", (new, file_id))
+        first = db.execute("SELECT id, trail, text FROM chunks WHERE file_id = ? AND seq = 0", (file_id,)).fetchone()
+        if first is not None:
+            chunk_id, trail, text = first
+            db.execute("DELETE FROM fts WHERE rowid = ?", (chunk_id,))
+            lists = (json.loads(aliases), json.loads(tags), json.loads(trail))
+            row = fts_row(chunk_id, path, title, *lists, f"{text}\n{words}", new)
+            db.execute(_FTS, row)
+
+    def _refresh_notes(self, removed: Iterable[int], touched: Sequence[Key]) -> None:
+        """Bring the notes held in memory up to date after a commit."""
+        notes = self._notes
+        if notes is None:
+            return
+        for file_id in removed:
+            notes.pop(file_id, None)
+        for row in map(self.note, touched):
+            if row is not None:
+                notes[row.id] = row
+
+
+def _json(values: Iterable[Any]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)

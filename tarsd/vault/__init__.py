@@ -1,0 +1,215 @@
+"""The only code that touches vault files: scan, bounded reading, contained paths, and atomic, checked writing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
+from .files import MAX_BYTES, Unreadable, read_file, write_new, write_over
+from .names import KINDS, Kind, Rules, is_conflict_copy, kind_of, nfc, safe_parts
+from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settled, wanted
+from .text import Decoded, content_hash, decode, encode
+
+__all__ = [
+    "KINDS",
+    "MAX_BYTES",
+    "Decoded",
+    "FileInfo",
+    "Key",
+    "Kind",
+    "Rules",
+    "Scan",
+    "Skipped",
+    "State",
+    "Unreadable",
+    "Vault",
+    "content_hash",
+    "decode",
+    "encode",
+    "is_conflict_copy",
+    "kind_of",
+    "nfc",
+    "read_file",
+    "settled",
+]
+
+
+class Vault:
+    """A folder of notes; `collection` is "" for the vault itself and the name of any further folder."""
+
+    def __init__(
+        self, root: Path, collection: str = "", exclude: Iterable[str] = (), *, max_bytes: int = MAX_BYTES
+    ) -> None:
+        self.root = Path(os.path.abspath(root))
+        self.collection = collection
+        self.settings_file = self.root / ".obsidian" / "app.json"
+        self._exclude = tuple(exclude)
+        self._max_bytes = max_bytes
+        self._top = str(self.root)
+        self._prefix = nfc(self._top).rstrip("/") + "/"
+        self._stamp: tuple[int, int, int] | None = None
+        self._filters: tuple[str, ...] = ()
+        self._rules: Rules | None = None
+        self._settings_broken = False
+
+    def check(self) -> tuple[int, int]:
+        """Device and inode of the root, once it can be listed; raises VaultUnavailable."""
+        try:
+            info = os.stat(self._top)
+            with os.scandir(self._top):
+                return info.st_dev, info.st_ino
+        except OSError as fault:
+            raise self._unavailable(fault) from None
+
+    def _unavailable(self, fault: OSError) -> VaultUnavailable:
+        again = "tarsd looks again by itself."
+        if fault.errno in (errno.ENOENT, errno.ENOTDIR):
+            return VaultUnavailable(
+                f"The vault folder {self._top} is not there.", f"If it lies on a disk or share, connect it; {again}"
+            )
+        if fault.errno == errno.EPERM:  # macOS says this, and asks nobody, where a folder is private
+            return VaultUnavailable(
+                f"No access to {self._top}: the system does not permit it.",
+                f"On macOS, allow {os.path.realpath(sys.executable)} in System Settings > Privacy & Security > "
+                f"Full Disk Access; {again}",
+            )
+        if fault.errno == errno.EACCES:
+            return VaultUnavailable(
+                f"No access to {self._top}: permission denied.", f"Let this user list and enter the folder; {again}"
+            )
+        return VaultUnavailable(f"The vault {self._top} cannot be read: {fault.strerror}.", f"Check the disk; {again}")
+
+    def rules(self) -> Rules:
+        """What is left out, read anew whenever Obsidian's settings file changed."""
+        try:
+            info = os.stat(self.settings_file)
+            stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
+            if stamp != self._stamp:
+                raw = json.loads(decode(read_file(str(self.settings_file))).text)
+                filters = raw.get("userIgnoreFilters") if isinstance(raw, dict) else None
+                known = tuple(rule for rule in filters if isinstance(rule, str)) if isinstance(filters, list) else ()
+                self._stamp, self._filters, self._rules, self._settings_broken = stamp, known, None, False
+        except (FileNotFoundError, NotADirectoryError, NotFound):
+            if self._filters:
+                self._filters, self._rules = (), None
+            self._stamp, self._settings_broken = None, False
+        except (OSError, ValueError, RecursionError, TarsdError):
+            # What was left out stays left out: half a settings file must not open what was closed.
+            self._settings_broken = True
+        rules = self._rules
+        if rules is None:
+            rules = self._rules = Rules(self._exclude, self._filters)
+        return rules
+
+    def scan(self, paths: Iterable[str] | None = None) -> Scan:
+        """All note files, or those at and below the relative `paths`. Raises VaultUnavailable, also if it went mid-way.
+
+        Two names that differ only in Unicode form are two files: the composed one has the path, the other is known by
+        its own spelling, and reported as a "twin".
+        """
+        before = self.check()
+        rules = self.rules()
+        walk = Walk(self._top, self.collection, rules, self._max_bytes)
+        try:
+            walk.run(None if paths is None else wanted(paths))
+        except OSError as fault:
+            raise self._unavailable(fault) from None
+        if self.check() != before:
+            raise VaultUnavailable(f"The vault {self._top} was exchanged while it was read.", "It is read again.")
+        settings = ".obsidian/app.json"
+        if self._settings_broken:
+            why = "Obsidian's settings cannot be read; what they last excluded stays excluded."
+            walk.skipped.append(Skipped(settings, self.collection, "unreadable", why, "Open the vault in Obsidian."))
+        for rule in rules.broken:
+            why = f"The excluded-files rule {rule} is no expression that can be used here."
+            hint = "Put what it means in `exclude` in config.toml."
+            walk.skipped.append(Skipped(settings, self.collection, "unreadable", why, hint))
+        return Scan(walk.files, tuple(walk.skipped), True, walk.marker, frozenset(walk.blind))
+
+    def excluded_by(self, relative: str, *, folder: bool | None = None) -> str | None:
+        """Why a path is not looked at, in one sentence; None if it is. `folder` None: not known what it is."""
+        path = nfc(relative)
+        parts = path.split("/")
+        if any(part.startswith(".") for part in parts):
+            return "It is hidden: its name, or that of a folder above it, begins with a dot."
+        if folder is False and kind_of(parts[-1]) is None:
+            return "It is no note."
+        rules = self._rules if self._rules is not None else self.rules()
+        as_folder = folder or (folder is None and kind_of(path) is None)
+        rule = rules.hit(path + "/" if as_folder else path)
+        return f"It is left out by the rule {rule}." if rule else None
+
+    def ignores(self, relative: str, *, folder: bool | None = None) -> bool:
+        """Is a change of this path no reason to look? Answers from memory."""
+        return self.excluded_by(relative, folder=folder) is not None
+
+    def key_of(self, absolute_path: str | bytes | os.PathLike[str], *, folder: bool | None = None) -> str | None:
+        """The relative NFC path of an absolute one; "" for the root, None if it lies outside or is ignored."""
+        path = nfc(os.fsdecode(absolute_path))
+        if path + "/" == self._prefix:
+            return ""
+        relative = path[len(self._prefix) :]
+        if not path.startswith(self._prefix) or any("\ud800" <= char <= "\udfff" for char in relative):
+            return None
+        return None if self.ignores(relative, folder=folder) else relative
+
+    def resolve(self, relative: str, *, excluded: bool = False) -> Path:
+        """Where a relative path lies, or would lie, on disk. Raises PathRefused; `excluded` lets excluded paths pass.
+
+        Names match exactly or in composed form, never by a disk's own loose rules, and never through a link.
+        """
+        parts = safe_parts(relative)
+        if not excluded and (rule := self.rules().hit(nfc(relative))):
+            raise PathRefused(f"This path is left out by the rule {rule}.", "Change that rule, or choose another path.")
+        here = self._top
+        for number, part in enumerate(parts):
+            entry = _entry(here, part)
+            if entry is None:
+                # exFAT and SMB drop such an ending, so that the name would reach another file than it says.
+                if any(rest[-1] in " ." for rest in parts[number:]):
+                    raise PathRefused("This path is refused: a name ends with a dot or a space.", "Leave that out.")
+                return Path(here, *parts[number:])
+            if entry.is_symlink():
+                raise PathRefused("This path is refused: it leads through a link.", "Give the path of its target.")
+            here = entry.path
+        return Path(here)
+
+    def read(self, info: FileInfo) -> bytes:
+        """The raw bytes of a scanned file; raises NotFound if it vanished, Unreadable if they cannot be had now."""
+        return read_file(info.location, self._max_bytes)
+
+    def create(self, relative: str, data: bytes) -> str:
+        """Make a new note, with its folders; returns its content hash. Raises Conflict if the name is taken."""
+        taken = Conflict(f"There is already a note at {relative}.", "Choose another name.")
+        write_new(self._target(relative), data, taken)
+        return content_hash(data)
+
+    def replace(self, relative: str, data: bytes, if_hash: str) -> str:
+        """Put `data` in place of a note whose raw bytes still hash to `if_hash`; returns the new content hash.
+
+        Raises Conflict if the note changed or is gone. File mode and extended attributes stay.
+        """
+        changed = Conflict(f"{relative} changed since it was read.", "Read it again, then repeat the change.")
+        write_over(self._target(relative), data, lambda raw: content_hash(raw) == if_hash, changed)
+        return content_hash(data)
+
+    def _target(self, relative: str) -> Path:
+        self.check()
+        target = self.resolve(relative, excluded=True)
+        if kind_of(target.name) is None:
+            raise PathRefused("Only notes are written: .md, .canvas and .base.", "Add the ending .md.")
+        return target
+
+
+def _entry(folder: str, name: str) -> os.DirEntry[str] | None:
+    composed = nfc(name)
+    try:
+        alike = [entry for entry in list_folder(folder) if entry.name == name or nfc(entry.name) == composed]
+    except OSError:
+        return None
+    return min(alike, key=lambda entry: (entry.name != name, entry.name != composed), default=None)

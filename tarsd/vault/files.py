@@ -1,0 +1,168 @@
+"""One file at a time: reading that never waits, and writing that is whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from ..errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
+
+MAX_BYTES = 20_000_000
+SF_DATALESS, UF_COMPRESSED = 0x4000_0000, 0x20
+DOWNLOAD = "Open it in Finder or Obsidian, or choose Keep Downloaded; what is known of it stays searchable."
+SPLIT = "Split it, or take it out of the vault."
+
+Why = Literal["unreadable", "not_downloaded", "too_large"]
+
+
+class Unreadable(TarsdError):
+    """A file is there, and its bytes cannot be had now; `state` says why, in the words of `Skipped`."""
+
+    code = "unreadable"
+    status = 409
+
+    def __init__(self, message: str, hint: str = "", *, state: Why = "unreadable") -> None:
+        super().__init__(message, hint)
+        self.state: Why = state
+
+
+def dataless(info: os.stat_result) -> bool:
+    """Has the system given the file's bytes back to a cloud? Reading it would download it, and wait for that."""
+    flags: int = getattr(info, "st_flags", 0)
+    if flags & SF_DATALESS:
+        return True
+    return info.st_blocks == 0 and info.st_size > 0 and not flags & UF_COMPRESSED
+
+
+def read_file(location: str, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes. Never waits for a pipe or a download.
+
+    Raises NotFound if it vanished, Unreadable otherwise.
+    """
+    try:
+        fd = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound("The file is gone.") from None
+    except OSError as fault:
+        raise Unreadable(f"The file cannot be opened: {fault.strerror}.", "Check its permissions.") from None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise Unreadable("This is no ordinary file.")
+        if dataless(info):
+            raise Unreadable("The file is not downloaded.", DOWNLOAD, state="not_downloaded")
+        parts, left = [], limit + 1
+        while left > 0 and (part := os.read(fd, min(left, info.st_size + 1))):
+            parts.append(part)
+            left -= len(part)
+        if left <= 0:
+            raise Unreadable(f"The file is larger than {limit // 1_000_000} MB.", SPLIT, state="too_large")
+        return b"".join(parts)
+    except OSError as fault:
+        raise Unreadable(f"The file cannot be read: {fault.strerror}.", "Check the disk.") from None
+    finally:
+        os.close(fd)
+
+
+def write_new(target: Path, data: bytes, taken: Conflict) -> None:
+    """Make the file and its folders; raises `taken` if there is anything of that name, and never overwrites it."""
+    with _told():
+        if os.path.lexists(target):
+            raise taken
+        os.makedirs(target.parent, exist_ok=True)
+        mode = stat.S_IMODE(os.stat(target.parent).st_mode) & 0o666
+        with _beside(target, data, mode) as temporary:
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                raise taken from None
+            except OSError:  # exFAT and some shares have no hard links
+                try:
+                    _write(target, data, mode)
+                except FileExistsError:
+                    raise taken from None
+        _sync_folder(target.parent)
+
+
+def write_over(target: Path, data: bytes, same: Callable[[bytes], bool], changed: Conflict) -> None:
+    """Replace the file's bytes if `same` accepts those that are there; raises `changed` if not, or if it is gone."""
+    with _told():
+        try:
+            mode = stat.S_IMODE(os.lstat(target).st_mode)
+            with _beside(target, data, mode) as temporary:
+                _copy_attributes(str(target), temporary)
+                if not same(read_file(str(target))):
+                    raise changed
+                os.replace(temporary, target)
+        except (FileNotFoundError, NotADirectoryError, NotFound):
+            raise changed from None
+        _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Tell in words what the system refuses to write."""
+    try:
+        yield
+    except OSError as fault:
+        if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise VaultUnavailable("No space is left on the vault's disk; nothing was changed.", "Free some.") from None
+        raise Refused(f"The vault cannot be written to: {fault.strerror}.", "Check its permissions.") from None
+
+
+@contextlib.contextmanager
+def _beside(target: Path, data: bytes, mode: int) -> Iterator[str]:
+    """A temporary file beside `target` that holds `data` safely on disk; what is left of it is removed."""
+    # The name begins with a dot, so that scan, watch, Obsidian and its Sync all pass over it.
+    temporary = target.parent / f".tarsd-{secrets.token_hex(8)}.tmp"
+    try:
+        _write(temporary, data, mode)
+        yield str(temporary)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            with contextlib.suppress(OSError):  # disks without modes refuse it
+                os.fchmod(fd, mode)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError:
+        os.unlink(path)
+        raise
+
+
+def _copy_attributes(source: str, target: str) -> None:
+    """Extended attributes and access lists (Finder tags live there), as far as the disk lets us."""
+    with contextlib.suppress(OSError, AttributeError):
+        if sys.platform == "darwin":
+            acl, xattr = 1 << 0, 1 << 2
+            ctypes.CDLL(None).copyfile(os.fsencode(source), os.fsencode(target), None, acl | xattr)
+        else:
+            for name in os.listxattr(source):
+                os.setxattr(target, name, os.getxattr(source, name))
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

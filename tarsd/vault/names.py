@@ -1,0 +1,149 @@
+"""What a name says: which files are notes, which are copies of a conflict, which are left out, which paths are none."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Literal
+
+from ..errors import PathRefused
+
+Kind = Literal["note", "canvas", "base"]
+
+KINDS: dict[str, Kind] = {".md": "note", ".canvas": "canvas", ".base": "base"}
+MAX_FOLDERS = 64
+MAX_PATH_BYTES = 1000
+
+
+def nfc(text: str) -> str:
+    """The composed form, in which all paths are compared."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def kind_of(name: str) -> Kind | None:
+    """What sort of note a file of this name is, if any."""
+    return KINDS.get(name[name.rfind(".") :].lower())
+
+
+_CONFLICT_WORDS = ("onfli", "競合", "冲突")  # no regular expression for the 6,500 names without one
+_CONFLICT = re.compile(
+    r"""(?: \.sync-conflict-\d{8}-\d{6}(?:-[a-z0-9]{7})?                     # Syncthing
+        | \((?:[^()]*\s)?(?:conflicted\ copy|in\ konflikt\ stehende\ kopie|copie\ en\ conflit|copia\ en\ conflicto
+            |copia\ in\ conflitto|cópia\ em\ conflito|conflicterende\ kopie|競合コピー|冲突副本|case\ conflict)
+            (?:\s[^()]*(?:\(\d+\))?)?\)                                       # Dropbox, Nextcloud, Obsidian Sync
+        | _conflict-\d{8}-\d{6}                                               # ownCloud
+        | \s?\(sfconflict\s[^()]*\)                                           # Seafile
+        | _[a-z]{3}-\d\d-\d{6}-\d{4}_conflict                                 # Synology
+        )(?:\s\(\d+\))?$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def is_conflict_copy(name: str) -> bool:
+    """Has a sync tool made this file because two machines changed one? `Meeting 2.md` is a note like any other."""
+    folded = name.lower()
+    if not (_CONFLICT_WORDS[0] in folded or _CONFLICT_WORDS[1] in folded or _CONFLICT_WORDS[2] in folded):
+        return False
+    return bool(_CONFLICT.search(nfc(folded)[: nfc(folded).rfind(".")]))
+
+
+_TOKEN = re.compile(r"\[([!^]?)([^\[\]]+)\]|(.)", re.DOTALL)
+
+
+def _segment(glob: str) -> str:
+    """One path segment with `*`, `?` and `[…]` as a regular expression."""
+    out = ""
+    for negated, members, char in _TOKEN.findall(glob):
+        if members:
+            out += "[" + ("^/" if negated else "") + re.escape(members).replace(r"\-", "-") + "]"
+        else:
+            out += {"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char))
+    return out
+
+
+def _pattern(rule: str, anchored: bool = False, end: str = r"(?:/|\Z)") -> str:
+    """A rule as an expression over a path in which a folder ends with `/`. Whole segments match, never parts of one.
+
+    Without a slash before its end a rule fits at any depth, otherwise from the vault's root. "" if it says nothing.
+    """
+    text = nfc(rule.strip()).replace("\\", "/").removeprefix("./")
+    anchored = anchored or "/" in text.rstrip("/")
+    only_folders = text.endswith(("/", "/**"))
+    segments = [part for part in text.removesuffix("/**").split("/") if part]
+    if not segments:
+        return ""
+    body = "".join("(?:[^/]+/)*" if part == "**" else _segment(part) + "/" for part in segments[:-1])
+    start = r"\A" if anchored else r"(?:\A|/)"
+    return start + body + _segment(segments[-1]) + ("/" if only_folders else end)
+
+
+def _from_javascript(source: str) -> str:
+    return re.sub(r"\(\?<(?![=!])", "(?P<", source)
+
+
+class Rules:
+    """Which paths are left out: the config's `exclude`, and Obsidian's own excluded files. Case never matters.
+
+    `broken` holds the expressions of Obsidian's list that Python does not understand.
+    """
+
+    def __init__(self, exclude: Iterable[str] = (), obsidian: Iterable[str] = ()) -> None:
+        self.broken: list[str] = []
+        self._paths: list[tuple[str, re.Pattern[str]]] = []
+        self._files: list[tuple[str, re.Pattern[str]]] = []
+        for rule in exclude:
+            self._add(self._paths, rule, _pattern(rule))
+        for rule in obsidian:
+            if len(rule) > 2 and rule[0] == rule[-1] == "/":
+                # Tested on files only, as in Obsidian: it may fit a folder's name and no note in it.
+                self._add(self._files, rule, _from_javascript(rule[1:-1]))
+            else:  # `Work/Plan` stands for the note as well as for the folder
+                self._add(self._paths, rule, _pattern(rule, anchored=True, end=r"(?:/|\.|\Z)"))
+        self.active = bool(self._paths or self._files)
+        self._any_path = re.compile("|".join(e.pattern for _, e in self._paths) or r"\Z(?!\Z)", re.IGNORECASE)
+
+    def _add(self, to: list[tuple[str, re.Pattern[str]]], rule: str, source: str) -> None:
+        try:
+            if source:
+                to.append((rule, re.compile(source, re.IGNORECASE)))
+        except (re.error, OverflowError, RecursionError):
+            self.broken.append(rule)
+
+    def hit(self, path: str) -> str | None:
+        """The rule that leaves `path` out, if one does. A folder's path ends with `/`."""
+        if self._any_path.search(path):
+            return next(rule for rule, expression in self._paths if expression.search(path))
+        if self._files and not path.endswith("/"):
+            return next((rule for rule, expression in self._files if expression.search(path)), None)
+        return None
+
+
+_ENCODED = re.compile(r"%(?:2e|2f|5c|25|00)", re.IGNORECASE)
+_DRIVE = re.compile(r"[A-Za-z]:(?:/|$)")
+
+
+def safe_parts(relative: str) -> list[str]:
+    """The segments of a relative path that can only mean something inside the vault; raises PathRefused."""
+
+    def refuse(why: str) -> PathRefused:
+        return PathRefused(f"This path is refused: {why}.", "Give one relative to the vault, such as Folder/Note.md.")
+
+    if not isinstance(relative, str) or not relative.strip():
+        raise refuse("it is empty")
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in relative):
+        raise refuse("it holds control characters")
+    if "\\" in relative or relative.startswith("/") or _DRIVE.match(relative) or _ENCODED.search(relative):
+        raise refuse("it is absolute, has backslashes or is encoded")
+    parts = relative.split("/")
+    if len(parts) > MAX_FOLDERS or len(relative.encode()) > MAX_PATH_BYTES or any(len(p.encode()) > 255 for p in parts):
+        raise refuse("it is too long")
+    if parts[0] == "~" or (parts[0].startswith("~") and len(parts) > 1):
+        raise refuse("it begins in a home folder")
+    for part in parts:
+        # Other characters that look like dots and slashes become those where a disk or a client normalises names.
+        if any(not piece.strip(" .") for piece in re.split(r"[/\\]", unicodedata.normalize("NFKC", part))):
+            raise refuse("it has empty or dotted segments")
+        if part.startswith("."):
+            raise refuse("it is hidden")
+    return parts

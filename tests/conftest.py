@@ -1,0 +1,109 @@
+"""Fixtures for everybody: a home of its own for each test, a vault, and a real daemon process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tarsd.client import Client
+from tarsd.config import load
+from tarsd.errors import NoDaemon
+
+# no test depends on how fast this machine is
+settings.register_profile("tarsd", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tarsd")
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty TARSD_HOME; its path is short, for a socket's path holds 103 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
+    for name in [name for name in os.environ if name.startswith(("TARSD_", "OLLAMA_", "OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    monkeypatch.setenv("TARSD_HOME", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    """An empty vault that Obsidian has opened before."""
+    folder = tmp_path / "vault"
+    (folder / ".obsidian").mkdir(parents=True)
+    return folder
+
+
+class Daemon:
+    """A real daemon process and a client of it."""
+
+    def __init__(self, vault: Path, env: Mapping[str, str]) -> None:
+        self.vault = vault
+        self.env = {**os.environ, "TARSD_EMBEDDING": "fake", **env}
+        self.config = load(vault=vault, env=self.env)
+        self.client = Client(self.config.paths.socket, timeout=60)
+        self.process: subprocess.Popen[bytes] = self.spawn()
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """Another process of the same daemon."""
+        command = [sys.executable, "-m", "tarsd.daemon", str(self.vault)]
+        return subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def wait(self, what: Callable[[dict[str, Any]], bool] = lambda status: status["behind"] == 0) -> dict[str, Any]:
+        """The status as soon as `what` holds of it; by default when the index is complete."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                status = self.client.get("/v1/status")
+                if what(status):
+                    return status
+            except NoDaemon:
+                if self.process.poll() is not None:
+                    _, errors = self.process.communicate()
+                    raise AssertionError(f"ended with {self.process.returncode}: {errors.decode()[-2000:]}") from None
+                status = {}
+            assert time.monotonic() < deadline, status
+            time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """The exit code after a signal."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+    def restart(self, how: signal.Signals = signal.SIGTERM) -> dict[str, Any]:
+        """Stop, start again, and wait for the index."""
+        self.stop(how)
+        self.process = self.spawn()
+        return self.wait()
+
+
+@pytest.fixture
+def daemon(vault: Path) -> Iterator[Callable[..., Daemon]]:
+    """`daemon()` starts one on the vault and waits for its index; `daemon(wait=False, TARSD_CHAT="fake")` as well."""
+    started: list[Daemon] = []
+
+    def start(folder: Path = vault, *, wait: bool = True, **env: str) -> Daemon:
+        one = Daemon(folder, env)
+        started.append(one)
+        if wait:
+            one.wait()
+        return one
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate(timeout=30)

@@ -1,0 +1,554 @@
+"""The commands against a stub that plays the daemon: what they ask, print, and end with."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import socketserver
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tarsd import cli
+from tarsd.cli import common
+from tarsd.cli.passages import band, notes_below, show
+from tarsd.cli.progress import Bar, Lines
+from tarsd.cli.terminal import Terminal, clean, columns, fit, query_pattern
+from tarsd.errors import EXIT_CONFIG, EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
+
+HIT = {
+    "path": "House/Boiler.md",
+    "title": "Boiler",
+    "heading": "Pressure",
+    "start_line": 10,
+    "end_line": 13,
+    "text": "## Pressure\n\nThe gauge should read 1.2 bar when cold.\nTop it up with the silver key.",
+    "score": 1.5,
+    "relevance": 0.83,
+    "why": ["heading", "words: gauge"],
+    "collection": "",
+    "memory_type": None,
+}
+
+
+class Stub(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """A daemon that answers what it was told: an object, a list of lines, or (status, object) for each route."""
+
+    daemon_threads = True
+
+    def __init__(self, path: Path) -> None:
+        self.replies: dict[str, Any] = {}
+        self.asked: list[tuple[str, Any]] = []
+        super().__init__(str(path), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def address_string(self) -> str:
+        return ""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+    def do_GET(self) -> None:
+        stub = self.server
+        assert isinstance(stub, Stub)
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        route = f"{self.command} {self.path}"
+        stub.asked.append((route, json.loads(raw) if raw else None))
+        reply = stub.replies[route]
+        if callable(reply):
+            reply = reply()
+        status, value = reply if isinstance(reply, tuple) else (200, reply)
+        body = (
+            b"".join(json.dumps(line).encode() + b"\n" for line in [*value, {"type": "end"}])
+            if isinstance(value, list)
+            else json.dumps(value).encode()
+        )
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+
+@pytest.fixture
+def stub(home: Path, vault: Path) -> Iterator[Stub]:
+    stub = Stub(home / "0123456789ab.sock")
+    stub.replies["GET /v1/hello"] = {"name": "tarsd", "vault": {"id": "x", "name": "vault", "path": str(vault)}}
+    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield stub
+    stub.shutdown()
+    thread.join()
+    stub.server_close()
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run("search", "tea")` -> exit code, stdout, stderr; `stdin` is what comes through a pipe."""
+
+    def go(*arguments: str, program: str = "tarsd", stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            (cli.main if program == "tarsd" else cli.tars)(list(arguments))
+        out, err = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, out, err
+
+    return go
+
+
+class Screen(io.StringIO):
+    """A terminal 80 columns wide."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return Terminal(Screen())
+
+
+# Finding
+
+
+def test_search_prints_places_passages_and_reasons(run: Run, stub: Stub, vault: Path) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [HIT], "behind": 0, "took_ms": 3}
+    code, out, err = run("search", "gauge", "pressure")
+    assert (code, err) == (EXIT_OK, "")
+    assert out.splitlines()[0] == f"{vault}/House/Boiler.md:12", "the line that matched, not the start of the passage"
+    assert re.search(r"^  Boiler › Pressure +relevant 0\.83$", out, re.M)
+    assert "The gauge should read 1.2 bar when cold." in out
+    assert "heading; words: gauge" in out
+    assert ("POST /v1/search", {"query": "gauge pressure", "mode": "hybrid", "limit": 10}) in stub.asked
+
+
+@pytest.mark.parametrize(("command", "mode"), [("search", "hybrid"), ("sgrep", "fts"), ("svec", "vec")])
+def test_options_reach_the_daemon(run: Run, stub: Stub, command: str, mode: str) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [HIT]}
+    assert run(command, "tea", "--limit", "3", "--min-score", "0.5")[0] == EXIT_OK
+    assert stub.asked[0][1] == {"query": "tea", "mode": mode, "limit": 3, "min_score": 0.5}
+
+
+def test_a_query_may_begin_with_a_minus_after_two_of_them(run: Run, stub: Stub) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [HIT]}
+    assert run("search", "--mode", "fts", "--", "-coffee", "tea")[0] == EXIT_OK
+    assert stub.asked[0][1]["query"] == "-coffee tea"
+
+
+def test_json_is_the_reply_unchanged(run: Run, stub: Stub) -> None:
+    reply = {"hits": [HIT], "behind": 2, "degraded": "x", "took_ms": 3, "new": {"a": None}}
+    stub.replies["POST /v1/search"] = reply
+    code, out, err = run("search", "tea", "--json")
+    assert (code, json.loads(out), err) == (EXIT_OK, reply, "")
+
+
+def test_nothing_found_is_said_and_ends_with_1(run: Run, stub: Stub) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [], "behind": 1, "degraded": "The model is down."}
+    code, out, err = run("search", "tea")
+    assert (code, out) == (EXIT_NOTHING, "Nothing found for 'tea'.\n")
+    assert "The index is behind: 1 note changed and not indexed yet." in err
+    assert "The model is down." in err
+    code, out, _ = run("search", "tea", "--json")
+    assert (code, json.loads(out)["hits"]) == (EXIT_NOTHING, [])
+
+
+def test_places_are_relative_below_the_current_folder(
+    run: Run, stub: Stub, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [HIT]}
+    monkeypatch.chdir(vault)
+    assert run("search", "key")[1].startswith("House/Boiler.md:12\n")
+
+
+def test_related_takes_a_file_of_this_machine(run: Run, stub: Stub, vault: Path) -> None:
+    (vault / "Note.md").write_text("x")
+    stub.replies["POST /v1/related"] = {"hits": [HIT]}
+    assert run("related", str(vault / "Note.md"))[0] == EXIT_OK
+    assert run("related", "Other.md", "-n", "2")[0] == EXIT_OK
+    asked = [body for route, body in stub.asked if route == "POST /v1/related"]
+    assert asked == [{"path": "Note.md", "limit": 10}, {"path": "Other.md", "limit": 2}]
+
+
+# What could go wrong
+
+
+def test_no_daemon_ends_with_3_and_how_to_start_it(run: Run) -> None:
+    code, out, err = run("search", "tea")
+    assert (code, out) == (EXIT_NO_DAEMON, "")
+    assert "No daemon is running." in err
+    assert "tarsd run" in err
+    code, out, _ = run("status", "--json")
+    assert (code, json.loads(out)["error"]["code"]) == (EXIT_NO_DAEMON, "no_daemon")
+
+
+def test_the_daemons_errors_are_told_in_its_words(run: Run, stub: Stub) -> None:
+    error = {"error": {"code": "bad_request", "message": "Unbalanced \x1b]0;quote.", "hint": "Close it."}}
+    stub.replies["POST /v1/search"] = (422, error)
+    code, out, err = run("search", '"tea')
+    assert (code, out, err) == (EXIT_USAGE, "", "Unbalanced ␛]0;quote.\nClose it.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["search"], ["search", "a", "--limit", "0"], ["search", "a", "--mode", "x"], ["nonsense"], ["why", "a.md"]],
+)
+def test_wrong_usage_ends_with_2(run: Run, arguments: list[str]) -> None:
+    code, _, err = run(*arguments)
+    assert code == EXIT_USAGE
+    assert "Usage:" in err
+
+
+def test_a_bad_config_ends_with_78_and_all_faults(run: Run, home: Path) -> None:
+    (home / "config.toml").write_text('[vault]\npath = "~/N"\n[chunk]\ntokens = 1\n[watch]\nmode = "x"\n')
+    code, out, err = run("config", "check")
+    assert (code, out) == (EXIT_CONFIG, "")
+    assert "2 faults" in err
+    assert f"{home}/config.toml:4: chunk.tokens" in err
+    assert f"{home}/config.toml:6: watch.mode" in err
+    assert run("run")[0] == EXIT_CONFIG
+    code, out, _ = run("config", "check", "--json")
+    assert (code, len(json.loads(out)["error"]["problems"])) == (EXIT_CONFIG, 2)
+
+
+def test_the_reader_of_a_pipe_may_go_away(stub: Stub) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [HIT] * 200}
+    code = "from tarsd.cli import main; main(['search', 'tea'])"
+    script = f'"{sys.executable}" -c "{code}" | head -n 1; echo "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "0"
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_unicode_gets_question_marks(stub: Stub) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [{**HIT, "text": "Tee mit Zitrone 茶"}]}
+    done = subprocess.run(
+        [sys.executable, "-c", "from tarsd.cli import main; main(['search', 'Tee'])"],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"},
+    )
+    assert (done.returncode, done.stderr) == (EXIT_OK, b"")
+    assert b"Tee mit Zitrone ?" in done.stdout
+
+
+def test_a_query_of_any_bytes_is_sent_as_text(stub: Stub) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [HIT]}
+    command = [sys.executable, "-c", "from tarsd.cli import main; main()", "search", b"a\xff\xfeb"]
+    assert subprocess.run(command, capture_output=True, timeout=60).returncode == EXIT_OK
+    assert stub.asked[0][1]["query"] == "a\ufffd\ufffdb"
+
+
+# What a terminal is sent
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]52;c;x\x07", "␛]52;c;x␇"),
+        ("\x9b31m", "\ufffd31m"),
+        ("a\rb\x00\x7f", "ab␀␡"),
+        ("\u202egnp.exe", "gnp.exe"),
+        ("\udcff", "?"),
+        ("a\tb\nc", "a    b\nc"),
+    ],
+)
+def test_nothing_in_a_note_commands_the_terminal(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+def test_every_field_of_a_hit_is_made_harmless(screen: Terminal, tmp_path: Path) -> None:
+    evil = "\x1b[2J\x1b]8;;http://x\x07\x9b"
+    hit = {key: evil + value if isinstance(value, str) else value for key, value in HIT.items()}
+    hit |= {"why": [evil], "collection": ""}
+    shown = "\n".join(show([hit], evil, {"": tmp_path}, screen))
+    ours = re.sub(r"\x1b\[[\d;]*m|\x1b\]8;;(file://[!-~]*)?\x1b\\", "", shown)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", ours)
+
+
+def test_matches_are_marked_and_places_are_links(screen: Terminal, tmp_path: Path) -> None:
+    shown = "\n".join(show([HIT], "gauges", {"": tmp_path}, screen))
+    assert "The \x1b[1;33mgauge\x1b[0m should" in shown
+    assert f"\x1b]8;;file://{tmp_path}/House/Boiler.md\x1b\\" in shown
+
+
+def test_no_color_is_obeyed(screen: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in "\n".join(show([HIT], "gauge", {"": tmp_path}, Terminal(Screen())))
+    assert "\x1b" not in "\n".join(show([HIT], "gauge", {"": tmp_path}, Terminal(io.StringIO())))
+
+
+def test_no_line_is_wider_than_the_terminal(screen: Terminal, tmp_path: Path) -> None:
+    long = "茶道の作法と歴史についての長い説明。" * 20 + " gauge " + "word " * 200
+    hit = {**HIT, "title": "A title " * 30, "text": long, "why": ["because " * 40]}
+    for text in show([hit], "gauge", {}, screen)[1:]:
+        assert columns(re.sub(r"\x1b\[[\d;]*m", "", text)) <= 80
+
+
+def test_a_long_line_is_shown_where_it_matched() -> None:
+    text = "a " * 200 + "needle " + "b " * 200
+    cut = fit(text, 60, text.index("needle"))
+    assert "needle" in cut
+    assert cut.startswith("…")
+    assert cut.endswith("…")
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "found"),
+    [
+        ("how are the leaking taps", "The tap leaks; a leak.", ["tap", "leaks", "leak"]),
+        ("茶道", "日本の茶道です", ["茶道"]),
+        ("tag:tea -coffee path:x C++", "tea coffee c", ["c"]),
+        ("the", "the", []),
+        ("(", "(", []),
+    ],
+)
+def test_words_of_a_query_are_found_in_their_forms(query: str, text: str, found: list[str]) -> None:
+    pattern = query_pattern(query)
+    assert (pattern.findall(text) if pattern else []) == found
+
+
+@pytest.mark.parametrize(
+    ("relevance", "word"), [(1, "relevant"), (0.5, "fairly relevant"), (0.3, "maybe"), (0, "unlikely")]
+)
+def test_bands(relevance: float, word: str) -> None:
+    assert band(relevance) == word
+
+
+def test_being_behind_is_counted(screen: Terminal) -> None:
+    assert "2,000 notes changed" in notes_below({"behind": 2000}, screen)[0]
+    assert notes_below({"behind": 0}, screen) == []
+
+
+# Looking after the index
+
+STATUS = {
+    "vault": {"id": "x", "name": "Notes", "path": "/V"},
+    "watch": {"state": "events"},
+    "counts": {"notes": 6571, "chunks": 24103, "pending": 0, "skipped": 0, "failed": 0, "excluded": 12},
+    "behind": 0,
+    "embedding": {"model": "minilm", "state": "embedding", "done": 6000, "remaining": 18103},
+    "chat": {"model": "extractive", "state": "ready"},
+    "problems": [{"path": "a.md", "line": 3, "reason": "Not a date.", "hint": "Write 2026-01-31."}],
+    "process": {"pid": 7, "version": "0.1.0", "uptime_s": 11520, "rss_mb": 143.2},
+}
+
+
+def test_status_is_read_at_a_glance(run: Run, stub: Stub) -> None:
+    stub.replies["GET /v1/status"] = STATUS
+    code, out, _ = run("status")
+    assert code == EXIT_OK
+    assert out.splitlines()[0] == "● Up to date · 6,571 notes · 24,103 passages · 1 problem"
+    assert "24 % (6,000 of 24,103 passages" in out
+    assert "12 excluded" in out
+    assert "pid 7, up 3 h 12 min, 143 MB" in out
+    assert "  a.md:3  Not a date.\n    Write 2026-01-31." in out
+
+
+@pytest.mark.parametrize(
+    ("change", "headline"),
+    [
+        ({"behind": 12}, "● Indexing, 12 to go ·"),
+        ({"watch": {"state": "waiting", "reason": "not mounted"}, "behind": 1}, "● Vault not available ·"),
+        ({"counts": {"notes": 1, "chunks": 1}}, "● Up to date · 1 note · 1 passage"),
+        ({"counts": {}, "embedding": {}, "chat": {}, "process": {}}, "● Up to date · 0 notes"),
+    ],
+)
+def test_headlines(run: Run, stub: Stub, change: dict[str, Any], headline: str) -> None:
+    stub.replies["GET /v1/status"] = {**STATUS, **change}
+    code, out, _ = run("status")
+    assert code == EXIT_OK
+    assert out.startswith(headline)
+
+
+def test_many_problems_are_cut_unless_all_are_asked_for(run: Run, stub: Stub) -> None:
+    stub.replies["GET /v1/status"] = {**STATUS, "problems": STATUS["problems"] * 25}  # type: ignore[operator]
+    assert "… and 15 more: tarsd status --all" in run("status")[1]
+    assert run("status", "--all")[1].count("Not a date.") == 25
+
+
+def test_waiting_ends_when_all_is_done(run: Run, stub: Stub) -> None:
+    embedded = {"model": "minilm", "state": "ready", "done": 9, "remaining": 0}
+    steps = iter([{"behind": 5}, {"behind": 2}, {"behind": 0}, {"embedding": embedded}])
+    stub.replies["GET /v1/status"] = lambda: {**STATUS, **next(steps)}
+    code, out, err = run("status", "--wait")
+    assert (code, out.splitlines()[0][:12]) == (EXIT_OK, "● Up to date")
+    assert "Indexing" in err
+    assert "Embedding" in err
+
+
+def test_reindex_shows_progress_and_a_report(run: Run, stub: Stub, vault: Path) -> None:
+    stub.replies["POST /v1/reindex"] = [
+        {"type": "progress", "done": 1, "total": 20, "path": "a.md"},
+        {"type": "progress", "done": 2, "total": 20, "path": "b.md"},
+        {"type": "progress", "done": 20, "total": 20, "path": "c.md"},
+        {"type": "report", "added": 3, "changed": 0, "seconds": 1.25},
+    ]
+    code, out, err = run("reindex", "--full", str(vault), "Sub/x.md")
+    assert (code, out) == (EXIT_OK, "3 added in 1.2 s.\n")
+    assert err.splitlines() == ["Indexing: 1 of 20", "Indexing: 2 of 20", "Indexing: 20 of 20"]
+    assert stub.asked[-1][1] == {"full": True, "paths": [".", "Sub/x.md"]}
+    code, out, err = run("reindex", "--json")
+    assert (json.loads(out)["added"], err) == (3, "")
+
+
+def test_a_bar_needs_no_total() -> None:
+    with Bar("Indexing") as step:
+        step(0, 0, "[red]a.md")
+        step(1, 2, "b.md")
+    with Lines("Indexing") as lines:
+        lines(0, 0)
+
+
+def test_stop_waits_until_nobody_listens(run: Run, stub: Stub) -> None:
+    def end() -> dict[str, bool]:
+        threading.Thread(target=lambda: (stub.shutdown(), stub.socket.close())).start()
+        return {"stopping": True}
+
+    stub.replies["POST /v1/shutdown"] = end
+    assert run("stop")[:2] == (EXIT_OK, "Stopped.\n")
+
+
+# Asking
+
+SOURCE = {"n": 1, "path": "House/Boiler.md", "title": "Boiler", "heading": "", "start_line": 12, "relevance": 0.8}
+TURN = [
+    {"seq": 1, "type": "retrieved", "sources": [SOURCE], "relevance": 0.8, "behind": 0},
+    {"seq": 2, "type": "token", "text": "Read the "},
+    {"seq": 3, "type": "token", "text": "gauge\x1b [1]."},
+    {"seq": 4, "type": "done", "text": "Read the gauge [1].", "citations": [SOURCE], "notices": ["The model is down."]},
+]
+
+
+def answer(stub: Stub, events: list[dict[str, Any]]) -> None:
+    stub.replies["POST /v1/turns"] = (202, {"turn": "t1"})
+    stub.replies["GET /v1/turns/t1/events?after=0"] = events
+
+
+def test_an_answer_comes_with_its_sources(run: Run, stub: Stub, vault: Path) -> None:
+    answer(stub, TURN)
+    code, out, err = run("ask", "how", "much", "pressure?", "--note", "a.md", "-c", "mine")
+    assert code == EXIT_OK
+    assert out.startswith("Read the gauge␛ [1].\n\nSources\n  [1] Boiler")
+    assert f"{vault}/House/Boiler.md:12" in out
+    assert "The model is down." in err
+    body = stub.asked[0][1]
+    assert (body["message"], body["conversation"], body["notes"]) == ("how much pressure?", "mine", ["a.md"])
+
+
+@pytest.mark.parametrize("program", ["tarsd", "tars"])
+def test_a_question_may_come_through_a_pipe(run: Run, stub: Stub, program: str) -> None:
+    answer(stub, TURN)
+    arguments = ["ask"] if program == "tarsd" else []
+    assert run(*arguments, program=program, stdin="how much?\n")[0] == EXIT_OK
+    assert stub.asked[0][1]["message"] == "how much?"
+    assert run(*arguments, program=program, stdin=" \n")[0] == EXIT_USAGE
+
+
+def test_ask_as_json(run: Run, stub: Stub) -> None:
+    answer(stub, TURN)
+    code, out, _ = run("how much?", "--json", program="tars")
+    reply = json.loads(out)
+    assert (code, reply["text"], reply["citations"], reply["turn"]) == (EXIT_OK, "Read the gauge [1].", [SOURCE], "t1")
+
+
+def test_no_source_ends_with_1_and_a_failure_with_4(run: Run, stub: Stub) -> None:
+    answer(stub, [{"seq": 1, "type": "retrieved", "sources": []}, {"seq": 2, "type": "done", "text": "Nothing."}])
+    assert run("ask", "x")[0] == EXIT_NOTHING
+    failed = {"seq": 1, "type": "failed", "error": {"code": "c", "message": "The model is gone.", "hint": "Wait."}}
+    answer(stub, [failed])
+    code, _, err = run("ask", "x")
+    assert (code, err) == (EXIT_REFUSED, "The model is gone.\nWait.\n")
+
+
+def test_an_answer_that_is_cut_goes_on_where_it_was(run: Run, stub: Stub) -> None:
+    answer(stub, TURN[:2])
+    stub.replies["GET /v1/turns/t1/events?after=2"] = TURN[2:]
+    code, out, _ = run("ask", "x")
+    assert (code, out.count("Read the gauge")) == (EXIT_OK, 1)
+
+
+def test_an_approval_that_nobody_can_give_is_refused(run: Run, stub: Stub) -> None:
+    answer(stub, [{"seq": 1, "type": "approval", "call": "c1", "name": "write"}, *TURN[1:]])
+    stub.replies["POST /v1/turns/t1/approvals/c1"] = {}
+    run("ask", "x")
+    assert ("POST /v1/turns/t1/approvals/c1", {"allow": False}) in stub.asked
+
+
+# Settings
+
+
+def test_init_writes_a_config_that_holds(run: Run, home: Path, tmp_path: Path) -> None:
+    vault = tmp_path / 'My "best" notes \\ é'
+    vault.mkdir()
+    code, out, _ = run("init", "--vault", str(vault))
+    assert code == EXIT_OK
+    assert "tarsd run" in out
+    code, out, _ = run("config", "check", "--json")
+    assert (code, json.loads(out)["settings"]["vault"]["path"]) == (EXIT_OK, str(vault))
+    assert run("config", "path")[:2] == (EXIT_OK, f"{home}/config.toml\n")
+
+
+def test_every_line_of_the_template_is_a_setting(run: Run, home: Path, vault: Path) -> None:
+    run("init", "--vault", str(vault))
+    file = home / "config.toml"
+    text = re.sub(r"(?m)^# (?=\[\[|\w+ = )", "", file.read_text()).replace("~/Work", str(vault.parent / "work"))
+    file.write_text(text)
+    code, out, err = run("config", "check")
+    assert (code, err) == (EXIT_OK, "")
+    assert 'name = "work"' in out
+
+
+def test_init_never_overwrites_unless_forced(run: Run, home: Path, vault: Path) -> None:
+    (home / "config.toml").write_text("# mine\n")
+    code, _, err = run("init", "--vault", str(vault))
+    assert code == EXIT_REFUSED
+    assert "--force" in err
+    assert (home / "config.toml").read_text() == "# mine\n"
+    assert run("init", "--vault", str(vault), "--force")[0] == EXIT_OK
+    assert [one.name for one in home.iterdir()] == ["config.toml"]
+
+
+def test_init_needs_a_folder(run: Run, home: Path) -> None:
+    assert run("init", "--vault", "/nowhere")[0] == EXIT_USAGE
+    assert not list(home.iterdir())
+
+
+def test_effective_settings_are_valid_toml(run: Run, home: Path, vault: Path) -> None:
+    run("init", "--vault", str(vault))
+    _, out, _ = run("config", "check")
+    (home / "config.toml").write_text(out)
+    assert run("config", "check")[1] == out
+
+
+def test_version_names_what_matters(run: Run) -> None:
+    code, out, _ = run("--version")
+    assert code == EXIT_OK
+    assert re.match(r"tarsd [\d.]+ \(Python 3\.\d+\.\d+, SQLite 3\.\d+\.\d+, sqlite-vec [\d.]+, \w+\)\n$", out)
+
+
+def test_every_command_has_help_and_speaks_json() -> None:
+    context = click.Context(cli.cli)
+    for name in cli.COMMANDS:
+        command = cli.cli.get_command(context, name)
+        assert isinstance(command, common.Command | common.Group), name
+        assert command.help
+        if not isinstance(command, click.Group) and name != "run":
+            assert "as_json" in {parameter.name for parameter in command.params}, name

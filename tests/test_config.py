@@ -1,0 +1,285 @@
+"""Settings: what is read, every fault at once with its line, and where things lie on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tarsd import config
+from tarsd.errors import EXIT_CONFIG, ConfigError
+
+Env = dict[str, str]
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Env:
+    return {"TARSD_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+
+
+def write(env: Env, text: str) -> Path:
+    file = Path(env["TARSD_HOME"]) / "config.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def faults(env: Env, text: str, vault: str = "~/Notes") -> list[str]:
+    """The faults of a config, without the file's name: "3: vault.path: …"."""
+    file = write(env, text)
+    with pytest.raises(ConfigError) as caught:
+        config.load(vault=Path(vault) if vault else None, env=env)
+    assert caught.value.exit_code == EXIT_CONFIG
+    return [one.removeprefix(str(file)).removeprefix(":") for one in caught.value.problems]
+
+
+THE_DOCUMENTED_FILE = """\
+[vault]
+path = "~/Notes"
+exclude = ["Templates/", "*.excalidraw.md"]
+memory_folder = "tars"
+[[collection]]
+name = "work"
+path = "~/Work/notes"
+[embedding]
+model = "ollama:qwen3-embedding:0.6b"
+[chunk]
+tokens = 300
+scores = { h1 = 90 }
+[ollama]
+host = "localhost"
+[openai]
+base_url = "https://api.openai.com/v1/"
+[chat]
+model = "anthropic:claude"
+[privacy]
+local_only = ["Private/", "#private"]
+[http]
+enabled = true
+port = 9000
+allowed_hosts = ["pi.local"]
+[[mcp]]
+name = "fetch"
+command = ["uvx", "mcp-server-fetch"]
+"""
+
+
+def test_every_documented_section_is_read(env: Env, tmp_path: Path) -> None:
+    write(env, THE_DOCUMENTED_FILE)
+    got = config.load(env=env)
+    assert got.vault == tmp_path / "Notes"
+    assert got.exclude == ("Templates/", "*.excalidraw.md")
+    assert got.collections == (config.Collection("work", tmp_path / "Work" / "notes"),)
+    assert got.embedding.model == "ollama:qwen3-embedding:0.6b"
+    assert got.embedding.ollama_host == got.chat.ollama_host == "http://localhost:11434"
+    assert got.chunk.tokens == 300
+    assert got.chunk.scores == {**config.ChunkSettings().scores, "h1": 90}
+    assert got.chat.model == "anthropic:claude"
+    assert got.chat.openai_base_url == "https://api.openai.com/v1"
+    assert got.privacy.local_only == ("Private/", "#private")
+    assert (got.http.enabled, got.http.port, got.http.allowed_hosts) == (True, 9000, ("pi.local",))
+    assert got.mcp == (config.McpServer("fetch", ("uvx", "mcp-server-fetch")),)
+
+
+def test_no_file_is_needed(env: Env, tmp_path: Path) -> None:
+    got = config.load(vault=tmp_path / "Notes", env=env)
+    assert got.vault == tmp_path / "Notes"
+    assert got.embedding == config.EmbeddingSettings()
+    assert not Path(env["TARSD_HOME"]).exists(), "loading creates nothing"
+
+
+def test_settings_cross_process_borders(env: Env, tmp_path: Path) -> None:
+    got = config.load(vault=tmp_path, env={**env, "TARSD_HOME": "/tmp/elsewhere"})
+    assert pickle.loads(pickle.dumps(got)) == got
+
+
+def test_a_key_is_not_in_the_repr() -> None:
+    assert "sk-1" not in repr(config.EmbeddingSettings(openai_key="sk-1"))
+
+
+def test_the_environment_overrides_the_file(env: Env, tmp_path: Path) -> None:
+    write(env, THE_DOCUMENTED_FILE)
+    over = {"TARSD_EMBEDDING": "table", "TARSD_CHAT": "extractive", "TARSD_VAULT": "~/Other"}
+    got = config.load(env={**env, **over})
+    assert (got.embedding.model, got.chat.model, got.vault) == ("table", "extractive", tmp_path / "Other")
+    assert config.load(vault=tmp_path / "Third", env={**env, **over}).vault == tmp_path / "Third"
+
+
+def test_every_fault_at_once_with_line_and_key(env: Env) -> None:
+    assert faults(
+        env,
+        """\
+[vault]
+path = "~/Notes"
+exclud = ["a"]
+[embedding]
+model = "minilmm"
+dimensions = "many"
+[chunk]
+tokens = 0
+overlap = true
+scores = { h1 = 5000, blnak = 1 }
+[search]
+fusion = "magic"
+[watch]
+debounce_s = -1
+[nonsense]
+""",
+    ) == [
+        '3: vault.exclud: is no setting; did you mean "exclude"?',
+        '5: embedding.model: "minilmm" is no model; did you mean "minilm"?',
+        "6: embedding.dimensions: must be a whole number",
+        "8: chunk.tokens: must be from 16 to 4096, and is 0",
+        "9: chunk.overlap: must be a number",
+        '10: chunk.scores.blnak: is no setting; did you mean "blank"?',
+        "10: chunk.scores.h1: must be from 0 to 1000, and is 5000",
+        "12: search.fusion: must be one of weighted, rrf",
+        "14: watch.debounce_s: must be from 0.0 to 60.0, and is -1",
+        "15: nonsense: is no setting; known here: vault, collection, embedding, chunk, search, watch, ollama, openai, "
+        "chat, privacy, http, mcp",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[vault]\npath = ", "2: is no TOML: Invalid value"),
+        ('[vault]\npath = "a"\npath = "b"\n', "3: is no TOML: Cannot overwrite a value"),
+        ('[vault]\nx = """\n', "2: is no TOML: Unterminated string"),
+        ("vault = 3", "1: vault: must be a table: write [vault] on a line of its own"),
+        ("[mcp]\nname = 1", "1: mcp: must be an array of tables: write [[mcp]] on a line of its own"),
+        ('[openai]\napi_key = "sk-1"', "2: openai.api_key: is no setting; keys never stand in the config: "
+         "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use the system keyring"),
+        ('[ollama]\nhost = "ftp://x"', '2: ollama.host: "ftp://x" "ftp" is neither http nor https'),
+        ('[embedding]\nmodel = "ollama"', '2: embedding.model: lacks the model: write "ollama:MODEL"'),
+        ('[embedding]\nmodel = "ollama:"', '2: embedding.model: names no model after "ollama:"'),
+        ('[vault]\nmemory_folder = "../x"', '2: vault.memory_folder: "../x" must be a folder in the vault, not hidden'),
+        ('[vault]\nexclude = ["/etc"]', '2: vault.exclude: "/etc" can match nothing: rules are relative to the vault'),
+        ('[vault]\nexclude = "x"', '2: vault.exclude: must be a list of texts: ["…", "…"]'),
+        ('[http]\nenabled = 1', "2: http.enabled: must be true or false"),
+        ('[[mcp]]\nname = "a"', '1: mcp[1].command: must be a list of texts: ["program", "argument"]'),
+    ],
+)  # fmt: skip
+def test_a_fault_says_where_and_what(env: Env, text: str, fault: str) -> None:
+    assert faults(env, text) == [fault]
+
+
+def test_collections_must_be_told_apart(env: Env) -> None:
+    text = '[[collection]]\nname = "a"\npath = "~/A"\n[[collection]]\nname = "a"\npath = "~/Notes/sub"\n'
+    assert faults(env, text) == [
+        '5: collection[2].name: "a" is taken by an earlier collection',
+        f"6: collection[2].path: {env['HOME']}/Notes/sub overlaps with the vault; its notes would be found twice",
+    ]
+
+
+def test_a_line_is_found_past_strings_of_many_lines_and_dotted_keys(env: Env) -> None:
+    text = 'chat.model = """\\\n[vault]\nmodel = 1\\\n"""\n[vault]\n"path" = "relative"\n'
+    assert faults(env, text, vault="")[1].startswith('6: vault.path: "relative" must be an absolute path')
+
+
+def test_a_vault_must_be_named(env: Env) -> None:
+    assert faults(env, "", vault="") == [" vault.path: no vault is set; run: tarsd init --vault PATH"]
+
+
+def test_a_vault_that_is_a_file_is_refused(env: Env, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    assert faults(env, "", vault=str(tmp_path / "file")) == [f"--vault: {tmp_path / 'file'} is a file, not a folder"]
+
+
+def test_a_vault_that_is_missing_is_no_fault(env: Env, tmp_path: Path) -> None:
+    assert config.load(vault=tmp_path / "not mounted", env=env).vault == tmp_path / "not mounted"
+
+
+def test_the_index_may_not_lie_in_the_vault(env: Env, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"the cache lies in the vault .*set TARSD_HOME"):
+        config.load(vault=tmp_path, env=env)
+
+
+def test_a_named_file_that_is_missing_or_no_text_is_a_fault(env: Env, tmp_path: Path) -> None:
+    file = tmp_path / "other.toml"
+    with pytest.raises(ConfigError, match="there is no such file; TARSD_CONFIG names it"):
+        config.load(vault=tmp_path / "V", env={**env, "TARSD_CONFIG": str(file)})
+    file.write_bytes(b'[vault]\npath = "\xff"')
+    with pytest.raises(ConfigError, match=":2: is not UTF-8 text"):
+        config.load(vault=tmp_path / "V", env={**env, "TARSD_CONFIG": str(file)})
+
+
+def test_a_byte_order_mark_is_read_over(env: Env, tmp_path: Path) -> None:
+    write(env, '\ufeff[vault]\npath = "~/Notes"\n')
+    assert config.load(env=env).vault == tmp_path / "Notes"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "url"),
+    [
+        ("localhost:11434", "http://localhost:11434"),
+        ("0.0.0.0:11434", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("http://localhost:11434/", "http://localhost:11434"),
+        ("http://localhost:11434/v1", "http://localhost:11434"),
+        ("http://localhost", "http://localhost:11434"),
+        ("https://ollama.example", "https://ollama.example:443"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("::1", "http://[::1]:11434"),
+        ("[::]:1234", "http://[::1]:1234"),
+        (' "1.2.3.4" ', "http://1.2.3.4:11434"),
+    ],
+)
+def test_c97_ollama_hosts_as_people_spell_them(spelling: str, url: str, env: Env, tmp_path: Path) -> None:
+    assert config.ollama_host(spelling) == url
+    assert config.load(vault=tmp_path / "V", env={**env, "OLLAMA_HOST": spelling}).embedding.ollama_host == url
+
+
+@pytest.mark.parametrize("spelling", ["minilm", "table", "fake", "fake:8", "ollama:a:1", "openai:b"])
+def test_embedding_models(spelling: str) -> None:
+    assert config.check_model("embedding", spelling) is None
+
+
+@pytest.mark.parametrize("spelling", ["", "MiniLM", "fake:x", "ollama: x", "anthropic:claude", "auto"])
+def test_no_embedding_models(spelling: str) -> None:
+    assert config.check_model("embedding", spelling)
+
+
+def test_the_vault_id_is_that_of_the_real_path(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert config.vault_id(tmp_path / "link") == hashlib.sha256(bytes(tmp_path / "real")).hexdigest()[:12]
+
+
+@pytest.mark.parametrize("length", [60, 80, 81, 100, 120])
+@pytest.mark.parametrize("letter", ["h", "é"])
+def test_c117_socket_paths_fit_in_bytes(length: int, letter: str) -> None:
+    home = "/" + letter * ((length - 1) // len(letter.encode()))
+    path = config.socket_path("0123456789ab", {"HOME": home})
+    assert len(bytes(path)) <= 103
+    fits = len(f"{home}/.tarsd/0123456789ab.sock".encode()) <= 103
+    assert path == Path(f"{home}/.tarsd/0123456789ab.sock" if fits else f"/tmp/tars-{os.getuid()}/0123456789ab.sock")
+
+
+def test_clients_find_the_socket_by_vault_then_config_then_any(env: Env, tmp_path: Path) -> None:
+    home = Path(env["TARSD_HOME"])
+    assert config.find_sockets(env=env) == []
+    write(env, "")
+    for name in ("b.sock", "a.sock"):
+        (home / name).touch()
+    assert config.find_sockets(env=env) == [home / "a.sock", home / "b.sock"]
+    write(env, '[vault]\npath = "~/Notes"\n[chunk]\ntokens = "a fault that is none of a client\'s business"\n')
+    (by_config,) = config.find_sockets(env=env)
+    assert by_config == home / f"{config.vault_id(tmp_path / 'Notes')}.sock"
+    (by_option,) = config.find_sockets(tmp_path / "Other", env)
+    assert by_option == home / f"{config.vault_id(tmp_path / 'Other')}.sock"
+    write(env, "[vault")
+    with pytest.raises(ConfigError):
+        config.find_sockets(env=env)
+
+
+def test_effective_settings_can_be_written_back(env: Env, tmp_path: Path) -> None:
+    write(env, THE_DOCUMENTED_FILE)
+    tables = config.as_tables(config.load(env=env))
+    assert tables["vault"]["path"] == str(tmp_path / "Notes")
+    assert tables["embedding"]["dimensions"] is None
+    assert tables["ollama"] == {"host": "http://localhost:11434"}
+    assert tables["mcp"] == [{"name": "fetch", "command": ["uvx", "mcp-server-fetch"]}]

@@ -1,0 +1,130 @@
+"""Keys: where they are looked for, and that they are kept from others."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import keyring
+import keyring.backend
+import pytest
+
+from tarsd import keys
+from tarsd.errors import BadRequest, ConfigError
+
+Env = dict[str, str]
+
+
+class Ring(keyring.backend.KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.kept: dict[tuple[str, str], str] = {}
+        self.broken = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        if self.broken:
+            raise RuntimeError("locked")
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.kept[service, username]
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Env:
+    return {"TARSD_HOME": str(tmp_path / "home")}
+
+
+@pytest.fixture
+def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
+    ring = Ring()
+    monkeypatch.setattr(keyring, "get_keyring", lambda: ring)
+    return ring
+
+
+@pytest.fixture
+def no_ring(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ring, "priority", 0)
+
+
+def test_there_may_be_none(env: Env, no_ring: None) -> None:
+    assert keys.get("openai", env) is None
+    assert keys.source("openai", env) is None
+    assert keys.remove("openai", env) is False
+
+
+def test_our_variable_then_the_keyring_then_the_file_then_the_vendors_variable(env: Env, ring: Ring) -> None:
+    env["OPENAI_API_KEY"] = "vendor"
+    assert (keys.get("openai", env), keys.source("openai", env)) == ("vendor", "OPENAI_API_KEY")
+    ring.priority = 0.5  # type: ignore[assignment]
+    assert keys.put("openai", "file", env) == str(Path(env["TARSD_HOME"]) / "keys.json")
+    assert keys.get("openai", env) == "file"
+    ring.priority = 5
+    ring.kept["tarsd", "openai"] = "ring"
+    assert (keys.get("openai", env), keys.source("openai", env)) == ("ring", "the system keyring")
+    env["TARSD_OPENAI_KEY"] = " ours \n"
+    assert (keys.get("openai", env), keys.source("openai", env)) == ("ours", "TARSD_OPENAI_KEY")
+
+
+def test_the_keyring_is_used_where_there_is_one(env: Env, ring: Ring) -> None:
+    assert keys.put("anthropic", "k\n", env) == "the system keyring"
+    assert ring.kept == {("tarsd", "anthropic"): "k"}
+    assert not (Path(env["TARSD_HOME"]) / "keys.json").exists()
+    assert keys.remove("anthropic", env) is True
+    assert keys.get("anthropic", env) is None
+
+
+def test_a_keyring_that_fails_is_passed_over(env: Env, ring: Ring) -> None:
+    ring.broken = True
+    env["ANTHROPIC_API_KEY"] = "vendor"
+    assert keys.get("anthropic", env) == "vendor"
+
+
+def test_the_file_is_private_and_replaced_whole(env: Env, no_ring: None) -> None:
+    keys.put("openai", "one", env)
+    keys.put("todoist", "two", env)
+    file = Path(env["TARSD_HOME"]) / "keys.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert [one.name for one in file.parent.iterdir()] == ["keys.json"]
+    assert (keys.get("openai", env), keys.get("todoist", env)) == ("one", "two")
+    assert keys.remove("openai", env) is True
+    assert (keys.get("openai", env), keys.get("todoist", env)) == (None, "two")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
+def test_c127_a_file_that_others_can_read_is_refused(env: Env, no_ring: None, mode: int) -> None:
+    keys.put("openai", "sk-secret", env)
+    file = Path(env["TARSD_HOME"]) / "keys.json"
+    file.chmod(mode)
+    with pytest.raises(ConfigError, match=f"mode {mode:04o}") as caught:
+        keys.get("openai", env)
+    assert "chmod 600" in caught.value.hint
+    assert "sk-secret" not in f"{caught.value!r} {caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("text", ["", "sk-secret", '["sk-secret"]', '{"openai": 1, "x": "sk-secret"}'])
+def test_a_broken_file_is_named_and_not_quoted(env: Env, no_ring: None, text: str) -> None:
+    keys.put("openai", "x", env)
+    (Path(env["TARSD_HOME"]) / "keys.json").write_text(text)
+    with pytest.raises(ConfigError, match="is no file of keys") as caught:
+        keys.get("openai", env)
+    assert "sk-secret" not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("key", ["", "  ", "a b", "a\nb", "a\x00"])
+def test_what_cannot_be_a_key_is_refused(env: Env, no_ring: None, key: str) -> None:
+    with pytest.raises(BadRequest):
+        keys.put("openai", key, env)
+
+
+def test_unknown_names_are_refused(env: Env, no_ring: None) -> None:
+    with pytest.raises(BadRequest, match="no key named"):
+        keys.get("nobody", env)
