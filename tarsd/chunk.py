@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
 from tarsd.parse import Note, Unit
@@ -71,7 +71,7 @@ def chunk(note: Note, settings: ChunkSettings) -> list[Chunk]:
             continue
         pending = 0
         pieces += cutter.cut(section.trail, start, section.end)
-    if pending:
+    if pending and cutter.has_text(pending, len(note.lines)):
         pieces = cutter.with_rest(pieces, pending, len(note.lines))
     if not pieces:
         pieces = [_Piece((), 1, max(len(note.lines), 1), note.title, count_tokens(note.title))]
@@ -156,6 +156,10 @@ class _Piece:
     tokens: int
 
 
+_Cut: TypeAlias = tuple[str, int, float]
+"""A piece of a line, its tokens, and how well to cut before it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Atom:
     """What is never cut further. `glue` stands between it and the atom before, `score` says how well to cut there."""
@@ -188,7 +192,8 @@ class _Cutter:
 
     def properties(self) -> _Piece:
         """The readable properties as one piece, capped."""
-        text, tokens, _ = next(self.pieces(self.note.property_prose.strip(), whole=True))
+        words = _WORD.findall(self.note.property_prose.strip())
+        text, tokens, _ = next(_packed(words, self.limit, self.max_chars, self.limit))
         return _Piece((), 1, max(self.note.body_line - 1, 1), text.strip(), tokens)
 
     def with_rest(self, pieces: list[_Piece], start: int, end: int) -> list[_Piece]:
@@ -362,21 +367,13 @@ class _Cutter:
         full = "\n".join(part for part in (before, text, after) if part)
         return _Atom(start, end, full, _size(full), glue, score, prose=False)
 
-    def pieces(
-        self, text: str, room: int | None = None, chars: int | None = None, *, whole: bool = False
-    ) -> Iterator[tuple[str, int, float]]:
-        """(piece, tokens, break score before it) of one line: whole, else by sentences, words, characters.
-
-        With `whole` pieces of a kind are packed as full as they may be, for a text that is cut only once.
-        """
+    def pieces(self, text: str, room: int | None = None, chars: int | None = None) -> Iterator[_Cut]:
+        """One line whole if it fits; else by sentences, words, clauses, characters."""
         room = self.limit if room is None else room
         chars = self.max_chars if chars is None else chars
         tokens = _size(text)
         if tokens <= room and len(text) <= chars:
             yield text, tokens, 1.0
-            return
-        if whole:
-            yield next(_packed(_WORD.findall(text), room, chars))
             return
         for sentence in _SENTENCE.split(text):
             tokens = _size(sentence)
@@ -400,37 +397,39 @@ def _wrapping(unit: Unit, lines: Sequence[str]) -> tuple[str, str, int, list[str
     return "", "", 0, list(lines)
 
 
-def _packed(words: Sequence[str], room: int, chars: int, most: int | None = None) -> Iterator[tuple[str, int, float]]:
-    """Words joined up to `room` tokens and `chars` characters; a longer word alone, cut at clauses or characters."""
-    held, used, size = list[str](), 0, 0
-    for word in words:
-        cost = _size(word)
-        if held and (used + cost > room or size + len(word) > chars):
+def _packed(parts: Sequence[str], room: int, chars: int, most: int, *, by_clause: bool = True) -> Iterator[_Cut]:
+    """Parts joined up to `room` tokens and `chars` characters; one over `most` tokens cut at clauses, then anywhere."""
+    held: list[str] = []
+    used = size = 0
+    for part in parts:
+        cost = count_tokens(part)
+        if held and (used + cost > room or size + len(part) > chars):
             yield "".join(held), used, 0.2
             held, used, size = [], 0, 0
-        if cost > (most or room) or len(word) > chars:
-            yield from _characters(word, room, chars)
-            continue
-        held.append(word)
-        used, size = used + cost, size + len(word)
+        if cost <= most and len(part) <= chars:
+            held.append(part)
+            used, size = used + cost, size + len(part)
+        elif by_clause:
+            yield from _packed(_CLAUSE.split(part), room, chars, room, by_clause=False)
+        else:
+            yield from _characters(part, room, chars)
     if held:
         yield "".join(held), used, 0.2
 
 
-def _characters(word: str, room: int, chars: int) -> Iterator[tuple[str, int, float]]:
-    guess = chars if word.isascii() else min(chars, room)
-    for clause in _CLAUSE.split(word):
-        at = 0
-        while at < len(clause):
-            step = min(guess, len(clause) - at)
-            # one more than counted, as the rest of a word is other tokens when it stands alone
-            while (cost := _size(clause[at : at + step]) + 1) > room and step > 1:
-                step = max(min(step - 1, step * room // cost), 1)
-            while step > 1 and at + step < len(clause) and combining(clause[at + step]):
-                step -= 1
-            yield clause[at : at + step], cost, 0.1
-            at += step
-            guess = min(chars, max(2 * step, 8))
+def _characters(text: str, room: int, chars: int) -> Iterator[_Cut]:
+    guess = chars if text.isascii() else min(chars, room)
+    at = 0
+    while at < len(text):
+        step = min(guess, len(text) - at)
+        # one more than counted, as the rest of a word is other tokens when it stands alone
+        while (cost := count_tokens(text[at : at + step]) + 1) > room and step > 1:
+            step = max(min(step - 1, step * room // cost), 1)
+        while step > 1 and at + step < len(text) and combining(text[at + step]):
+            step -= 1
+        yield text[at : at + step], cost, 0.1
+        at += step
+        guess = min(chars, max(2 * step, 8))
 
 
 def _join(trail: tuple[str, ...], atoms: Sequence[_Atom]) -> _Piece | None:

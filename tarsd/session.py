@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -19,9 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from tarsd.errors import DiskFull, NotFound, StoreError
+from tarsd.parse import parse
 from tarsd.protocol import Event, TurnRequest, encode, read_event
 
 TITLE_CHARS = 80
+_LINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
+_BAR = re.compile(r"(?<!\\)\|")
+_FENCE = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*)(```+|~~~+)")
 
 
 @dataclass(frozen=True)
@@ -332,3 +337,23 @@ def _turns(lines: Iterator[dict[str, Any]]) -> list[TurnRecord]:
                 if not (so_far and so_far[-1].last):
                     so_far.append(read_event(line["event"]))
     return [replace(record, events=tuple(events[record.id])) for record in turns.values()]
+
+
+def as_note_text(reply: str) -> str:
+    """A reply as Obsidian reads it rightly once it stands in a note.
+
+    Line ends are "\\n", every fence is closed, and the bar of a wikilink is escaped in table rows, where it would end
+    the cell. Everything else stays as it is.
+    """
+    lines = reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    # after a blank line nothing is taken for properties; lines then count from 2
+    for unit in reversed(parse("\n".join(["", *lines]), "reply.md", include_comments=True).units):
+        start, end = unit.start_line - 2, unit.end_line - 1
+        if unit.kind == "table":
+            lines[start:end] = [_LINK.sub(lambda link: _BAR.sub(r"\\|", link[0]), line) for line in lines[start:end]]
+        elif unit.kind == "fence" and (opener := _FENCE.match(lines[start])):
+            container, mark = opener.groups()
+            last = lines[end - 1].strip(" \t>")
+            if end - start == 1 or len(last) < len(mark) or last.strip(mark[0]):
+                lines.insert(end, re.sub(r"[^\s>]", " ", container) + mark)
+    return "\n".join(lines)

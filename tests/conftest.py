@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from tarsd.client import Client
 from tarsd.config import load
-from tarsd.errors import NoDaemon
+from tarsd.errors import ClientError
 
 # no test depends on how fast this machine is
 settings.register_profile("tarsd", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,19 +45,27 @@ def vault(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def short_tmp() -> Iterator[Path]:
+    """An empty folder with a short path, for what holds sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="s", dir="/tmp")).resolve()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 class Daemon:
     """A real daemon process and a client of it."""
 
     def __init__(self, vault: Path, env: Mapping[str, str]) -> None:
         self.vault = vault
-        self.env = {**os.environ, "TARSD_EMBEDDING": "fake", **env}
+        self.env = {**os.environ, "TARSD_EMBEDDING": "table", **env}
         self.config = load(vault=vault, env=self.env)
         self.client = Client(self.config.paths.socket, timeout=60)
         self.process: subprocess.Popen[bytes] = self.spawn()
 
     def spawn(self) -> subprocess.Popen[bytes]:
         """Another process of the same daemon."""
-        command = [sys.executable, "-m", "tarsd.daemon", str(self.vault)]
+        command = [sys.executable, "-c", "from tarsd.cli import main; main()", "run", "--vault", str(self.vault)]
         return subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def wait(self, what: Callable[[dict[str, Any]], bool] = lambda status: status["behind"] == 0) -> dict[str, Any]:
@@ -68,7 +76,7 @@ class Daemon:
                 status = self.client.get("/v1/status")
                 if what(status):
                     return status
-            except NoDaemon:
+            except ClientError:
                 if self.process.poll() is not None:
                     _, errors = self.process.communicate()
                     raise AssertionError(f"ended with {self.process.returncode}: {errors.decode()[-2000:]}") from None

@@ -120,7 +120,10 @@ def test_a_scan_of_some_paths_looks_at_these_files_and_below_these_folders(vault
     assert paths(look.scan(["b/c.md", "b"])) == paths(look.scan(["b", "b/c.md"])) == {"b/c.md", "b/d/e.md"}
     assert paths(look.scan(["gone.md", "b/c.md/", "../a.md", ".obsidian"])) == {"b/c.md"}
     assert paths(look.scan([""])) == paths(look.scan()) and paths(look.scan([])) == set()
-    assert look.scan(["a.md"]).marker
+    scan = look.scan(["b/", "./a.md", "é.md"])
+    assert scan.marker and scan.asked == frozenset({"b", "a.md", "é.md"})
+    assert all(scan.covers(path) for path in ("b", "b/x/y.md", "a.md", unicodedata.normalize("NFD", "é.md")))
+    assert not any(scan.covers(path) for path in ("bc/f.md", "a.mdx", "x/b", "")) and look.scan().covers("anything")
 
 
 @names_apart

@@ -105,7 +105,7 @@ class FakeObserver(FakeThread):
 class Event:
     def __init__(self, kind: str, source: Path | bytes | None, dest: Path | str = "", *, folder: bool = False) -> None:
         self.event_type, self.is_directory = kind, folder
-        self.src_path, self.dest_path = source if isinstance(source, bytes) else str(source), str(dest)
+        self.src_path, self.dest_path = os.fspath(source) if source is not None else 7, str(dest)
 
 
 Start = Callable[..., tuple[Watcher, Listener]]
@@ -441,9 +441,9 @@ def test_no_event_can_hurt_the_handler(vault: Path, monkeypatch: pytest.MonkeyPa
         Event("moved", None),
     ):
         fake.handler.dispatch(event)
+    listener.until(lambda: listener.rescans() > 0)
     fake.handler.dispatch(Event("modified", vault / "good.md"))
     listener.has("good.md")
-    listener.until(lambda: listener.rescans() > 0)
     assert watcher.state.mode == "events"
 
 

@@ -12,7 +12,7 @@ from importlib import import_module
 
 import click
 
-from tarsd.cli.common import Group
+from tarsd.cli.common import Group, ReaderGone
 
 __all__ = ["COMMANDS", "cli", "main", "tars"]
 
@@ -99,7 +99,7 @@ def _start(command: click.Command, name: str, arguments: Sequence[str] | None) -
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)
         code = 130
-    except BrokenPipeError:  # the reader has seen enough: `tarsd search … | head -1`
+    except (ReaderGone, BrokenPipeError):  # `tarsd search … | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code if isinstance(code, int) else 0)

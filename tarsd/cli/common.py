@@ -17,6 +17,10 @@ from tarsd.errors import ConfigError, TarsdError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+class ReaderGone(Exception):
+    """Whoever read our output has seen enough; not a BrokenPipeError, for click makes an exit code of 1 of that."""
+
+
 class Command(click.Command):
     """A command whose errors are shown as a sentence and a hint, or as JSON where JSON was asked for."""
 
@@ -27,6 +31,8 @@ class Command(click.Command):
         except TarsdError as error:
             fail(error, as_json=bool(context.params.get("as_json")))
             context.exit(error.exit_code)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
 
 
 class Group(click.Group):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tarsd.cli.common import Command, Group, json_option, print_json
+from tarsd.cli.common import Command, Group, json_option, print_json, vault_option
 from tarsd.errors import BadRequest, Refused
 
 TEMPLATE = """\
@@ -110,6 +110,20 @@ def path(as_json: bool) -> None:
         print_json({"config": str(file), "exists": file.exists()})
     else:
         click.echo(file)
+
+
+@config.command()
+@vault_option
+@json_option
+def socket(vault: Path | None, as_json: bool) -> None:
+    """Print where the daemon listens, for curl and other programs."""
+    from tarsd.client import Client
+
+    path = str(Client.find(vault).socket_path)
+    if as_json:
+        print_json({"socket": path})
+    else:
+        click.echo(path)
 
 
 def _toml(value: object) -> str:

@@ -132,8 +132,6 @@ def why(note: str, query: tuple[str, ...], vault: Path | None, as_json: bool) ->
         return
     out = Terminal(sys.stdout)
     for step in reply.get("steps") or []:
-        good = step.get("ok")
-        sign = out.green("✓") if good else out.red("✗") if good is False else out.dim("·")
-        click.echo(f"{sign} {clean(step.get('text') or step.get('step') or '')}")
-    if verdict := reply.get("verdict") or reply.get("summary"):
-        click.echo(out.bold(clean(verdict)))
+        sign = out.green("✓") if step.get("ok") else out.red("✗")
+        click.echo(f"{sign} {clean(step.get('detail', ''))}")
+    click.echo(out.bold(clean(reply.get("verdict", ""))))

@@ -13,7 +13,8 @@ from tarsd.cli.terminal import Terminal, clean, columns, fit, line, query_patter
 Hit = Mapping[str, Any]
 
 LINES = 3
-BANDS = ((0.75, "relevant"), (0.5, "fairly relevant"), (0.25, "maybe"), (0.0, "unlikely"))
+HEADING = re.compile(r"#{1,6} ")
+BANDS = ((0.75, "relevant"), (0.5, "fairly relevant"), (0.25, "maybe relevant"), (0.0, "not relevant"))
 
 
 def band(relevance: float) -> str:
@@ -33,16 +34,15 @@ def show(hits: list[Hit], query: str, roots: Mapping[str, Path], out: Terminal) 
 
 
 def _hit(hit: Hit, pattern: re.Pattern[str] | None, roots: Mapping[str, Path], out: Terminal) -> list[str]:
-    start = int(hit.get("start_line") or 1)
-    chosen = _choose(str(hit.get("text", "")), pattern)
-    number = start + (chosen[0][0] if chosen and _lines_are_the_files(hit) else 0)
+    matched, chosen = _choose(str(hit.get("text", "")), pattern)
+    number = int(hit.get("start_line") or 1) + (matched if _lines_are_the_files(hit) else 0)
     relevance = float(hit.get("relevance") or 0.0)
     figure = f"{band(relevance)} {relevance:.2f}"
     paint = out.green if relevance >= 0.5 else out.yellow if relevance >= 0.25 else out.dim
     trail = fit(trail_of(hit), out.width - columns(figure) - 5)
     gap = " " * max(2, out.width - columns(trail) - columns(figure) - 2)
     shown = [place(hit, number, roots, out), f"  {out.bold(trail)}{gap}{paint(figure)}"]
-    for _, text in chosen:
+    for text in chosen:
         found = pattern.search(text) if pattern else None
         text = fit(text, out.width - 4, found.start() if found else 0)
         shown.append("    " + (pattern.sub(lambda match: out.mark(match[0]), text) if pattern and out.colour else text))
@@ -84,15 +84,16 @@ def _lines_are_the_files(hit: Hit) -> bool:
     )
 
 
-def _choose(text: str, pattern: re.Pattern[str] | None) -> list[tuple[int, str]]:
-    """The lines to show, with their offset in the passage: the best run of a few that say something."""
-    lines = [(offset, line(raw)) for offset, raw in enumerate(text.splitlines())]
-    lines = [one for one in lines if re.search(r"\w", one[1]) and not re.fullmatch(r"#{1,6} .*", one[1])] or lines[:1]
-    if not pattern or not lines:
-        return lines[:LINES]
-    scores = [len({match.casefold()[:5] for match in pattern.findall(text)}) for _, text in lines]
+def _choose(text: str, pattern: re.Pattern[str] | None) -> tuple[int, list[str]]:
+    """(offset, lines): the line that matches best, by its offset in the passage, and the few lines to show with it."""
+    numbered = [(offset, line(raw)) for offset, raw in enumerate(text.splitlines())]
+    lines = [one for one in numbered if re.search(r"\w", one[1]) and not HEADING.match(one[1])] or numbered
+    if not lines:
+        return 0, []
+    scores = [len({found.casefold()[:5] for found in pattern.findall(one)}) if pattern else 0 for _, one in lines]
     best = max(range(len(lines)), key=lambda at: (sum(scores[at : at + LINES]), scores[at], -at))
-    return lines[best : best + LINES]
+    first = max(0, min(best, len(lines) - LINES))
+    return lines[best][0], [one for _, one in lines[first : first + LINES]]
 
 
 def notes_below(reply: Mapping[str, Any], out: Terminal) -> list[str]:

@@ -13,10 +13,13 @@ import click
 from tarsd.cli.common import Command, json_option, note_path, print_json, vault_option
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.client import Client
+from tarsd.errors import EXIT_REFUSED
 
 PROBLEMS = 10
 LOOK_S = 0.2
-STUCK = ("waiting", "failed", "unavailable", "unreachable")
+PATIENCE_S = 60.0
+STUCK = ("unavailable", "unreachable", "model_missing", "failing")
+"""States of embedding that end by something outside, if ever."""
 
 
 @click.command(cls=Command)
@@ -36,14 +39,15 @@ def status(every: bool, wait: bool, vault: Path | None, as_json: bool) -> None:
     out = Terminal(sys.stdout)
     for text in [*glance(reply, out), *_problems(reply.get("problems") or [], every, out)]:
         click.echo(text)
+    if wait and reply.get("behind"):
+        click.get_current_context().exit(EXIT_REFUSED)
 
 
 def _waited(client: Client, reply: dict[str, Any], *, quiet: bool) -> dict[str, Any]:
-    """The status as soon as nothing is left to do; what waits for something outside is not waited for."""
+    """The status as soon as nothing is left to do, or nothing has moved for so long that something must be wrong."""
 
     def indexing() -> tuple[int, int]:
-        done, left = int((reply.get("counts") or {}).get("notes") or 0), int(reply.get("behind") or 0)
-        return done, 0 if (reply.get("watch") or {}).get("state") == "waiting" else left
+        return int((reply.get("counts") or {}).get("notes") or 0), int(reply.get("behind") or 0)
 
     def embedding() -> tuple[int, int]:
         about = reply.get("embedding") or {}
@@ -54,13 +58,15 @@ def _waited(client: Client, reply: dict[str, Any], *, quiet: bool) -> dict[str, 
         if not measure()[1]:
             continue
         with progress(title, quiet=quiet) as step:
-            while True:
+            seen, since = measure(), time.monotonic()
+            while measure()[1] and time.monotonic() - since < PATIENCE_S:
                 done, left = measure()
                 step(done, done + left)
-                if not left:
-                    break
                 time.sleep(LOOK_S)
                 reply = client.get("/v1/status")
+                if measure() != seen:
+                    seen, since = measure(), time.monotonic()
+            step(seen[0], sum(seen))
     return reply
 
 
@@ -69,7 +75,7 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     counts, watch, process = (reply.get(name) or {} for name in ("counts", "watch", "process"))
     vault = reply.get("vault") or {}
     rows = [("Vault", f"{line(vault.get('path', ''))}, {_watch(watch)}")]
-    rows.append(("Meaning", _embedding(reply.get("embedding") or {})))
+    rows.append(("Meaning", _embedding(reply.get("embedding") or {}, out)))
     rows.append(("Chat", _chat(reply.get("chat") or {})))
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
     if left:
@@ -78,7 +84,7 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     return [_headline(reply, out), *(f"  {out.dim(f'{name:<9}')} {text}" for name, text in rows)]
 
 
-LEFT_OUT = (("excluded", "excluded"), ("skipped", "skipped"), ("failed", "could not be embedded"))
+LEFT_OUT = (("excluded", "excluded"), ("skipped", "skipped"), ("failed", "unreadable"))
 
 
 def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
@@ -88,7 +94,7 @@ def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
     size = f"{notes:,} note{'s' * (notes != 1)} · {chunks:,} passage{'s' * (chunks != 1)}"
     problems = len(reply.get("problems") or [])
     trouble = f" · {problems:,} problem{'s' * (problems != 1)}" if problems else ""
-    if (reply.get("watch") or {}).get("state") == "waiting":
+    if (reply.get("watch") or {}).get("state") == "waiting" and (reply.get("watch") or {}).get("hint"):
         return f"{out.red('● Vault not available')} · {size} from before{trouble}"
     if behind:
         return f"{out.yellow(f'● Indexing, {behind:,} to go')} · {size}{trouble}"
@@ -97,24 +103,33 @@ def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
 
 def _watch(watch: Mapping[str, Any]) -> str:
     state = str(watch.get("state") or watch.get("mode") or "unknown")
-    words = {"events": "watched", "polling": "looked at every few seconds", "waiting": "waiting for it to come back"}
+    words = {
+        "events": "watched",
+        "polling": "looked at every few seconds",
+        "waiting": "waiting for it to be there",
+        "stopped": "not watched",
+    }
     reason = f" ({line(watch['reason'])})" if watch.get("reason") else ""
     return f"{words.get(state, line(state))}{reason}"
 
 
-def _embedding(embedding: Mapping[str, Any]) -> str:
-    model, state = line(embedding.get("model") or "none"), str(embedding.get("state") or "")
+def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
+    """How far the model's vectors are, what is not among them, and what stands in the way."""
+    text, state = line(embedding.get("model") or "none"), str(embedding.get("state") or "")
     done, remaining = int(embedding.get("done") or 0), int(embedding.get("remaining") or 0)
-    text = model
     if remaining:
         total = done + remaining
         text += f" {100 * done // total} % ({done:,} of {total:,} passages; the instant table serves the rest)"
-    elif state in ("ready", "complete", "done", "idle", "active"):
+    elif state in ("ready", "complete"):
         text += ", complete"
-    else:
-        text += f", {line(state)}" if state else ""
-    reason = embedding.get("reason") or embedding.get("problem")
-    return f"{text}: {line(reason)}" if reason else text
+    elif state:
+        text += f", {line(state)}"
+    for name, what in (("failed", "could not be embedded"), ("held_back", "kept on this machine")):
+        if embedding.get(name):
+            text += f" · {embedding[name]:,} {what}"
+    if embedding.get("reason"):
+        text += out.yellow(f" · {line(embedding['reason'])} {line(embedding.get('hint') or '')}".rstrip())
+    return text
 
 
 def _chat(chat: Mapping[str, Any]) -> str:
@@ -178,13 +193,11 @@ def summary(report: Mapping[str, Any]) -> str:
     inner = report.get("report")
     values = inner if isinstance(inner, dict) else report
     parts = [f"{values[name]:,} {name}" for name in REPORTED if isinstance(values.get(name), int) and values[name]]
-    seconds = values.get("seconds") or values.get("took_s") or (values.get("took_ms") or 0) / 1000
-    return clean(
-        f"{', '.join(parts) or 'Nothing to do: all is up to date'}{f' in {seconds:.1f} s' if seconds else ''}."
-    )
+    seconds = float(values.get("seconds") or 0)
+    return clean(f"{', '.join(parts) or 'Nothing there to index'}{f' in {seconds:.1f} s' if seconds else ''}.")
 
 
-REPORTED = ("added", "changed", "updated", "moved", "removed", "deleted", "unchanged", "failed")
+REPORTED = ("added", "changed", "moved", "removed", "unchanged", "skipped", "failed")
 
 
 def progress(title: str, *, quiet: bool = False) -> Any:

@@ -123,6 +123,7 @@ def _forms(word: str) -> str:
     if any(ord(letter) > 0x0E00 for letter in word):
         return re.escape(word)  # scripts without spaces
     if len(word) < 5:
-        return rf"(?<![^\W_]){re.escape(word)}s?(?![^\W_])"
+        bare = word[:-1] if len(word) == 4 and word.endswith("s") else word
+        return rf"(?<![^\W_]){re.escape(bare)}s?(?![^\W_])"
     stem = re.sub(r"(?:ing|ies|ed|es|s|e|y)$", "", word)
     return rf"(?<![^\W_]){re.escape(stem)}[^\W_]{{0,4}}(?![^\W_])"

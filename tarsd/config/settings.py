@@ -74,9 +74,9 @@ class SearchSettings:
     weight_vec: float = _range(2.0, 0.0, 10.0)
     weight_table: float = _range(1.0, 0.0, 10.0)
     weight_title: float = _range(0.3, 0.0, 10.0)
-    weight_support: float = _range(0.2, 0.0, 10.0)
+    weight_support: float = _range(0.3, 0.0, 10.0)
     weight_exact: float = _range(0.1, 0.0, 10.0)
-    same_note: float = _range(0.9, 0.0, 1.0)
+    same_note: float = _range(0.95, 0.0, 1.0)
 
 
 @dataclass(frozen=True)

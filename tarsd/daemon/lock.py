@@ -74,9 +74,17 @@ def _pid_in(handle: int) -> int:
 
 
 def private_folder(folder: Path) -> None:
-    """Make sure of a folder that only we can use. Raises `Refused` when it is somebody else's or a link."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    about = folder.lstat()
+    """Make sure of a folder that only we can use.
+
+    Raises `Refused` when it is somebody else's or a link, `StoreError` when it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        about = folder.lstat()
+    except FileExistsError:
+        raise Refused(f"{folder} is not a folder.", "Move it away.") from None
+    except OSError as error:
+        raise StoreError(f"The folder {folder} cannot be made: {error.strerror}.") from error
     if not stat.S_ISDIR(about.st_mode):
         raise Refused(f"{folder} is not a folder.", "Move it away; a link is not followed here.")
     if about.st_uid != os.getuid():
@@ -87,7 +95,7 @@ def private_folder(folder: Path) -> None:
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening socket at `path`, 0600 from its first moment. To be called with the lock held, before any thread.
+    """A listening socket at `path`, 0600 before anybody can know of it. To be called with the lock held.
 
     A stale socket is replaced; what answers, or is no socket, is left alone: `Conflict`.
     """
@@ -97,11 +105,12 @@ def listen(path: Path) -> socket.socket:
     _check_free(path)
     draft = path.with_name(f".{os.getpid():x}")
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
     try:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
+        # the umask is the whole process's; under another name in a private folder there is time for chmod
         server.bind(os.fsencode(draft))
+        draft.chmod(0o600)
         server.listen(BACKLOG)
         draft.replace(path)
     except BaseException as error:
@@ -111,8 +120,6 @@ def listen(path: Path) -> socket.socket:
         if isinstance(error, OSError):
             raise StoreError(f"The socket {path} cannot be made: {error.strerror}.") from error
         raise
-    finally:
-        os.umask(mask)
     server.setblocking(False)
     return server
 
@@ -135,8 +142,8 @@ def _check_free(path: Path) -> None:
     raise Conflict(f"Something else listens on {path}.", "Stop it first.")
 
 
-def remove_socket(path: Path, inode: int) -> None:
-    """Remove our socket at the end, unless somebody put another one there."""
+def remove_socket(path: Path) -> None:
+    """Remove the socket at the end. To be called with the lock held; what is no socket stays."""
     with contextlib.suppress(OSError):
-        if path.lstat().st_ino == inode:
+        if stat.S_ISSOCK(path.lstat().st_mode):
             path.unlink()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -44,6 +44,8 @@ class DaemonThreads(Executor):
     """A pool whose threads never hold up the end of the process, whatever they hang in."""
 
     def __init__(self, count: int, name: str) -> None:
+        self._lock = Lock()
+        self._running = 0
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads = [Thread(target=self._work, name=f"{name}-{number}", daemon=True) for number in range(count)]
         for thread in self._threads:
@@ -71,6 +73,18 @@ class DaemonThreads(Executor):
         for _ in self._threads:
             self._queue.put(None)
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs now."""
+        return self._running > 0
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._running += change
+
     def _work(self) -> None:
         while (run := self._queue.get()) is not None:
+            self._count(1)
             run()
+            self._count(-1)
+            run = None

@@ -1,4 +1,4 @@
-"""The one thread that changes the index: paths to look at are gathered, merged, and looked at, forever.
+"""A thread that looks at paths: they are gathered, merged, and looked at, one set at a time, forever.
 
 It survives every error. What failed stays on the list and is tried again after a pause that grows to a minute.
 """
@@ -44,6 +44,7 @@ class Worker(Generic[R]):
 
     def __init__(
         self,
+        name: str,
         prepare: Callable[[], None],
         work: Callable[[Job[R]], R],
         *,
@@ -51,30 +52,26 @@ class Worker(Generic[R]):
         longest_pause_s: float = 60.0,
     ) -> None:
         self.trouble: Trouble | None = None
-        self.passes = 0
         self._prepare = prepare
         self._work = work
         self._pauses = (first_pause_s, longest_pause_s)
         self._condition = threading.Condition()
         self._paths: set[Key] = set()
-        self._everything = True  # the first pass looks at the whole vault
-        self._hurry = False  # a wish to look at everything ends a pause: the vault may be back
+        self._hurry = False
         self._jobs: list[Job[R]] = []
         self._running: Job[R] | None = None
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="tarsd-index", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin, with everything on the list."""
+        """Begin."""
         self._thread.start()
 
-    def look(self, paths: Iterable[Key] | None) -> None:
-        """Put paths on the list, or everything."""
+    def look(self, paths: Iterable[Key], *, hurry: bool = False) -> None:
+        """Put paths on the list; in a hurry even a pause after a failure ends, for what failed may be mended."""
         with self._condition:
-            if paths is None:
-                self._everything = self._hurry = True
-            else:
-                self._paths.update(paths)
+            self._paths.update(paths)
+            self._hurry = self._hurry or hurry
             self._condition.notify_all()
 
     def ask(self, job: Job[R]) -> None:
@@ -145,33 +142,25 @@ class Worker(Generic[R]):
                 continue
             self._running = None
             self.trouble = None
-            self.passes += job.paths is None
             pause = self._pauses[0]
             _tell(job, report, None)
 
     def _next(self) -> Job[R] | None:
         with self._condition:
-            while not (self._stopping or self._jobs or self._everything or self._paths):
+            while not (self._stopping or self._jobs or self._paths):
                 self._condition.wait()
             if self._stopping:
                 return None
-            # the first pass goes before any job: jobs would only see half a list
-            if self._jobs and (self.passes or self.trouble):
+            if self._jobs:
                 self._running = self._jobs.pop(0)
-            elif self._everything:
-                self._running = Job(None)
-                self._everything = self._hurry = False
-                self._paths.clear()
-            elif self._paths:
+            else:
                 self._running = Job(frozenset(self._paths))
                 self._paths.clear()
-            else:
-                self._running = self._jobs.pop(0)
+                self._hurry = False
             return self._running
 
     def _put_back(self, job: Job[R]) -> None:
         with self._condition:
-            self._everything = self._everything or job.paths is None
             self._paths |= job.paths or frozenset()
 
     def _refuse_jobs(self, error: TarsdError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ CONNECT_S: Final = 3.0
 DOCUMENT_S: Final = 300.0  # a large model may have to be read from a slow disk first
 QUERY_S: Final = 10.0  # somebody is waiting, and the table can answer instead
 KEEP_ALIVE: Final = "10m"
+REST_S: Final = 3.0  # a host that is down costs one question its time-out, not each of them
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Ollama:
         self._dimensions = settings.dimensions
         self._prefixes = prefixes(model, settings)
         self._model: _Model | None = None
+        self._failed: tuple[EmbedError | None, float] = (None, 0.0)
         self._client: ollama.Client | None = None
         self._lock = threading.RLock()
 
@@ -105,14 +108,21 @@ class Ollama:
 
     def close(self) -> None:
         with self._lock:
-            client, self._client, self._model = self._client, None, None
+            client, self._client, self._model, self._failed = self._client, None, None, (None, 0.0)
         if client is not None:
             client.close()  # type: ignore[no-untyped-call]
 
     def _known(self) -> _Model:
         with self._lock:
             if self._model is None:
-                self._model = self._look()
+                error, until = self._failed
+                if error is not None and time.monotonic() < until:
+                    raise type(error)(error.message, error.hint)
+                try:
+                    self._model = self._look()
+                except EmbedError as error:
+                    self._failed = error, time.monotonic() + REST_S
+                    raise
             return self._model
 
     def _look(self) -> _Model:

@@ -115,7 +115,7 @@ class OpenAI:
         return check(_rows(reply, len(batch)), len(batch), self.dim)
 
     def _refusal(self, error: openai.APIStatusError) -> EmbedError:
-        text, status = error.message.strip(), error.status_code
+        text, status = _said(error), error.status_code
         low = text.lower()
         if status in (401, 403):
             return EmbedError(f"{self._base_url} does not accept the key.", "Set it anew with `tarsd key`.")
@@ -143,6 +143,14 @@ class OpenAI:
         if about_text or status in (400, 422):
             return TextRefused(f"{self._base_url} refuses the text: {text}", certain=about_text)
         return EmbedError(f"{self._base_url} failed ({status}): {text}", "See the server's own log.")
+
+
+def _said(error: openai.APIStatusError) -> str:
+    """The server's own words; some send `error` as a plain string, which the SDK leaves out of its message."""
+    body: object = error.body
+    if isinstance(body, dict):
+        body = body.get("message", body.get("detail", error.message))
+    return str(body if body else error.message).strip()[:500]
 
 
 def _rows(reply: Any, n: int) -> list[object]:

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 MAX_TEXTS = 32
 # A server's memory goes with the tokens of a batch, not with the number of its texts.
 MAX_TOKENS = 8192
-# How often a batch may be refused before what is left of it counts as refused too; two poisoned texts need 16.
+# How often a batch may be refused before what is left of it is tried text by text, once; two poisoned texts need 16.
 MAX_REFUSALS = 24
 # What is tried of a text that is refused alone: half of it, then a quarter.
 CUTS = (2, 4)
@@ -113,13 +113,11 @@ class _Salvage:
         if len(batch) == 1:
             return self.cut(batch[0])
         middle = len(batch) // 2
-        halves = [self.half(batch[:middle], error), self.half(batch[middle:], error)]
-        dim = max(half.shape[1] for half in halves)
-        return np.concatenate([half if half.shape[1] == dim else nothing(len(half), dim) for half in halves])
+        return _joined([self.half(batch[:middle], error), self.half(batch[middle:], error)])
 
     def half(self, batch: Sequence[str], error: TextRefused) -> Vectors:
-        if self.refusals >= MAX_REFUSALS:
-            return nothing(len(batch), 0)
+        if self.refusals >= MAX_REFUSALS and len(batch) > 1:
+            return _joined([self.half([text], error) for text in batch])
         try:
             return self.again(batch, self.send(batch))
         except TextRefused:
@@ -138,6 +136,12 @@ class _Salvage:
                 self.accepted += 1
                 return vectors
         return nothing(1, 0)
+
+
+def _joined(parts: Sequence[Vectors]) -> Vectors:
+    """Parts of a batch below each other; those without any row have no width of their own."""
+    dim = max(part.shape[1] for part in parts)
+    return np.concatenate([part if part.shape[1] == dim else nothing(len(part), dim) for part in parts])
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -29,7 +29,9 @@ class ChildDied(Exception):
 
 class _Child:
     def __init__(self, nice: int) -> None:
+        # Several children share the cores: a matrix product that takes all of them makes everybody slower.
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path))
+        environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _CHILD, str(nice)],
             stdin=subprocess.PIPE,
@@ -153,7 +155,7 @@ class Pool:
         with self._lock:
             self._timer = None
             left = self._used + self._idle - time.monotonic()
-            if self._closed or not self._free and not self._busy:
+            if self._closed or (not self._free and not self._busy):
                 return
             if self._busy or left > 0:
                 self._start_timer(max(left, 1.0))

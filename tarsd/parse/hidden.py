@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _MARKER = re.compile(r"%%|<!--|```+|~~~+|``?|\$\$")
 _CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
 _LIST = re.compile(r"([ \t>]*)(?:[-*+]|\d{1,9}[.)])(?:([ \t]+)|$)")
-_PARAGRAPH_END = re.compile(r"\n[ \t>]*(?:\n|$)|\n[ \t>]*#{1,6}[ \t]|\n[ \t]*(?:```|~~~)")
+_PARAGRAPH_END = re.compile(r"\n[ \t>]*(?:\n|$|#{1,6}[ \t]|```|~~~|[-*+][ \t]|\d{1,9}[.)][ \t])")
 _TICKS = re.compile(r"`+")
 _WORD = re.compile(r"\w")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
@@ -24,12 +24,12 @@ UNCLOSED_HTML = "An HTML comment (<!--) is never closed: everything after it is 
 class Span:
     """A stretch of the body, [start, end) in characters."""
 
-    kind: str  # comment, html, fence, math, code
+    kind: str  # comment, html, fence, math, code, or mark: nothing but a reason not to be plain
     start: int
     end: int
     opener: str = ""
     closer: str = ""
-    plain: bool = True  # a fence that no quote, list or indented code can claim
+    plain: bool = True  # not if a quote, a list or indented code may have a say
 
 
 def visible(text: str) -> str:
@@ -74,6 +74,10 @@ def spans(body: str) -> Iterator[Span]:
             span = _fence(body, start, token)
         if span is None and token[0] == "`":
             span = code.closing(start, len(token))
+        if len(token) > 2 and token[0] in "`~" and (span is None or span.kind == "code"):
+            prefix = body[body.rfind("\n", 0, start) + 1 : start]
+            if _CONTAINERS.fullmatch(prefix):  # a fence after all, if it stands in a list
+                span = replace(span or Span("mark", start, start), plain=False)
         if span is not None:
             yield span
             at = max(at, span.end)
@@ -126,16 +130,17 @@ def _fence(body: str, start: int, token: str) -> Span | None:
             content = _list_content(body, line, indent)
             if indent - content >= 4:
                 return None  # indented code
-    pattern = rf"^[ \t>]*({re.escape(token[0])}{{{len(token)},}})[ \t]*$"
+    plain = not prefix.strip() and indent < 2
+    lead = " {0,3}" if plain else r"[ \t>]*" if quotes else r"[ \t]*"
+    pattern = rf"^{lead}({re.escape(token[0])}{{{len(token)},}})[ \t]*$"
     if quotes:
         pattern += rf"|^(?!(?:[ \t]*>){{{quotes}}})"
     elif content:
         pattern += rf"|^(?![ ]{{{content}}}|[ ]*\t|[ \t]*$)"
     closing = re.compile(pattern, re.M).search(body, first_end + 1) if first_end < len(body) else None
     opener = body[line:first_end]
-    plain = not prefix.strip() and indent < 2
     if closing is None:
-        return Span("fence", line, len(body), opener, prefix + token, plain)
+        return Span("fence", line, max(len(body.rstrip()), first_end), opener, prefix + token, plain)
     if closing[1] is None:
         return Span("fence", line, max(closing.start() - 1, first_end), opener, prefix + token, plain)
     end = _line_end(body, closing.start())

@@ -65,7 +65,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Structure:
-    """`shown`: the body's lines as a reader sees them; `prose`: without code and math too, its lines still the body's."""
+    """`shown`: the body's lines as a reader sees them; `prose`: without code and math too, line for line."""
 
     shown: list[str]
     prose: str
@@ -77,7 +77,8 @@ class Structure:
 def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structure:
     """The structure of `lines`, whose first one is line `first` (1-based) of the file."""
     body = "\n".join(lines)
-    shown = prose = outline = body
+    shown = prose = body
+    spans: list[hidden.Span] = []
     units: list[Unit] = []
     faults: list[tuple[int, str]] = []
     plain = True
@@ -85,20 +86,20 @@ def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structu
         spans = list(hidden.spans(body))
         line, at = first, 0
         for span in spans:
+            plain = plain and span.plain
             if span.kind in ("fence", "math"):
                 line, at = line + body.count("\n", at, span.start), span.start
                 end = line + body.count("\n", span.start, max(span.end - 1, span.start))
                 kind: Literal["fence", "math"] = "fence" if span.kind == "fence" else "math"
                 units.append(Unit(kind, line, end, span.opener, span.closer))
-                plain = plain and span.plain
             elif span.opener:
                 faults.append((first + body.count("\n", 0, span.start), span.opener))
         shown = _without(body, [s for s in spans if s.kind == "html" or (s.kind == "comment" and not include_comments)])
-        outline = _without(body, [s for s in spans if s.kind in ("comment", "html", "math")])
         prose = _without(body, spans)
     if (plain and not _AMBIGUOUS.search("\n" + prose)) or len(body) > PARSER_LIMIT:
         headings = _scan_headings(prose, first)
     else:
+        outline = _without(body, [span for span in spans if span.kind in ("comment", "html", "math")])
         headings, fenced, code = _parse_headings(outline, first)
         units = [unit for unit in units if unit.kind != "fence"] + fenced
         prose = _without_lines(prose, code, first)
@@ -172,7 +173,8 @@ def _parse_headings(outline: str, first: int) -> tuple[list[Heading], list[Unit]
             code.append((first + start, first + end))
             if token.type == "fence":
                 opener, last = lines[start], lines[end]
-                closed = end > start and last.strip(" \t>").startswith(token.markup)
+                mark = last.strip(" \t>" if token.level else " \t")
+                closed = end > start and mark.startswith(token.markup) and not mark.strip(token.markup[0])
                 closer = last if closed else opener[: opener.index(token.markup)] + token.markup
                 fences.append(Unit("fence", first + start, first + end, opener, closer))
     return headings, fences, code

@@ -1,6 +1,6 @@
 """Search: query → keyword, vector and title lists → one list of passages with score, relevance and reasons."""
 
-from tarsd.search.hits import Hit
+from tarsd.search.hits import Hit, searched_text
 from tarsd.search.query import Filter, Query, Term, parse_filters, parse_query
 from tarsd.search.relevance import band
 from tarsd.search.searcher import MAX_LIMIT, MODES, Mode, Ranking, Results, Searcher
@@ -19,4 +19,5 @@ __all__ = [
     "band",
     "parse_filters",
     "parse_query",
+    "searched_text",
 ]

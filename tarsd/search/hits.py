@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tarsd.chunk import anchor
+from tarsd.search import words
 from tarsd.store import ChunkRow
 
 
@@ -47,6 +48,11 @@ class Hit:
             "memory_type": self.memory_type,
             "link": self.link,
         }
+
+
+def searched_text(row: ChunkRow) -> str:
+    """All that a passage can be found by but links and properties, folded for comparing with query words."""
+    return words.fold("\n".join((row.text, *row.trail, row.note.title, *row.note.aliases, *row.note.tags)))
 
 
 def make_hit(row: ChunkRow, score: float, relevance: float, why: Sequence[str]) -> Hit:

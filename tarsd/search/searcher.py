@@ -12,19 +12,20 @@ from tarsd.config import SearchSettings
 from tarsd.embed.base import Embedder
 from tarsd.search import filters as conditions
 from tarsd.search import fuse, words
-from tarsd.search.hits import Hit, make_hit
+from tarsd.search.hits import Hit, make_hit, searched_text
 from tarsd.search.lexicon import Lexicon, Sought
 from tarsd.search.query import Query, parse_filters, parse_query
+from tarsd.search.related import related
 from tarsd.search.relevance import Basis, Evidence, relevance
 from tarsd.search.titles import TitleIndex, TitleMatch
 from tarsd.search.vectors import Probe, Spaces
-from tarsd.store import ChunkRow, Store, terms
+from tarsd.store import ChunkRow, Key, Store, terms
 
 Mode = Literal["hybrid", "fts", "vec"]
 MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
 
 MAX_LIMIT = 200
-COLUMN_WEIGHTS = (4.0, 3.0, 2.0, 2.0, 1.0, 1.0)
+COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0)
 """BM25 weights of title, aliases, tags, headings, body, anchors."""
 
 _KEYWORD_LIST = 200
@@ -94,10 +95,16 @@ class Searcher:
         started = time.perf_counter()
         limit = max(0, min(limit, MAX_LIMIT))
         ranking = self.rank(text, mode, limit, filters, evidence=evidence)
-        hits = self._hits(ranking, limit)
-        kept = tuple(hit for hit in hits if hit.score >= min_score)
+        kept = tuple(hit for hit, _ in self.judged(ranking, limit) if hit.score >= min_score)
         took = (time.perf_counter() - started) * 1000
         return Results(kept, ranking.trouble or None, round(took, 2))
+
+    def related(self, key: Key, limit: int = 10) -> list[Hit]:
+        """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
+        notes = self.store.titles()
+        with self._titles_lock:
+            self.titles.update(notes)
+            return related(self.store, self.spaces, self.titles, key, max(0, min(limit, MAX_LIMIT)))
 
     def rank(
         self,
@@ -270,8 +277,9 @@ class Searcher:
         text = "\n".join((row.text, row.note.title, *row.note.aliases, row.note.path)).lower()
         return sum(one.weight for one in ranking.sought if one.exactly_in(text)) / whole
 
-    def _hits(self, ranking: Ranking, limit: int) -> list[Hit]:
-        found: list[Hit] = []
+    def judged(self, ranking: Ranking, limit: int) -> list[tuple[Hit, Evidence]]:
+        """The first hits of a ranking, each with what its relevance was made of."""
+        found: list[tuple[Hit, Evidence]] = []
         looked = [one for one in ranking.sought if not one.term.whole]
         total = sum(one.weight for one in looked) or 1.0
         basis: Basis = "words" if not ranking.lists else "model" if ranking.lists[0].role == "model" else "table"
@@ -282,17 +290,17 @@ class Searcher:
             row = ranking.rows.get(chunk_id)
             if row is None:
                 continue
-            text = words.fold("\n".join((row.text, *row.trail, row.note.title, *row.note.aliases, *row.note.tags)))
+            text = searched_text(row)
             named = [one for one in looked if one.in_text(text)]
             coverage = sum(one.weight * one.trust for one in named) / total
             parts = ranking.parts[chunk_id]
-            value = relevance(Evidence(coverage, parts.meaning, parts.title), basis)
-            if not ranking.query.text:
-                value = 1.0
+            seen = Evidence(coverage, parts.meaning, parts.title)
             reasons = self._reasons(ranking, row, named)
             if chunk_id in in_keyword_list and not named:
                 reasons.append("words in links, properties or folder")
-            found.append(make_hit(row, score, value, reasons))
+            # Filters alone are met or not.
+            value = relevance(seen, basis) if ranking.query.text else 1.0
+            found.append((make_hit(row, score, value, reasons), seen))
         return found
 
     def _reasons(self, ranking: Ranking, row: ChunkRow, named: Sequence[Sought]) -> list[str]:

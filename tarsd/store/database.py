@@ -67,6 +67,8 @@ class Database:
         self._use_vec = use_vec
         self._lock = threading.RLock()
         self._pool_lock = threading.Lock()
+        self._publish = threading.RLock()
+        self._after: list[Callable[[], None]] = []
         self._readers: list[apsw.Connection] = []
         self._closed = False
         self._open_files()
@@ -95,16 +97,15 @@ class Database:
     def _connect_checked(self, path: Path, tables: str) -> apsw.Connection:
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a file.", "Move it away; the index is made anew.")
-        new = not path.exists()
-        if not new and path.stat().st_size == 0:
-            raise _Unusable("was an empty file", aside=False)
+        emptied = path.exists() and path.stat().st_size == 0
         db = apsw.Connection(str(path))
         try:
             db.set_busy_timeout(BUSY_MS)
-            if new:
-                _create(db, tables)
+            if _create(db, tables):
                 with contextlib.suppress(OSError):
                     os.chmod(path, 0o600)
+                if emptied:
+                    self.notice = f"{self.notice} {path.name} was empty and is rebuilt.".strip()
             else:
                 _verify(db)
             _tune(db)
@@ -203,19 +204,27 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, db: apsw.Connection) -> Iterator[apsw.Connection]:
-        """One write transaction; `generation` moves on when the index itself was changed."""
+        """One write transaction; `generation` moves on when the index itself was changed.
+
+        What was appended to `_after` runs with the commit under `_publish`: whoever fills a cache from the file
+        holds that lock, and so never sees the new file without its cache being told, nor the other way round.
+        """
         with self._lock, self._translated():
             _begin(db)
             try:
                 yield db
-                db.execute("COMMIT")
+                with self._publish:
+                    db.execute("COMMIT")
+                    self.generation += db is self._db
+                    for action in self._after:
+                        action()
             except BaseException:
                 with contextlib.suppress(apsw.Error):
                     if db.in_transaction:
                         db.execute("ROLLBACK")
                 raise
-            if db is self._db:
-                self.generation += 1
+            finally:
+                self._after.clear()
 
     def meta(self, key: str) -> Any:
         """A remembered value, None if there is none."""
@@ -228,11 +237,18 @@ class Database:
             db.execute("INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = ?2", (key, value))
 
 
-def _create(db: apsw.Connection, tables: str) -> None:
+def _create(db: apsw.Connection, tables: str) -> bool:
+    """Make the tables in a file that has none. Two programs may do so at once: the second finds the first's."""
+    if db.execute("PRAGMA schema_version").get != 0:
+        return False
     db.execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
-    with db:
+    _begin(db)
+    fresh = bool(db.execute("SELECT count(*) FROM sqlite_schema").get == 0)
+    if fresh:
         db.execute(tables)
         db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}; PRAGMA user_version = {schema.FORMAT}")
+    db.execute("COMMIT")
+    return fresh
 
 
 def _verify(db: apsw.Connection) -> None:

@@ -93,7 +93,7 @@ class Reading(Database):
     def _note_map(self) -> dict[int, NoteRow]:
         notes = self._notes
         if notes is None:
-            with self._lock:
+            with self._publish:
                 if self._notes is None:
                     with self.reader() as db:
                         found = (note_row(row) for row in db.execute(f"SELECT {_NOTE} FROM files"))
@@ -265,7 +265,7 @@ class Reading(Database):
 
     def warm(self, space_id: int) -> Codes:
         """Load the codes of a space into memory, where they answer several times faster than the table."""
-        with self._lock:
+        with self._publish:
             known = self._codes.get(space_id)
             if known is None:
                 space = self._space(space_id)
@@ -295,7 +295,7 @@ class Reading(Database):
 
     def cool(self) -> None:
         """Give the memory of the resident codes back; the next query loads them again."""
-        with self._lock:
+        with self._publish:
             self._codes.clear()
 
     # Numbers
@@ -320,7 +320,7 @@ class Reading(Database):
                 failed=int(
                     db.execute(
                         "SELECT count(*) FROM chunks c JOIN failed x ON x.hash = c.hash "
-                        "JOIN spaces s ON s.fingerprint = x.fingerprint"
+                        "JOIN spaces s ON s.fingerprint = x.fingerprint AND s.role = 'model'"
                     ).get
                 ),
                 held_back=int(
@@ -347,7 +347,8 @@ class Reading(Database):
                 found += [ProblemRow(collection, path, *one) for one in json.loads(listed)]
             for collection, path, line, reason in db.execute(
                 "SELECT f.collection, f.path, c.start_line, x.reason FROM failed x JOIN chunks c ON c.hash = x.hash "
-                "JOIN files f ON f.id = c.file_id JOIN spaces s ON s.fingerprint = x.fingerprint ORDER BY 1, 2, 3"
+                "JOIN files f ON f.id = c.file_id JOIN spaces s ON s.fingerprint = x.fingerprint AND s.role = 'model' "
+                "ORDER BY 1, 2, 3"
             ):
                 hint = "Found by its words only; edit the passage to have it tried again."
                 found.append(ProblemRow(collection, path, line, f"no vector: {reason}", hint))

@@ -17,8 +17,8 @@ CREATE TABLE files(
     id INTEGER PRIMARY KEY, collection TEXT NOT NULL, path TEXT NOT NULL, disk TEXT NOT NULL,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, hash TEXT NOT NULL, chunker TEXT NOT NULL,
     title TEXT NOT NULL, aliases TEXT NOT NULL, tags TEXT NOT NULL, properties TEXT NOT NULL, words TEXT NOT NULL,
-    kind TEXT NOT NULL, memory_type TEXT NOT NULL, ours INTEGER NOT NULL, local_only INTEGER NOT NULL, problems TEXT NOT NULL,
-    state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
+    kind TEXT NOT NULL, memory_type TEXT NOT NULL, ours INTEGER NOT NULL, local_only INTEGER NOT NULL,
+    problems TEXT NOT NULL, state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
     UNIQUE(collection, path));
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, seq INTEGER NOT NULL, heading TEXT NOT NULL,

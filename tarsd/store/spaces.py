@@ -33,7 +33,7 @@ class Spaces(Reading):
                     (name, fingerprint, dim, role),
                 )
                 db.execute(schema.vec_table(db.last_insert_rowid(), code_bits(dim), self.vec0))
-            self._known_spaces = None
+                self._after.append(lambda: self._forget_space(0))
             known = self.space_for(fingerprint)
             assert known is not None
         self.adopt(known.id)
@@ -44,40 +44,45 @@ class Spaces(Reading):
         space = self._space(space_id)
         with self._transaction(self._db) as db:
             db.execute("UPDATE spaces SET state = 'active' WHERE id = ?", (space_id,))
-        self._known_spaces = None
+            self._after.append(lambda: self._forget_space(0))
         for other in self.spaces():
             if other.role == space.role and other.id != space_id:
                 self.drop_space(other.id)
 
     def drop_space(self, space_id: int) -> None:
         """Remove a space from the index; its vectors stay in the cache."""
-        with self._lock:
-            with self._transaction(self._db) as db:
-                db.execute(f"DROP TABLE IF EXISTS vec_{space_id}")
-                db.execute("DELETE FROM spaces WHERE id = ?", (space_id,))
-            self._known_spaces = None
-            self._codes.pop(space_id, None)
+        with self._transaction(self._db) as db:
+            db.execute(f"DROP TABLE IF EXISTS vec_{space_id}")
+            db.execute("DELETE FROM spaces WHERE id = ?", (space_id,))
+            self._after.append(lambda: self._forget_space(space_id))
+
+    def _forget_space(self, space_id: int) -> None:
+        self._known_spaces = None
+        self._codes.pop(space_id, None)
 
     def cache_vectors(
         self, fingerprint: str, hashes: Sequence[bytes], vectors: npt.NDArray[np.floating[Any]]
-    ) -> list[int]:
-        """Put vectors (float[n, dim], one per hash) into the cache; known ones stay. The positions of bad ones.
+    ) -> tuple[int, list[int]]:
+        """Put vectors (float[n, dim], one per hash) into the cache; how many were new, and the positions of bad ones.
 
-        Bad is what cannot be compared: not finite, or without length.
+        Known ones stay as they are. Bad is what cannot be compared: not finite, or without length.
         """
         data = np.asarray(vectors, dtype=np.float32)
         norms = np.linalg.norm(data, axis=1)
         good = np.isfinite(norms) & (norms > 0)
         unit = (data[good] / norms[good, None]).astype(np.float16)
+        added = 0
         if good.any():
             with self._transaction(self._vectors) as db:
                 number = _register(db, fingerprint)
+                before = db.total_changes()
                 wanted = [hash for hash, fine in zip(hashes, good, strict=True) if fine]
                 db.executemany(
                     "INSERT OR IGNORE INTO vectors(embedder, hash, vector) VALUES (?, ?, ?)",
                     ((number, hash, row.tobytes()) for hash, row in zip(wanted, unit, strict=True)),
                 )
-        return [int(position) for position in np.flatnonzero(~good)]
+                added = db.total_changes() - before
+        return added, [int(position) for position in np.flatnonzero(~good)]
 
     def cached(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
         """Which of the hashes have a vector of this embedder already."""
@@ -89,19 +94,15 @@ class Spaces(Reading):
     def put_vectors(self, space_id: int, hashes: Sequence[bytes], vectors: npt.NDArray[np.floating[Any]]) -> list[int]:
         """Cache vectors and give them to every chunk with these hashes; the positions of bad vectors."""
         space = self._space(space_id)
-        bad = self.cache_vectors(space.fingerprint, hashes, vectors)
+        _, bad = self.cache_vectors(space.fingerprint, hashes, vectors)
         spoiled = set(bad)
         fine = [hash for position, hash in enumerate(hashes) if position not in spoiled]
-        with self._lock:
-            with self._transaction(self._db) as db:
-                sql = f"SELECT id FROM chunks WHERE hash = ? AND id NOT IN (SELECT {self._vec_key(space_id)})"
-                ids = [row[0] for hash in fine for row in db.execute(sql, (hash,))]
-                added = self._insert_codes(db, space, ids)
-                db.executemany(
-                    "DELETE FROM failed WHERE hash = ? AND fingerprint = ?",
-                    ((hash, space.fingerprint) for hash in fine),
-                )
-            self._remember_codes(space.id, added)
+        with self._transaction(self._db) as db:
+            sql = f"SELECT id FROM chunks WHERE hash = ? AND id NOT IN (SELECT {self._vec_key(space_id)})"
+            self._insert_codes(db, space, [row[0] for hash in fine for row in db.execute(sql, (hash,))])
+            db.executemany(
+                "DELETE FROM failed WHERE hash = ? AND fingerprint = ?", ((hash, space.fingerprint) for hash in fine)
+            )
         return bad
 
     def adopt(self, space_id: int) -> int:
@@ -114,10 +115,8 @@ class Spaces(Reading):
         with self.reader() as db:
             ids = [row[0] for row in db.execute(sql, (self._embedder(db, space.fingerprint),))]
         for start in range(0, len(ids), _SLICE):
-            with self._lock:
-                with self._transaction(self._db) as db:
-                    added = self._insert_codes(db, space, ids[start : start + _SLICE])
-                self._remember_codes(space.id, added)
+            with self._transaction(self._db) as db:
+                self._insert_codes(db, space, ids[start : start + _SLICE])
         return len(ids)
 
     def missing(self, space_id: int, limit: int, *, local: bool) -> list[Pending]:
@@ -174,10 +173,8 @@ class Spaces(Reading):
         """`column FROM table` listing the chunk ids of a space."""
         return f"{'rowid' if self.vec0 else 'chunk_id'} FROM {schema.vec_ids(space_id, self.vec0)}"
 
-    def _insert_codes(
-        self, db: apsw.Connection, space: Space, ids: Sequence[int]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """Codes for those of the chunks whose vector is cached; what was added, for `_remember_codes`."""
+    def _insert_codes(self, db: apsw.Connection, space: Space, ids: Sequence[int]) -> None:
+        """Codes for those of the chunks whose vector is cached, in the table and in memory."""
         number = self._embedder(db, space.fingerprint)
         sql = (
             "SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
@@ -192,12 +189,13 @@ class Spaces(Reading):
             f"INSERT INTO vec_{space.id}(chunk_id, code) VALUES (?, {value})",
             ((row[0], code.tobytes()) for row, code in zip(rows, codes, strict=True)),
         )
-        return found, codes
 
-    def _remember_codes(self, space_id: int, added: tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]) -> None:
-        resident = self._codes.get(space_id)
-        if resident is not None:
-            resident.add(*added)
+        def remember() -> None:
+            resident = self._codes.get(space.id)
+            if resident is not None:
+                resident.add(found, codes)
+
+        self._after.append(remember)
 
 
 def _register(db: apsw.Connection, fingerprint: str) -> int:

@@ -65,7 +65,8 @@ class Store(Writing):
 
     def _fts_rows(self, db: apsw.Connection, ids: list[int]) -> list[tuple[Any, ...]]:
         sql = (
-            "SELECT c.id, f.path, f.title, f.aliases, f.tags, c.trail, iif(c.seq = 0, c.text || char(10) || f.words, c.text), iif(c.seq = 0, f.anchors, '') "
+            "SELECT c.id, f.path, f.title, f.aliases, f.tags, c.trail, "
+            "iif(c.seq = 0, c.text || char(10) || f.words, c.text), iif(c.seq = 0, f.anchors, '') "
             "FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value JOIN files f ON f.id = c.file_id"
         )
         return [
@@ -76,19 +77,15 @@ class Store(Writing):
     def _check_vectors(self) -> list[str]:
         said = []
         for space in self.spaces():
-            with self._lock:
-                with self._transaction(self._db) as db:
-                    wrong = [
-                        (row[0],)
-                        for row in db.execute(
-                            f"SELECT {self._vec_key(space.id)} EXCEPT SELECT c.id FROM chunks c "
-                            "JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash",
-                            (self._embedder(db, space.fingerprint),),
-                        )
-                    ]
-                    db.executemany(f"DELETE FROM vec_{space.id} WHERE chunk_id = ?", wrong)
+            with self._transaction(self._db) as db:
+                sql = (
+                    f"SELECT {self._vec_key(space.id)} EXCEPT SELECT c.id FROM chunks c "
+                    "JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
+                )
+                wrong = [(row[0],) for row in db.execute(sql, (self._embedder(db, space.fingerprint),))]
+                db.executemany(f"DELETE FROM vec_{space.id} WHERE chunk_id = ?", wrong)
                 if wrong:
-                    self._codes.pop(space.id, None)
+                    self._after.append(lambda number=space.id: self._forget_space(number))  # type: ignore[misc]
             adopted = self.adopt(space.id)
             if wrong or adopted:
                 said.append(f"The vectors of {space.name} differed: {adopted} added, {len(wrong)} removed.")
@@ -119,8 +116,8 @@ class Store(Writing):
         """The whole index in canonical form, for comparing two of them; slow."""
         with self.reader() as db:
             files = db.execute(
-                "SELECT collection, path, hash, chunker, title, aliases, tags, properties, words, kind, memory_type, ours, "
-                "local_only, problems, state, anchors FROM files ORDER BY 1, 2"
+                "SELECT collection, path, hash, chunker, title, aliases, tags, properties, words, kind, memory_type, "
+                "ours, local_only, problems, state, anchors FROM files ORDER BY 1, 2"
             ).fetchall()
             chunk = "f.collection, f.path, c.seq"
             chunks = db.execute(

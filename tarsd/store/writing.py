@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from tarsd.store import links
 from tarsd.store.database import fetch
-from tarsd.store.rows import Batch, Key, Prepared, SkippedRow, Space
+from tarsd.store.rows import Batch, Key, Prepared, SkippedRow
 from tarsd.store.spaces import Spaces
 from tarsd.store.text import segment
 
 _FTS = "INSERT INTO fts(rowid, title, aliases, tags, headings, body, anchors) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SETTLED_AT_ONCE = 4_000
-_Codes = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]
 
 
 def fts_row(
@@ -61,38 +60,31 @@ class Writing(Spaces):
 
         Without `settle`, links and anchor texts are left for a later `settle()`; that they are is remembered.
         """
-        with self._lock:
-            gone: list[int] = []
-            added: list[tuple[Space, _Codes]] = []
-            spaces = self._plain_spaces().values()
-            with self._transaction(self._db) as db:
-                removed = self._delete(db, batch.delete, gone)
-                for old, new in batch.move:
-                    self._move(db, old, new)
-                db.executemany(
-                    "UPDATE files SET disk = ?, size = ?, mtime_ns = ? WHERE collection = ? AND path = ?",
-                    ((one.disk, one.size, one.mtime_ns, one.collection, one.path) for one in batch.restat),
-                )
-                db.executemany(
-                    "UPDATE files SET state = ? WHERE collection = ? AND path = ?",
-                    ((state, *key) for key, state in batch.state),
-                )
-                first_chunk = self._next_chunk
-                for note in batch.put:
-                    self._put(db, note, gone)
-                self._drop_chunks(db, gone)
-                fresh = range(first_chunk, self._next_chunk)
-                added = [(space, self._insert_codes(db, space, fresh)) for space in spaces] if fresh else []
-                if settle:
-                    self._settle(db, _SETTLED_AT_ONCE)
-            if gone:
-                dead = np.array(gone, dtype=np.int64)
-                for codes in self._codes.values():
-                    codes.remove(dead)
-            for space, codes_added in added:
-                self._remember_codes(space.id, codes_added)
-            touched = [note.key for note in batch.put] + [key for key, _ in batch.state]
-            self._refresh_notes(removed, touched + [one.key for one in batch.restat])
+        gone: list[int] = []
+        with self._transaction(self._db) as db:
+            removed = self._delete(db, batch.delete, gone)
+            for old, new in batch.move:
+                self._move(db, old, new)
+            db.executemany(
+                "UPDATE files SET disk = ?, size = ?, mtime_ns = ? WHERE collection = ? AND path = ?",
+                ((one.disk, one.size, one.mtime_ns, one.collection, one.path) for one in batch.restat),
+            )
+            db.executemany(
+                "UPDATE files SET state = ? WHERE collection = ? AND path = ?",
+                ((state, *key) for key, state in batch.state),
+            )
+            first_chunk = self._next_chunk
+            for note in batch.put:
+                self._put(db, note, gone)
+            self._drop_chunks(db, gone)
+            for space in self._plain_spaces().values() if batch.put else ():
+                self._insert_codes(db, space, range(first_chunk, self._next_chunk))
+            if settle:
+                self._settle(db, _SETTLED_AT_ONCE)
+            touched = (
+                [key for key, _ in batch.state] + [one.key for one in batch.put] + [one.key for one in batch.restat]
+            )
+            self._after.append(lambda: self._refresh_notes(removed, touched))
 
     def settle(self) -> None:
         """Resolve the links and rewrite the anchor texts that earlier batches left over."""
@@ -161,8 +153,8 @@ class Writing(Spaces):
             gone += (row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,)))
             db.execute(
                 "UPDATE files SET disk = ?, size = ?, mtime_ns = ?, hash = ?, chunker = ?, title = ?, aliases = ?, "
-                "tags = ?, properties = ?, words = ?, kind = ?, memory_type = ?, ours = ?, local_only = ?, problems = ?, "
-                "state = ?, indexed_at = ? WHERE id = ?",
+                "tags = ?, properties = ?, words = ?, kind = ?, memory_type = ?, ours = ?, local_only = ?, "
+                "problems = ?, state = ?, indexed_at = ? WHERE id = ?",
                 (*columns, file_id),
             )
         else:
@@ -219,8 +211,14 @@ class Writing(Spaces):
         if rows:
             db.executemany("DELETE FROM fts WHERE rowid = ?", rows)
             db.executemany("DELETE FROM chunks WHERE id = ?", rows)
-            for space_id in [row[0] for row in db.execute("SELECT id FROM spaces")]:
+            for space_id in self._plain_spaces():
                 db.executemany(f"DELETE FROM vec_{space_id} WHERE chunk_id = ?", rows)
+            dead = np.array(gone, dtype=np.int64)
+            self._after.append(lambda: self._forget_codes(dead))
+
+    def _forget_codes(self, dead: npt.NDArray[np.int64]) -> None:
+        for codes in self._codes.values():
+            codes.remove(dead)
 
     def _settle(self, db: apsw.Connection, limit: int) -> bool:
         """Do up to `limit` files' worth of what is dirty; False when nothing was."""

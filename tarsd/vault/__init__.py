@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
 from .files import MAX_BYTES, Unreadable, read_file, write_new, write_over
 from .names import KINDS, Kind, Rules, is_conflict_copy, kind_of, nfc, safe_parts
-from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settled, wanted
+from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, normal, settled, wanted
 from .text import Decoded, content_hash, decode, encode
 
 __all__ = [
@@ -114,9 +114,10 @@ class Vault:
         """
         before = self.check()
         rules = self.rules()
+        asked = None if paths is None else normal(paths)
         walk = Walk(self._top, self.collection, rules, self._max_bytes)
         try:
-            walk.run(None if paths is None else wanted(paths))
+            walk.run(None if asked is None else wanted(asked))
         except OSError as fault:
             raise self._unavailable(fault) from None
         if self.check() != before:
@@ -129,7 +130,7 @@ class Vault:
             why = f"The excluded-files rule {rule} is no expression that can be used here."
             hint = "Put what it means in `exclude` in config.toml."
             walk.skipped.append(Skipped(settings, self.collection, "unreadable", why, hint))
-        return Scan(walk.files, tuple(walk.skipped), True, walk.marker, frozenset(walk.blind))
+        return Scan(walk.files, tuple(walk.skipped), True, walk.marker, frozenset(walk.blind), asked)
 
     def excluded_by(self, relative: str, *, folder: bool | None = None) -> str | None:
         """Why a path is not looked at, in one sentence; None if it is. `folder` None: not known what it is."""

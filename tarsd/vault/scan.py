@@ -10,9 +10,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .files import DOWNLOAD, SPLIT, dataless
 from .names import Kind, Rules, is_conflict_copy, kind_of, nfc
@@ -25,8 +26,7 @@ KEPT: frozenset[State] = frozenset({"not_downloaded", "unreadable"})
 """States in which what is known of a file stays: it is there, and merely cannot be read now."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dataclass's cost
     """A note file as it lies on disk: `path` is NFC and relative, `location` absolute in the disk's own spelling."""
 
     collection: str
@@ -60,19 +60,35 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Scan:
-    """What is on disk. `marker`: the folder `.obsidian` is there, which the mount point of an absent disk lacks."""
+    """What is on disk. `marker`: the folder `.obsidian` is there, which the mount point of an absent disk lacks.
+
+    `asked`: the NFC paths that were looked at, each with all below it; None for everything.
+    """
 
     files: dict[Key, FileInfo]
     skipped: tuple[Skipped, ...]
     root_ok: bool
     marker: bool
     unreadable_dirs: frozenset[str]
+    asked: frozenset[str] | None = None
+
+    def covers(self, path: str) -> bool:
+        """Was `path` looked at? If so, and it is neither among the files nor kept, it is gone."""
+        return self.asked is None or _is_at_or_below(nfc(path), self.asked)
 
     def keeps(self, path: str) -> bool:
         """Is `path` possibly still there though it is not among the files? Then what is known of it must stay."""
-        if any(path == folder or path.startswith(folder + "/") for folder in self.unreadable_dirs):
-            return True
-        return any(item.path == path and item.state in KEPT for item in self.skipped)
+        return path in self._kept or _is_at_or_below(path, self.unreadable_dirs)
+
+    @cached_property
+    def _kept(self) -> frozenset[str]:
+        return frozenset(item.path for item in self.skipped if item.state in KEPT)
+
+
+def _is_at_or_below(path: str, folders: frozenset[str]) -> bool:
+    if path in folders:
+        return True
+    return bool(folders) and any(path[:at] in folders for at, char in enumerate(path) if char == "/")
 
 
 def settled(info: FileInfo, now: float, grace_s: float = 5.0) -> bool:
@@ -87,18 +103,22 @@ Wanted = dict[str, Any]
 """The names to look at in a folder, each with its own Wanted, or None for all that lies below."""
 
 
-def wanted(paths: Iterable[str]) -> Wanted | None:
-    """Relative paths as a tree; None, for everything, if the root is among them."""
+def normal(paths: Iterable[str]) -> frozenset[str] | None:
+    """Relative paths in NFC without superfluous slashes; None, for everything, if the root is among them."""
+    clean = frozenset("/".join(part for part in nfc(path).split("/") if part not in ("", ".")) for path in paths)
+    return None if "" in clean else clean
+
+
+def wanted(paths: Iterable[str]) -> Wanted:
+    """Normal paths as a tree."""
     root: Wanted = {}
     for path in paths:
-        parts = [part for part in nfc(path).split("/") if part not in ("", ".")]
-        if not parts:
-            return None
+        *folders, last = path.split("/")
         here: Wanted | None = root
-        for part in parts[:-1]:
-            here = here.setdefault(part, {}) if here is not None else None
+        for folder in folders:
+            here = here.setdefault(folder, {}) if here is not None else None
         if here is not None:
-            here[parts[-1]] = None
+            here[last] = None
     return root
 
 
@@ -196,10 +216,8 @@ class Walk:
             self._skip(path, "too_large", f"The note is larger than {self._max_bytes // 1_000_000} MB.", SPLIT)
         else:
             file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind)
-            other = self.files.get((self._collection, path))
-            if other is None:
-                self.files[self._collection, path] = file
-            else:
+            other = self.files.setdefault((self._collection, path), file)
+            if other is not file:
                 self._twins(path, file, other)
 
     def _twins(self, path: str, *both: FileInfo) -> None:
@@ -207,7 +225,7 @@ class Walk:
         owner, *others = sorted(spelled, key=lambda raw: (raw != path, raw))
         self.files[self._collection, path] = spelled[owner]
         for raw in others:
-            self.files[self._collection, raw] = replace(spelled[raw], path=raw)
+            self.files[self._collection, raw] = spelled[raw]._replace(path=raw)
             why = "Another note has the same name in another Unicode form; both are read."
             self._skip(raw, "twin", why, "Rename one of the two.")
 

@@ -87,6 +87,7 @@ class Watcher:
         self._next_rescan = 0.0
         self._retry_events = False
         self._deaths = 0
+        self._poll_took = 0.0
 
     @property
     def state(self) -> WatchState:
@@ -220,7 +221,6 @@ class Watcher:
     # ---------------------------------------------------------------------------------------------------------- health
 
     def _guarded_check(self) -> None:
-        started = time.monotonic()
         with self._wake:
             doubt, self._doubt = self._doubt, False
         try:
@@ -235,11 +235,10 @@ class Watcher:
                 self._paths, self._everything = set(), False
         except Exception as fault:
             log.error("checking the watch failed: %s", _without_text(fault))
-        now = time.monotonic()
         # A large vault is polled less often, so that this never takes more than a twentieth of a core.
-        pause = 20 * (now - started) if self._observer is None else 0.0
+        pause = 20 * self._poll_took if self._observer is None else 0.0
         with self._wake:
-            self._next_check = now + max(self._settings.poll_s, pause)
+            self._next_check = time.monotonic() + max(self._settings.poll_s, pause)
 
     def _check(self, doubt: bool) -> None:
         identity = self._vault.check()
@@ -315,6 +314,7 @@ class Watcher:
         return WatchState("polling", f"File events cannot be had ({why}): {instead}", "tarsd doctor says more.")
 
     def _poll(self) -> None:
+        started = time.monotonic()
         scan = self._vault.scan()
         seen: dict[str, object] = {item.path: item.state for item in scan.skipped}
         seen |= {file.path: (file.size, file.mtime_ns, file.location) for file in scan.files.values()}
@@ -322,6 +322,7 @@ class Watcher:
             for path, _ in seen.items() ^ self._seen.items():
                 self._mark(path)
         self._seen = seen
+        self._poll_took = time.monotonic() - started
 
     def _close(self) -> None:
         observer, self._observer = self._observer, None

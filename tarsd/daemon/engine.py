@@ -1,0 +1,422 @@
+"""Everything behind the routes: the index and its threads, search, turns. Built once, by hand, in `Engine.__init__`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import os
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import tarsd
+from tarsd import embed
+from tarsd.chat import Chat
+from tarsd.config import Config
+from tarsd.daemon import status
+from tarsd.daemon.embedding import Embedding
+from tarsd.daemon.library import Shelf
+from tarsd.daemon.process import DaemonThreads, give_memory_back, resident_mb
+from tarsd.daemon.worker import Job, Key, Worker
+from tarsd.embed.base import Embedder
+from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError
+from tarsd.index import Indexer, Report
+from tarsd.parse import parse
+from tarsd.protocol import (
+    FEATURES,
+    PROTOCOL,
+    ReindexRequest,
+    RelatedRequest,
+    SearchRequest,
+    WhyRequest,
+    query_number,
+)
+from tarsd.providers import AVAILABLE, make
+from tarsd.search import Hit, Searcher
+from tarsd.session import Sessions
+from tarsd.store import ProblemRow, SkippedRow, Store
+from tarsd.vault import Vault, content_hash, decode, nfc
+from tarsd.watch import Watcher, WatchState
+from tarsd.why import why
+
+THREADS = 8
+LOAD_S = 20.0
+PROGRESS_S = 0.05
+SAID_S = 3600.0
+"""How long what was mended by itself stays among the problems."""
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class _Stopping(Exception):
+    """Thrown through a running pass to end it between two notes."""
+
+
+class Engine:
+    """The daemon's parts; `stop` is called when a client asks it to end."""
+
+    def __init__(self, config: Config, stop: Callable[[], object]) -> None:
+        self.config = config
+        self._stop = stop
+        self._started = time.monotonic()
+        self._loaded = threading.Event()
+        self._said: list[tuple[float, str, str]] = []
+        self._pool = DaemonThreads(THREADS, "tarsd-request")
+        self._vaults = {"": Vault(config.vault, "", config.exclude)}
+        self._vaults |= {one.name: Vault(one.root, one.name, config.exclude) for one in config.collections}
+        self._provider = self._make_provider()
+        shelf = Shelf(
+            self._searcher,
+            self._vaults,
+            config.chunk,
+            local=self._provider.local,
+            behind=self.behind,
+            notices=self.notices,
+        )
+        self.chat = Chat(Sessions(config.paths.state / "conversations"), shelf, self._provider, self._pool)
+        # a pass over single notes does not wait for one over everything
+        self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work)
+        self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
+        self._embedding = Embedding()
+        self._watchers = {name: self._watcher(name, vault) for name, vault in self._vaults.items()}
+        if config.http.enabled:
+            self._say("This version does not listen on TCP yet.", "Remove enabled under [http].", for_ever=True)
+        self._store: Store | None = None
+        self._search: Searcher | None = None
+        self._indexer: Indexer | None = None
+
+    def _make_provider(self) -> Any:
+        try:
+            return make(self.config.chat.model)
+        except TarsdError as error:
+            self._say(error.message, f"{error.hint} Until then, answers quote the best passages.", for_ever=True)
+            return make("extractive")
+
+    def _watcher(self, name: str, vault: Vault) -> Watcher:
+        def changed(paths: set[str] | None) -> None:
+            if paths is None:
+                self._long.look({(name, "")}, hurry=True)
+            else:
+                self._short.look((name, path) for path in paths)
+
+        return Watcher(vault, self.config.watch, changed)
+
+    # -------------------------------------------------------------------------------------------- life
+
+    def start(self) -> None:
+        """Begin to load and index; returns at once."""
+        self._long.start()
+        self._short.start()
+        for watcher in self._watchers.values():
+            watcher.start()
+
+    def close(self) -> None:
+        """End all work, at most a few seconds; what is half done is done at the next start."""
+        self._embedding.ask_to_stop()
+        for watcher in self._watchers.values():
+            watcher.stop(0.5)
+        if not (self._short.stop(2.0) and self._long.stop(4.0)):
+            log.warning("the index thread did not end in time")
+        self._embedding.stop(2.0)
+        if self._indexer is not None:
+            self._indexer.close()
+        if self._store is not None:
+            with contextlib.suppress(StoreError):
+                self._store.close()
+        self._pool.shutdown(wait=False)
+
+    def shutdown(self) -> None:
+        """As `server.Engine.shutdown`."""
+        self._stop()
+
+    async def thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """As `server.Engine.thread`."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
+
+    # -------------------------------------------------------------------------------------------- in the index thread
+
+    def _prepare(self) -> None:
+        store = Store(self.config.paths.index_db, self.config.paths.embeddings_db)
+        settings = self.config.embedding
+        table = embed.make(dataclasses.replace(settings, model="table"))
+        model: Embedder | None = embed.make(settings) if settings.model != "table" else None
+        self._store = store
+        self._search = Searcher(store, self.config.search, table, model)
+        self._indexer = Indexer(
+            self.config, list(self._vaults.values()), store, table, model, self._event, busy=lambda: self._pool.busy
+        )
+        self._loaded.set()
+        if model is not None:
+            self._embedding.start(self._indexer.embed_pending)
+        log.info("the index is open")
+
+    def _wait_for_index(self) -> None:
+        while not self._loaded.wait(0.2):
+            if self._short.stopping:
+                raise TarsdError("The daemon is stopping.")
+
+    def _work(self, job: Job[Report]) -> Report:
+        assert self._indexer is not None and self._store is not None
+        if self._store.damaged:  # met by a reader: only a pass that touches everything meets it as well
+            job = dataclasses.replace(job, paths=None, full=True)
+
+        def progress(event: Json) -> None:
+            if self._long.stopping:
+                raise _Stopping
+            if job.progress is not None:
+                job.progress(event["done"], event["total"], event["path"])
+
+        try:
+            report = self._indexer.reconcile(job.paths, full=job.full, progress=progress)
+        except _Stopping:
+            raise TarsdError("The daemon is stopping.") from None
+        if report.again_s is not None:
+            for name, watcher in self._watchers.items():
+                watcher.look(_below(name, job.paths), report.again_s)
+        if report.added + report.changed > 100:
+            give_memory_back()
+        return report
+
+    def _event(self, event: Json) -> None:
+        """What the index tells of itself, from any of its threads."""
+        kind = event["type"]
+        if kind == "damaged":
+            log.error("the index is damaged and is made anew")
+            self._long.look({(name, "") for name in self._vaults}, hurry=True)
+        elif kind == "repaired":
+            log.warning("the index was repaired")
+            self._say(str(event["reason"]), "Nothing to do.")
+        elif kind == "rebuilding":
+            self._say("The index was damaged and was made anew.", "Nothing to do; your notes are untouched.")
+
+    def _say(self, reason: str, hint: str, *, for_ever: bool = False) -> None:
+        until = float("inf") if for_ever else time.monotonic() + SAID_S
+        self._said.append((until, reason, hint))
+
+    # -------------------------------------------------------------------------------------------- state
+
+    def _searcher(self) -> Searcher:
+        """The searcher, waited for while the daemon starts. Raises what keeps the index from being opened."""
+        deadline = time.monotonic() + LOAD_S
+        while not self._loaded.wait(0.1):
+            if (trouble := self._long.trouble) is not None:
+                raise trouble.error
+            if time.monotonic() > deadline:
+                break
+        if self._search is None:
+            raise StoreError("The index is still being opened.", "Try again in a moment.")
+        return self._search
+
+    def behind(self) -> int:
+        """Notes that changed on disk and are not indexed yet; at least 1 until the first pass is complete."""
+        return max(self._short.waiting, self._indexer.behind if self._indexer is not None else 1)
+
+    def _troubles(self) -> list[TarsdError]:
+        return [worker.trouble.error for worker in (self._long, self._short) if worker.trouble is not None]
+
+    def _states(self) -> dict[str, WatchState]:
+        return {name: watcher.state for name, watcher in self._watchers.items()}
+
+    def notices(self) -> list[str]:
+        """What answers must say now."""
+        own = self._states()[""]
+        index = self._indexer.state if self._indexer is not None else None
+        if own.mode == "waiting" and own.hint:
+            return [f"{own.reason} This comes from what was indexed before."]
+        if index is not None and index.reason:
+            return [index.reason]
+        if troubles := self._troubles():
+            return [troubles[0].message]
+        if self._indexer is None or index is None or index.name == "starting":
+            return ["The index is still being built, so that notes may be missing here."]
+        return []
+
+    def hello(self) -> Json:
+        """As `server.Engine.hello`."""
+        vault = self.config.vault
+        return {
+            "name": "tarsd",
+            "version": tarsd.__version__,
+            "protocol": PROTOCOL,
+            "vault": {"id": self.config.vault_id, "name": vault.name, "path": str(vault)},
+            "collections": [{"name": one.name, "path": str(one.root)} for one in self.config.collections],
+            "chat_model": self._provider.name,
+            "embedding_model": self.config.embedding.model,
+            "features": list(FEATURES),
+        }
+
+    def status(self) -> Json:
+        """As `server.Engine.status`."""
+        general = [(reason, hint) for until, reason, hint in self._said if until > time.monotonic()]
+        general += [(error.message, error.hint) for error in self._troubles()]
+        counts, files, skipped, vectors = None, list[ProblemRow](), list[SkippedRow](), None
+        if self._store is not None and self._indexer is not None:
+            state = self._indexer.state
+            if state.reason:
+                general.append((state.reason, state.hint))
+            try:
+                counts, files, skipped = self._store.counts(), self._store.problems(), self._store.skipped()
+                vectors = self._indexer.embedding
+            except StoreError as error:
+                general.append((error.message, error.hint))
+        if vectors is not None and vectors.reason:
+            general.append((vectors.reason, vectors.hint))
+        if self._embedding.failure:
+            general.append((f"Embedding failed ({self._embedding.failure}); it begins again.", "The log says where."))
+        states, behind = self._states(), self.behind()
+        return {
+            "vault": self.hello()["vault"],
+            "watch": status.watching(states),
+            "counts": status.counted(counts, skipped, behind),
+            "behind": behind,
+            "embedding": status.embedding(vectors, self.config.embedding.model, counts),
+            "chat": {"model": self._provider.name, "state": self.chat.state(), "local": self._provider.local},
+            "problems": status.problems(general, states, files, skipped),
+            "process": {
+                "pid": os.getpid(),
+                "version": tarsd.__version__,
+                "uptime_s": round(time.monotonic() - self._started, 1),
+                "rss_mb": round(resident_mb(), 1),
+            },
+        }
+
+    def models(self) -> Json:
+        """As `server.Engine.models`."""
+        return {
+            "chat": {"configured": self.config.chat.model, "model": self._provider.name, "local": self._provider.local},
+            "available": [name for name in AVAILABLE if name != "fake"],
+            "embedding": {"model": self.config.embedding.model},
+        }
+
+    # -------------------------------------------------------------------------------------------- search and notes
+
+    def search(self, request: SearchRequest) -> Json:
+        """As `server.Engine.search`."""
+        found = self._searcher().search(request.query, request.mode, request.limit, request.min_score, request.filters)
+        return self._hits(found.hits, found.took_ms) | ({"degraded": found.degraded} if found.degraded else {})
+
+    def related(self, request: RelatedRequest) -> Json:
+        """As `server.Engine.related`."""
+        started = time.perf_counter()
+        hits = self._searcher().related(self._key(request.path), request.limit)
+        return self._hits(hits, round((time.perf_counter() - started) * 1000, 2))
+
+    def _hits(self, hits: Sequence[Hit], took_ms: float) -> Json:
+        return {"hits": [hit.as_json() for hit in hits], "behind": self.behind(), "took_ms": took_ms}
+
+    def why(self, request: WhyRequest) -> Json:
+        """As `server.Engine.why`."""
+        key, searcher = self._key(request.path), self._searcher()
+        return why(searcher.store, searcher, list(self._vaults.values()), key, request.query).as_json()
+
+    def notes(self, filters: Mapping[str, str]) -> Json:
+        """As `server.Engine.notes`."""
+        recent = query_number(filters.get("recent"), "recent", 0, 10_000)
+        folder, tag = nfc(filters.get("folder", "")).strip("/"), filters.get("tag", "").lstrip("#").casefold()
+        rows = [
+            row
+            for row in self._searcher().store.titles()
+            if (not folder or row.path.startswith(f"{folder}/"))
+            and (not tag or any(f"{one.casefold()}/".startswith(f"{tag}/") for one in row.tags))
+        ]
+        rows.sort(key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))
+        shown = rows[:recent] if recent else rows
+        return {
+            "notes": [
+                {
+                    "path": row.path,
+                    "collection": row.collection,
+                    "title": row.title,
+                    "aliases": list(row.aliases),
+                    "tags": list(row.tags),
+                    "modified": row.mtime_ns / 1e9,
+                }
+                for row in shown
+            ],
+            "total": len(rows),
+        }
+
+    def note(self, path: str) -> Json:
+        """As `server.Engine.note`."""
+        vault = self._vaults[""]
+        vault.resolve(path)
+        info = vault.scan([path]).files.get(("", nfc(path)))
+        if info is None:
+            raise NotFound("There is no such note.", "GET /v1/notes lists them.")
+        raw = vault.read(info)
+        text = decode(raw)
+        note = parse(text.text, info.path, include_comments=True)
+        return {
+            "path": info.path,
+            "title": note.title,
+            "aliases": list(note.aliases),
+            "tags": list(note.tags),
+            "properties": note.properties,
+            "text": text.text,
+            "hash": content_hash(raw),
+            "modified": info.mtime_ns / 1e9,
+        }
+
+    def _key(self, path: str) -> Key:
+        """The note that is meant: in the vault, or else in the first collection that has it."""
+        self._vaults[""].resolve(path, excluded=True)
+        store = self._searcher().store
+        keys = [(name, nfc(path)) for name in self._vaults]
+        return next((key for key in keys if store.note(key) is not None), keys[0])
+
+    # -------------------------------------------------------------------------------------------- indexing on request
+
+    async def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
+        """As `server.Engine.reindex`."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Json | TarsdError] = asyncio.Queue()
+        last = 0.0
+
+        def tell(item: Json | TarsdError) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, item)
+
+        def progress(done: int, total: int, path: str) -> None:
+            nonlocal last
+            if done < total and time.monotonic() - last < PROGRESS_S:
+                return
+            last = time.monotonic()
+            with contextlib.suppress(RuntimeError):  # the loop has ended; the pass goes on
+                tell({"type": "progress", "done": done, "total": total, "path": path})
+
+        def done(report: Report | None, error: TarsdError | None) -> None:
+            tell(error or {"type": "report", **(dataclasses.asdict(report) if report is not None else {})})
+
+        scope = self._scope(request.paths)
+        worker = self._long if scope is None or request.full else self._short
+        worker.ask(Job(scope, request.full, progress, done))
+        while True:
+            item = await queue.get()
+            if isinstance(item, TarsdError):
+                raise item
+            yield item
+            if item["type"] == "report":
+                return
+
+    def _scope(self, paths: tuple[str, ...]) -> frozenset[Key] | None:
+        wanted = {nfc(path).strip("/") for path in paths}
+        if not wanted or wanted & {"", "."}:
+            return None
+        for path in paths:
+            if path.startswith("/"):
+                raise PathRefused("This path is refused: it is absolute.", "Give one relative to the vault.")
+        for path in wanted:
+            self._vaults[""].resolve(path, excluded=True)
+        return frozenset(("", path) for path in wanted)
+
+
+def _below(collection: str, paths: frozenset[Key] | None) -> list[str] | None:
+    """Those of the paths that are in a collection, None for all of it."""
+    if paths is None or (collection, "") in paths:
+        return None
+    return [path for name, path in paths if name == collection]

@@ -1,0 +1,305 @@
+"""Vectors of the model, made behind everybody's back: newest notes first, in small batches, resumable, polite."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tarsd.chunk import Chunk, embed_text
+from tarsd.embed.base import Embedder, Vectors, is_bad
+from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
+from tarsd.index.pool import ChildDied, Pool
+from tarsd.index.values import Embedding, EmbeddingName
+from tarsd.store import Pending, Prepared, Space, Store
+
+_QUEUE = 2_048
+_BATCH = 32
+_BATCH_TOKENS = 8_192
+_IDLE_S = 60.0
+_BUSY_S = 0.02
+# Others may keep us waiting, but not for ever: a client that asks without end must not stop embedding.
+_MOST_BUSY_S = 5.0
+_FAILURES_BEFORE_HALVING = 3
+_PAUSES: dict[type[EmbedError], tuple[EmbeddingName, float, float]] = {
+    RateLimited: ("rate_limited", 1.0, 120.0),
+    EmbedderUnreachable: ("unreachable", 2.0, 60.0),
+    ModelMissing: ("model_missing", 15.0, 300.0),
+    EmbedError: ("failing", 2.0, 300.0),
+}
+
+
+class Background:
+    """Embeds what has no vector yet. One thread runs it; `status`, `wake` and `close` are for everybody."""
+
+    def __init__(
+        self,
+        store: Store,
+        model: Embedder | None,
+        pool: Pool,
+        busy: Callable[[], bool],
+        on_event: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._store, self._model, self._pool = store, model, pool
+        self._busy, self._on_event = busy, on_event
+        self._wake = threading.Event()
+        self._stale = True
+        self._queue: deque[Pending] = deque()
+        self._space: int | None = None
+        self._state: EmbeddingName = "starting" if model is not None else "none"
+        self._reason = self._hint = ""
+        self._failures = 0
+        self._delivered = False
+        self._given = 0
+        self._children_died = 0
+        self._closing = threading.Event()
+
+    @property
+    def has_model(self) -> bool:
+        return self._model is not None
+
+    def status(self) -> Embedding:
+        """How far it is, and what holds it up."""
+        model = self._model
+        if model is None:
+            return Embedding("", "none")
+        space = next((one for one in self._store.spaces() if one.id == self._space), None)
+        if space is None:
+            remaining = self._store.counts().chunks if self._state != "complete" else 0
+            return Embedding(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
+        held = 0 if model.local else self._store.counts().held_back
+        remaining = self._store.count_missing(space.id, local=model.local)
+        return Embedding(model.name, self._state, space.vectors, remaining, held, self._reason, self._hint)
+
+    def wake(self) -> None:
+        """Something was indexed: look again, and take it first."""
+        self._stale = True
+        self._wake.set()
+
+    def close(self) -> None:
+        """Stop soon, and end the child process."""
+        self._closing.set()
+        self._wake.set()
+        self._pool.close()
+
+    def run(self, stop: threading.Event) -> None:
+        """Embed until `stop` is set (looked at between batches and, while idle, within a second)."""
+        while not self._over(stop):
+            pause = self._step(stop)
+            self._sleep(stop, pause)
+
+    def drain(self) -> int:
+        """Embed until nothing is left or the model does not deliver; how many passages were given a vector."""
+        stop = threading.Event()
+        before = self._given
+        while self._step(stop) == 0.0:
+            pass
+        return self._given - before
+
+    def _over(self, stop: threading.Event) -> bool:
+        return stop.is_set() or self._closing.is_set()
+
+    def _sleep(self, stop: threading.Event, seconds: float) -> None:
+        """Wait; while nothing is wrong, an edit ends it."""
+        deadline = time.monotonic() + seconds
+        while not self._over(stop) and (left := deadline - time.monotonic()) > 0:
+            if self._failures:
+                self._closing.wait(min(left, 0.5))
+            elif self._wake.wait(min(left, 1.0)):
+                return
+
+    def _step(self, stop: threading.Event) -> float:
+        """One batch. Seconds to wait before the next: 0 to go on at once, a minute when nothing is left."""
+        model = self._model
+        if model is None:
+            return _IDLE_S
+        try:
+            batch = self._next(model)
+            if not batch:
+                return _IDLE_S
+            self._let_others(stop)
+            if self._over(stop):
+                return 0.0
+            self._embed(model, batch)
+        except EmbedError as error:
+            return self._held_up(error)
+        except StoreError as error:
+            self._say("failing", error.message, error.hint)
+            return 5.0
+        self._failures = 0
+        self._say("embedding")
+        return 0.0
+
+    def _next(self, model: Embedder) -> list[Pending]:
+        """The next batch, bounded in texts and tokens; empty when everything has its vector."""
+        self._wake.clear()
+        space = self._ensure(model)
+        if self._stale or not self._queue:
+            self._stale = False
+            self._queue = deque(self._store.missing(space.id, _QUEUE, local=model.local))
+        if not self._queue:
+            if space.state == "building" and self._store.counts().chunks:
+                self._store.activate(space.id)
+            self._failures = 0
+            self._say("complete")
+            return []
+        most = max(1, min(model.batch, _BATCH))
+        batch = [self._queue.popleft()]
+        tokens = batch[0].tokens
+        while self._queue and len(batch) < most and tokens + self._queue[0].tokens <= _BATCH_TOKENS:
+            tokens += self._queue[0].tokens
+            batch.append(self._queue.popleft())
+        return batch
+
+    def _ensure(self, model: Embedder) -> Space:
+        """The model's space. The first look at a new model may ask its server for the width of a vector."""
+        fingerprint = model.fingerprint
+        known = self._store.space_for(fingerprint)
+        if known is None or known.id != self._space:
+            dim = known.dim if known is not None else model.dim
+            if not dim:
+                probe = model.embed(["note"], "document")
+                dim = int(probe.shape[1])
+                if not dim or bool(is_bad(probe)[0]):
+                    raise EmbedError(f"{model.name} gives no vectors.", "Is it an embedding model?")
+            known = self._store.ensure_space(model.name, fingerprint, dim, "model")
+            self._space = known.id
+            self._stale = True
+        return known
+
+    def _let_others(self, stop: threading.Event) -> None:
+        """Questions go first."""
+        deadline = time.monotonic() + _MOST_BUSY_S
+        while self._busy() and not self._over(stop) and time.monotonic() < deadline:
+            time.sleep(_BUSY_S)
+
+    def _embed(self, model: Embedder, batch: Sequence[Pending]) -> None:
+        try:
+            vectors = self._vectors_of(model, [text_of(one) for one in batch])
+        except EmbedError as error:
+            poisoned = error.permanent or self._failures >= _FAILURES_BEFORE_HALVING
+            if not poisoned or isinstance(error, (RateLimited, EmbedderUnreachable, ModelMissing)):
+                raise
+            self._halve(model, batch, error)
+            return
+        self._keep(model, batch, vectors)
+
+    def _halve(self, model: Embedder, batch: Sequence[Pending], error: EmbedError) -> None:
+        """One text may have spoiled the batch: find it, and give it up alone. If all fail, no text is to blame."""
+        if len(batch) == 1:
+            if not self._delivered and batch[0].tries == 0:
+                self._store.fail(model.fingerprint, [(batch[0].hash, error.message)])
+                raise error
+            self._store.fail(model.fingerprint, [(batch[0].hash, error.message)], permanent=self._delivered)
+            return
+        delivered, self._delivered = self._delivered, False
+        bad: list[tuple[Pending, EmbedError]] = []
+        try:
+            self._search(model, batch, bad)
+            fine = self._delivered
+        finally:
+            self._delivered = self._delivered or delivered
+        if not fine:
+            raise error
+        self._store.fail(model.fingerprint, [(one.hash, why.message) for one, why in bad], permanent=True)
+
+    def _search(self, model: Embedder, batch: Sequence[Pending], bad: list[tuple[Pending, EmbedError]]) -> None:
+        middle = len(batch) // 2
+        for half in (batch[:middle], batch[middle:]):
+            try:
+                vectors = self._vectors_of(model, [text_of(one) for one in half])
+            except (RateLimited, EmbedderUnreachable, ModelMissing):
+                raise
+            except EmbedError as error:
+                if len(half) == 1:
+                    bad.append((half[0], error))
+                else:
+                    self._search(model, half, bad)
+            else:
+                self._keep(model, half, vectors)
+
+    def _keep(self, model: Embedder, batch: Sequence[Pending], vectors: Vectors) -> None:
+        assert self._space is not None
+        hashes = [one.hash for one in batch]
+        bad = self._store.put_vectors(self._space, hashes, vectors)
+        self._given += len(batch) - len(bad)
+        if len(bad) < len(batch):
+            self._delivered = True
+        if bad:
+            reason = f"{model.name} makes no vector of this text"
+            self._store.fail(model.fingerprint, [(hashes[at], reason) for at in bad], permanent=True)
+
+    def _vectors_of(self, model: Embedder, texts: Sequence[str]) -> Vectors:
+        """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""
+        if model.name != "minilm" or self._children_died > 1:
+            return model.embed(texts, "document")
+        cores = os.cpu_count() or 1
+        try:
+            found: Vectors = self._pool.call("tarsd.embed.minilm:embed_batch", texts, max(min(cores, 2), cores // 2))
+        except ChildDied as error:
+            if self._closing.is_set():
+                raise EmbedError("Embedding was stopped.") from error
+            self._children_died += 1
+            return self._vectors_of(model, texts)
+        return found
+
+    def _held_up(self, error: EmbedError) -> float:
+        """Seconds to wait after an error: what the server asks for, else longer each time, never in step."""
+        self._stale = True
+        kind = next(kind for kind in _PAUSES if isinstance(error, kind))
+        state, first, longest = _PAUSES[kind]
+        pause = float(min(longest, first * 2.0 ** min(self._failures, 16))) * random.uniform(0.75, 1.25)
+        if error.retry_after is not None:
+            pause = max(error.retry_after * random.uniform(1.0, 1.1), 0.05)
+        self._failures += 1
+        self._say(state, error.message, error.hint)
+        return pause
+
+    def _say(self, state: EmbeddingName, reason: str = "", hint: str = "") -> None:
+        changed = state != self._state
+        self._state, self._reason, self._hint = state, reason, hint
+        if changed:
+            self._on_event({"type": "embedding", "state": state, "reason": reason})
+
+    # The table, when its vectors are not made by the workers
+
+    def top_up(self, space_id: int, table: Embedder) -> int:
+        """Give every passage its table vector that lacks one; how many got one."""
+        added = 0
+        while pending := self._store.missing(space_id, 512, local=True):
+            vectors = table.embed([text_of(one) for one in pending], "document")
+            hashes = [one.hash for one in pending]
+            bad = self._store.put_vectors(space_id, hashes, vectors)
+            self._store.fail(table.fingerprint, [(hashes[at], "no known words") for at in bad], permanent=True)
+            added += len(pending) - len(bad)
+        return added
+
+
+def text_of(one: Pending) -> str:
+    """What an embedder reads of a passage."""
+    return embed_text(one.title, one.aliases, Chunk(0, one.trail, "", 1, 1, one.text, one.tokens, one.hash))
+
+
+def embed_texts(store: Store, table: Embedder, notes: Sequence[Prepared]) -> int:
+    """Cache the table's vectors of new notes, made here; how many were new."""
+    chunks = {one.hash: one for note in notes for one in _pending(note)}
+    known = store.cached(table.fingerprint, list(chunks))
+    wanted = [one for hash, one in chunks.items() if hash not in known]
+    added = 0
+    for start in range(0, len(wanted), max(1, table.batch)):
+        part = wanted[start : start + max(1, table.batch)]
+        vectors = table.embed([text_of(one) for one in part], "document")
+        added += store.cache_vectors(table.fingerprint, [one.hash for one in part], np.asarray(vectors))[0]
+    return added
+
+
+def _pending(note: Prepared) -> Iterator[Pending]:
+    for _, _, trail, _, _, text, hash, tokens in note.chunks:
+        yield Pending(hash, note.path, note.title, note.aliases, tuple(json.loads(trail)), text, tokens, 0)

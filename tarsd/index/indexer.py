@@ -1,0 +1,483 @@
+"""One call that brings the index in line with the disk: start-up scan, watcher and `tarsd reindex` alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tarsd.chunk import chunker_id
+from tarsd.config import Config
+from tarsd.embed.base import Embedder
+from tarsd.embed.table import Table
+from tarsd.errors import DiskFull, StoreError, VaultUnavailable
+from tarsd.index import work
+from tarsd.index.background import Background, embed_texts
+from tarsd.index.plan import Plan, in_scope, lost_too_much, pairs, plan
+from tarsd.index.pool import ChildDied, Pool
+from tarsd.index.values import Embedding, Report, State
+from tarsd.store import Batch, FileRow, Key, SkippedRow, Store
+from tarsd.vault import Scan, Vault, settled
+
+Event = dict[str, Any]
+OnEvent = Callable[[Event], None]
+
+_FEW = 24
+_GROUP_NOTES = 96
+_GROUP_BYTES = 400_000
+_SECOND_LOOK_S = 5.0
+
+
+@dataclass
+class _Pass:
+    """A running pass: what it found, and the notes that a shorter pass has dealt with since it began."""
+
+    total: int = 0
+    done: int = 0
+    overtaken: set[Key] = field(default_factory=set)
+    report: Report = field(default_factory=Report)
+
+    def count(self, **more: int) -> None:
+        self.report = replace(self.report, **{name: getattr(self.report, name) + n for name, n in more.items()})
+
+    def again(self, seconds: float) -> None:
+        known = self.report.again_s
+        self.report = replace(self.report, again_s=seconds if known is None else min(known, seconds))
+
+
+class Indexer:
+    """Keeps a store true to its vaults. `reconcile` may be called from any thread; so may everything else.
+
+    A pass over single paths does not wait for one over everything: whoever comes second to a note wins.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        vaults: Sequence[Vault],
+        store: Store,
+        table: Embedder,
+        model: Embedder | None = None,
+        on_event: OnEvent | None = None,
+        *,
+        busy: Callable[[], bool] = lambda: False,
+        processes: int = 2,
+    ) -> None:
+        self.store = store
+        self.state = State("starting")
+        self.repaired: tuple[str, ...] = ()
+        self._vaults = {vault.collection: vault for vault in vaults}
+        self._config = config
+        self._table = table
+        self._on_event = on_event if on_event is not None else lambda event: None
+        rules = config.privacy.local_only
+        digest = hashlib.sha256(json.dumps(rules).encode()).hexdigest()[:8] if rules else "0"
+        self._settings = work.Settings(
+            config.chunk,
+            config.include_comments,
+            rules,
+            f"{chunker_id(config.chunk, config.include_comments)}-{digest}",
+            isinstance(table, Table),
+        )
+        self._pool = Pool(processes, nice=5)
+        self._background = Background(store, model, self._pool_for_model(), busy, self._on_event)
+        self._long = threading.Lock()
+        self._short = threading.Lock()
+        self._apply_lock = threading.Lock()
+        self._running: list[_Pass] = []
+        self._started = False
+        self._scanned = False
+        self._empty: dict[Key, float] = {}
+        self._doubts: dict[str, float] = {}
+        self._roots: dict[str, tuple[int, int]] = {}
+        store.on_damage = lambda: self._on_event({"type": "damaged"})
+
+    @staticmethod
+    def _pool_for_model() -> Pool:
+        return Pool(1, nice=10)
+
+    # What others ask
+
+    @property
+    def behind(self) -> int:
+        """Notes changed on disk and not yet indexed; at least 1 until the first scan is complete."""
+        open_work = sum(one.total - one.done for one in list(self._running))
+        return max(open_work, 0 if self._scanned else 1)
+
+    @property
+    def embedding(self) -> Embedding:
+        """How far background embedding is."""
+        return self._background.status()
+
+    def embed_pending(self, stop: threading.Event) -> None:
+        """Give every passage a vector of the model, until `stop` is set; for a thread of its own."""
+        self._background.run(stop)
+
+    def embed_once(self) -> int:
+        """The same until nothing is left or the model does not answer; how many passages got one."""
+        return self._background.drain()
+
+    def close(self) -> None:
+        """End the child processes. The store stays open."""
+        self._background.close()
+        self._pool.close()
+
+    # A pass
+
+    def reconcile(
+        self,
+        paths: Iterable[str | Key] | None = None,
+        *,
+        full: bool = False,
+        force: bool = False,
+        progress: OnEvent | None = None,
+    ) -> Report:
+        """Bring the index in line with the disk: everything, or only what is at and below the paths.
+
+        Paths are relative to the vault; (collection, path) for another collection, "" for all of it. `full` reads
+        unchanged files, too; it and `force` believe a scan that lost most of the notes. Raises VaultUnavailable
+        (all rows are kept) and DiskFull (nothing is lost, and the next pass goes on).
+        """
+        begun = time.monotonic()
+        scopes = self._scopes(paths)
+        short = paths is not None and not full and all(scope is not None for scope in scopes.values())
+        with self._short if short else self._long:
+            one = _Pass()
+            with self._apply_lock:
+                self._running.append(one)
+            try:
+                try:
+                    self._run(one, scopes, full=full, force=force, progress=progress)
+                except StoreError:
+                    if not self.store.damaged:
+                        raise
+                    self._rebuild(one, progress)
+            except DiskFull as error:
+                self.state = State("disk_full", error.message, error.hint)
+                raise
+            finally:
+                with self._apply_lock:
+                    self._running.remove(one)
+        report = replace(one.report, seconds=time.monotonic() - begun)
+        self._on_event({"type": "report", **report.__dict__})
+        return report
+
+    def _rebuild(self, one: _Pass, progress: OnEvent | None) -> None:
+        self.state = State("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
+        self._on_event({"type": "rebuilding"})
+        self.store.reopen()
+        self._started = False
+        one.total = one.done = 0
+        self._run(one, self._scopes(None), full=False, force=False, progress=progress)
+
+    def _scopes(self, paths: Iterable[str | Key] | None) -> dict[str, set[str] | None]:
+        """Per collection the wanted paths, None for all of it."""
+        if paths is None:
+            return dict.fromkeys(self._vaults)
+        scopes: dict[str, set[str] | None] = {}
+        for path in paths:
+            collection, relative = ("", path) if isinstance(path, str) else path
+            scope = scopes.setdefault(collection, set())
+            if not relative.strip("/"):
+                scopes[collection] = None
+            elif scope is not None:
+                scope.add(relative.strip("/"))
+        return {name: scope for name, scope in scopes.items() if name in self._vaults}
+
+    def _run(
+        self, one: _Pass, scopes: Mapping[str, set[str] | None], *, full: bool, force: bool, progress: OnEvent | None
+    ) -> None:
+        if self.state.name in ("starting", "ready"):
+            self.state = State("indexing") if self._scanned else State("starting")
+        self._start(one)
+        rows = self.store.rows()
+        self._purge(one, rows)
+        unavailable: list[VaultUnavailable] = []
+        doubtful: State | None = None
+        everything = True
+        for collection, scope in scopes.items():
+            own = {key: row for key, row in rows.items() if key[0] == collection}
+            try:
+                doubt = self._collection(one, collection, scope, own, full, force or full, progress)
+            except VaultUnavailable as error:
+                unavailable.append(error)
+                everything = False
+                continue
+            doubtful = doubtful or doubt
+            everything = everything and scope is None
+        self.store.settle()
+        if unavailable:
+            first = unavailable[0]
+            self.state = State("unavailable", first.message, first.hint)
+            if "" in scopes and len(unavailable) == len(scopes):
+                raise first
+            return
+        self._scanned = self._scanned or everything
+        self.state = doubtful or State("ready")
+
+    def _start(self, one: _Pass) -> None:
+        """Once: the space of the table, and a comparison of the legs of the index."""
+        if self._started:
+            return
+        repaired = self.store.check()
+        if self.store.notice:
+            repaired.insert(0, self.store.notice)
+        space = self.store.ensure_space(self._table.name, self._table.fingerprint, self._table.dim, "table")
+        added = self._background.top_up(space.id, self._table)
+        if added:
+            repaired.append(f"{added} passages got their missing vectors.")
+        self.store.activate(space.id)
+        if not self._background.has_model:
+            for other in self.store.spaces():
+                if other.role == "model":
+                    self.store.drop_space(other.id)
+        self._started = True
+        self.repaired = tuple(repaired)
+        one.report = replace(one.report, repaired=self.repaired)
+        for sentence in repaired:
+            self._on_event({"type": "repaired", "reason": sentence})
+
+    def _purge(self, one: _Pass, rows: dict[Key, FileRow]) -> None:
+        """A collection that is configured no more is forgotten."""
+        gone = [key for key in rows if key[0] not in self._vaults]
+        for start in range(0, len(gone), _GROUP_NOTES):
+            self.store.apply(Batch(delete=gone[start : start + _GROUP_NOTES]))
+        for key in gone:
+            del rows[key]
+        one.count(removed=len(gone))
+
+    def _collection(
+        self,
+        one: _Pass,
+        collection: str,
+        scope: set[str] | None,
+        rows: Mapping[Key, FileRow],
+        full: bool,
+        force: bool,
+        progress: OnEvent | None,
+    ) -> State | None:
+        vault = self._vaults[collection]
+        root = vault.check()
+        scan = vault.scan(scope)
+        todo = plan(scan, rows, self._settings.chunker, scope=scope, full=full)
+        if scope is not None and len(todo.vanished) > max(1, len(rows) // 2):
+            # Too much to believe from a partial look.
+            scope, scan = None, vault.scan()
+            todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
+        doubt = None if force else self._doubt(vault, root, scan, rows, todo)
+        if doubt is not None:
+            one.again(_SECOND_LOOK_S)
+            todo = replace(todo, vanished=())
+        elif scope is None:
+            self._doubts.pop(collection, None)
+            self._roots[collection] = root
+            if scan.marker:
+                self._remember_marker(collection)
+        self._note_skipped(collection, scope, scan)
+        one.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
+        jobs = [work.Job(info, self._known(rows.get(info.key), full)) for info in todo.read]
+        jobs += self._empties(one, todo, scan, force)
+        one.total += len(jobs) + len(todo.vanished)
+        states = [*todo.kept, *((key, "ok" if rows[key].size else "empty") for key in todo.revived)]
+        if states:
+            self.store.apply(Batch(state=states))
+        self._stream(one, jobs, rows, todo.vanished, progress)
+        return doubt
+
+    def _known(self, row: FileRow | None, full: bool) -> str:
+        """The hash at which a file needs no second look; none if it must be cut anew whatever it says."""
+        if row is None or full or row.chunker != self._settings.chunker:
+            return ""
+        return row.hash
+
+    # Guards
+
+    def _doubt(
+        self, vault: Vault, root: tuple[int, int], scan: Scan, rows: Mapping[Key, FileRow], todo: Plan
+    ) -> State | None:
+        """Why the deletions of this scan are not believed yet; None if they are."""
+        excluded = sum(1 for key in todo.vanished if vault.excluded_by(key[1], folder=False) is not None)
+        known = len(rows) - excluded
+        found = known - (len(todo.vanished) - excluded) + sum(1 for key in scan.files if key not in rows)
+        name = vault.collection
+        if not todo.vanished or not lost_too_much(known, found, marker=scan.marker):
+            return None
+        # A folder that never held `.obsidian` is recognised by being the same folder as before.
+        familiar = scan.marker or (not self.store.meta(f"marker:{name}") and self._roots.get(name) == root)
+        since = self._doubts.setdefault(name, time.monotonic())
+        if familiar and found == 0 and time.monotonic() - since >= _SECOND_LOOK_S:
+            return None
+        shown = vault.root if not name else f"collection {name}"
+        return State(
+            "suspicious",
+            f"{known - found} of {known} notes are missing from {shown}; what is known of them is kept.",
+            "If that is how you want it, run `tarsd reindex --full`; else connect the disk, and wait.",
+        )
+
+    def _remember_marker(self, collection: str) -> None:
+        if not self.store.meta(f"marker:{collection}"):
+            self.store.set_meta(f"marker:{collection}", 1)
+
+    def _empties(self, one: _Pass, todo: Plan, scan: Scan, force: bool) -> list[work.Job]:
+        """Notes that became empty and stayed so for the grace time; the others are looked at again."""
+        grace = self._config.watch.grace_empty_s
+        now, believed = time.time(), list[work.Job]()
+        waiting = {info.key for info in todo.empty}
+        for key in [key for key in self._empty if key in scan.files and key not in waiting]:
+            del self._empty[key]
+        for info in todo.empty:
+            since = self._empty.setdefault(info.key, now)
+            if force or not grace or (now - since >= grace and settled(info, now, grace)):
+                del self._empty[info.key]
+                believed.append(work.Job(info))
+                self._on_event({"type": "emptied", "collection": info.collection, "path": info.path})
+            else:
+                one.again(grace)
+        return believed
+
+    def _note_skipped(self, collection: str, scope: set[str] | None, scan: Scan) -> None:
+        found = {
+            (item.collection, item.path): SkippedRow(item.collection, item.path, item.state, item.reason, item.hint)
+            for item in scan.skipped
+        }
+        kept = [row for row in self.store.skipped() if row.collection != collection or not in_scope(row.path, scope)]
+        self.store.set_skipped([*kept, *found.values()])
+
+    # Reading and storing
+
+    def _stream(
+        self,
+        one: _Pass,
+        jobs: Sequence[work.Job],
+        rows: Mapping[Key, FileRow],
+        vanished: Sequence[Key],
+        progress: OnEvent | None,
+    ) -> None:
+        """Read, prepare and store; a new note with the content of a vanished one is that note, moved."""
+        moved_from = pairs(rows[key] for key in vanished)
+        left = set(vanished)
+        few = len(jobs) <= _FEW
+        for done in self._prepared(jobs):
+            self._store_group(one, done, rows, moved_from, left, few)
+            one.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
+            last = done.prepared[-1].path if done.prepared else ""
+            self._say(progress, one, last)
+        gone = sorted(left)
+        for start in range(0, len(gone), _GROUP_NOTES):
+            with self._apply_lock:
+                part = [key for key in gone[start : start + _GROUP_NOTES] if key not in one.overtaken]
+                self.store.apply(Batch(delete=part), settle=few)
+                self._overtake(one, part)
+            one.done += len(gone[start : start + _GROUP_NOTES])
+            one.count(removed=len(part))
+            self._say(progress, one, part[-1][1] if part else "")
+        if jobs or gone:
+            self._background.wake()
+
+    def _store_group(
+        self,
+        one: _Pass,
+        done: work.Done,
+        rows: Mapping[Key, FileRow],
+        moved_from: dict[str, list[Key]],
+        left: set[Key],
+        few: bool,
+    ) -> None:
+        if self._settings.table and done.vectors is not None:
+            added, _ = self.store.cache_vectors(self._table.fingerprint, done.hashes, done.vectors)
+        else:
+            added = embed_texts(self.store, self._table, done.prepared)
+        with self._apply_lock:
+            put = [note for note in done.prepared if note.key not in one.overtaken]
+            moves: list[tuple[Key, Key]] = []
+            for note in put:
+                while note.key not in rows and moved_from.get(note.hash):
+                    old = moved_from[note.hash].pop()
+                    if old not in one.overtaken:
+                        moves.append((old, note.key))
+                        left.discard(old)
+                        break
+            same = [stat for stat in done.same if stat.key not in one.overtaken]
+            # A file that went while we looked: its deletion is an event of its own, or found by the next pass.
+            states = [((bad.collection, bad.path), bad.state) for bad in done.failed]
+            self.store.apply(Batch(put=put, move=moves, restat=same, state=states), settle=few)
+            self._overtake(one, [note.key for note in put] + [old for old, _ in moves])
+        if done.failed:
+            known = {(row.collection, row.path): row for row in self.store.skipped()}
+            known |= {(row.collection, row.path): row for row in done.failed}
+            self.store.set_skipped(list(known.values()))
+        new = sum(1 for note in put if note.key not in rows)
+        one.count(
+            added=new - len(moves),
+            moved=len(moves),
+            changed=len(put) - new,
+            unchanged=len(done.same),
+            failed=len(done.failed),
+            embedded=added,
+        )
+
+    def _overtake(self, one: _Pass, keys: Iterable[Key]) -> None:
+        """Tell the other running passes that what they know of these notes is out of date."""
+        others = [other for other in self._running if other is not one]
+        if others:
+            fresh = set(keys)
+            for other in others:
+                other.overtaken |= fresh
+
+    def _prepared(self, jobs: Sequence[work.Job]) -> Iterator[work.Done]:
+        """The jobs' results, group by group: here for a few notes, in child processes for many."""
+        if len(jobs) <= _FEW and sum(job.info.size for job in jobs) <= _GROUP_BYTES:
+            if jobs:
+                yield work.prepare_group(jobs, self._settings)
+            return
+        waiting = deque(_groups(jobs))
+        running: deque[tuple[list[work.Job], Future[work.Done]]] = deque()
+        try:
+            while waiting or running:
+                while waiting and len(running) < 6:
+                    group = waiting.popleft()
+                    running.append((group, self._pool.submit("tarsd.index.work:prepare_group", group, self._settings)))
+                group, future = running.popleft()
+                try:
+                    yield future.result()
+                except ChildDied:
+                    yield from self._one_by_one(group)
+        finally:
+            for _, future in running:
+                future.cancel()
+
+    def _one_by_one(self, group: Sequence[work.Job]) -> Iterator[work.Done]:
+        """After a child died: each note alone, so that the one to blame is found and only it is left out."""
+        for job in group:
+            try:
+                yield self._pool.call("tarsd.index.work:prepare_group", [job], self._settings)
+            except ChildDied:
+                info = job.info
+                why = "Reading this note made its process end."
+                row = SkippedRow(info.collection, info.path, "unreadable", why, "Please report it.")
+                yield work.Done(failed=[row])
+
+    def _say(self, progress: OnEvent | None, one: _Pass, path: str) -> None:
+        event: Event = {"type": "progress", "done": one.done, "total": one.total, "path": path}
+        self._on_event(event)
+        if progress is not None:
+            progress(event)
+
+
+def _groups(jobs: Sequence[work.Job]) -> Iterator[list[work.Job]]:
+    group: list[work.Job] = []
+    size = 0
+    for job in jobs:
+        if group and (len(group) >= _GROUP_NOTES or size + job.info.size > _GROUP_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(job)
+        size += job.info.size
+    if group:
+        yield group

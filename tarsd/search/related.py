@@ -1,0 +1,111 @@
+"""Notes that belong to a note: near in meaning, linked with it, or named by it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tarsd.errors import NotFound
+from tarsd.search.hits import Hit, make_hit
+from tarsd.search.titles import TitleIndex
+from tarsd.search.vectors import Spaces
+from tarsd.store import ChunkRow, Key, NoteRow, Store, terms
+
+_NEIGHBOURS = 100
+# Passages of a long note that look for neighbours of their own, besides the mean of all.
+_PROBES = 8
+_LINKED, _SHARED, _NAMED = 0.15, 0.05, 0.1
+_READ = 200_000
+
+
+@dataclass
+class _Candidate:
+    nearness: float = 0.0
+    chunk_id: int | None = None
+    bonus: float = 0.0
+    reasons: list[str] = field(default_factory=list)
+
+
+def related(store: Store, spaces: Spaces, titles: TitleIndex, key: Key, limit: int) -> list[Hit]:
+    """The notes nearest to the one at (collection, path), itself excluded, each with its nearest passage.
+
+    `relevance` is the nearness in meaning, with what links add. Raises NotFound for a note that is not in the index.
+    """
+    note = store.note(key)
+    if note is None:
+        raise NotFound(f"{key[1]} is not in the index.", "`tarsd why` says why a note is not found.")
+    chunks = store.chunks_of(note.id)
+    found: defaultdict[int, _Candidate] = defaultdict(_Candidate)
+    _by_meaning(store, spaces, note, chunks, found)
+    _by_links(store, note, found)
+    text = "\n".join(chunk.text for chunk in chunks)[:_READ]
+    for file_id in titles.mentioned(text):
+        _add(found[file_id], _NAMED, "named in the note")
+    found.pop(note.id, None)
+    ranked = sorted(found.items(), key=lambda one: (-(one[1].nearness + one[1].bonus), one[0]))
+    hits: list[Hit] = []
+    for file_id, candidate in ranked:
+        if len(hits) >= limit:
+            break
+        rows = store.hits([candidate.chunk_id]) if candidate.chunk_id is not None else store.chunks_of(file_id)[:1]
+        if rows:
+            value = min(1.0, candidate.nearness + candidate.bonus)
+            hits.append(make_hit(rows[0], value, value, candidate.reasons))
+    return hits
+
+
+def _add(candidate: _Candidate, bonus: float, reason: str) -> None:
+    candidate.bonus += bonus
+    candidate.reasons.append(reason)
+
+
+def _by_meaning(
+    store: Store, spaces: Spaces, note: NoteRow, chunks: list[ChunkRow], found: defaultdict[int, _Candidate]
+) -> None:
+    space = spaces.best_space()
+    if space is None:
+        return
+    own, vectors = store.vectors(space.id, [chunk.id for chunk in chunks])
+    if not len(own):
+        return
+    mean = vectors.mean(axis=0)
+    step = max(1, math.ceil(len(vectors) / _PROBES))
+    probes = [mean] if len(vectors) == 1 else [mean, *vectors[::step]]
+    mine = set(own.tolist())
+    nearest: dict[int, float] = {}
+    for probe in probes:
+        for chunk_id, cosine in store.knn(space.id, probe, _NEIGHBOURS + min(len(mine), _NEIGHBOURS)):
+            if chunk_id not in mine:
+                nearest[chunk_id] = max(cosine, nearest.get(chunk_id, -1.0))
+    ids, rows = store.vectors(space.id, nearest)
+    length = float(np.linalg.norm(mean))
+    to_mean = dict(zip(ids.tolist(), (rows @ (mean / length)).tolist(), strict=True)) if length else {}
+    for chunk_id, file_id in terms.files_of(store, nearest).items():
+        # The mean says what the note is about, the nearest passage whether any part of it is.
+        value = max(0.0, 0.5 * (to_mean.get(chunk_id, 0.0) + nearest[chunk_id]))
+        candidate = found[file_id]
+        if value > candidate.nearness:
+            candidate.nearness, candidate.chunk_id = value, chunk_id
+    for file_id, candidate in found.items():
+        if file_id != note.id:
+            candidate.reasons.append(f"meaning {candidate.nearness:.2f} ({space.name})")
+
+
+def _by_links(store: Store, note: NoteRow, found: defaultdict[int, _Candidate]) -> None:
+    by_path = {one.path: one.id for one in store.titles() if one.collection == note.collection}
+    out = {link.target_path for link in store.links_from(note.id) if link.target_path}
+    into = {link.source_path for link in store.links_to(note.id)}
+    for path in out | into:
+        if path in by_path:
+            _add(found[by_path[path]], _LINKED, "linked from here" if path in out else "links here")
+    shared: Counter[str] = Counter()
+    for path in sorted(out)[:50]:
+        if path in by_path:
+            shared.update({link.source_path for link in store.links_to(by_path[path])})
+    for path, count in shared.most_common(200):
+        if path in by_path and by_path[path] != note.id:
+            what = "1 link in common" if count == 1 else f"{count} links in common"
+            _add(found[by_path[path]], min(0.15, _SHARED * math.log2(1 + count)), what)

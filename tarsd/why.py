@@ -1,0 +1,171 @@
+"""Why a note was found, or was not: the way from the file on disk to its place in the answer, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tarsd.errors import TarsdError
+from tarsd.search import Ranking, Searcher, searched_text
+from tarsd.store import ChunkRow, Key, NoteRow, Store
+from tarsd.vault import Vault
+
+_SHOWN_CHUNKS = 200
+_LIMIT = 50
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question on the way with its answer; the first that is not `ok` is usually the reason."""
+
+    name: str
+    ok: bool
+    detail: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The step as the socket sends it."""
+        return {"step": self.name, "ok": self.ok, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class Why:
+    """All steps, the note's passages, and where it ended; ranks count from 1, None is "not in the list".
+
+    `ranks` holds the note's best place in each list by name ("words", "meaning (minilm)", "titles", "all together").
+    """
+
+    path: str
+    query: str
+    steps: tuple[Step, ...]
+    chunks: tuple[dict[str, Any], ...]
+    ranks: dict[str, int | None]
+    final_rank: int | None
+    verdict: str
+
+    def as_json(self) -> dict[str, Any]:
+        """As the socket sends it."""
+        return {
+            "path": self.path,
+            "query": self.query,
+            "steps": [step.as_json() for step in self.steps],
+            "chunks": list(self.chunks),
+            "ranks": self.ranks,
+            "final_rank": self.final_rank,
+            "verdict": self.verdict,
+        }
+
+
+def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str) -> Why:
+    """Explain the place of the note at (collection, path) in the answer to a query. Never raises for a missing note."""
+    steps = _on_disk(vaults, store, key)
+    note = store.note(key)
+    if note is None:
+        steps.append(Step("indexed", False, "It is not in the index."))
+        return Why(key[1], query, tuple(steps), (), {}, None, _verdict(steps, None))
+    rows = store.chunks_of(note.id)
+    held = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
+    steps.append(Step("indexed", True, f"It is in the index with {_many(len(rows), 'passage')}.{held}"))
+    if note.ours:
+        steps.append(Step("evidence", False, "tarsd wrote it: search finds it, answers are not based on it."))
+    ranking = searcher.rank(query, "hybrid", _LIMIT)
+    steps += _matching(ranking, note, rows)
+    ranks = _ranks(ranking, note)
+    final = ranks["all together"]
+    steps.append(
+        Step("found", final is not None, f"It is note {final} of the answer." if final else "It is not in the answer.")
+    )
+    chunks = tuple(_chunk(searcher, ranking, row) for row in rows[:_SHOWN_CHUNKS])
+    return Why(key[1], query, tuple(steps), chunks, ranks, final, _verdict(steps, final))
+
+
+def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
+    collection, path = key
+    vault = next((one for one in vaults if one.collection == collection), None)
+    if vault is None:
+        return [Step("in the vault", False, f"There is no collection {collection!r}.")]
+    try:
+        scan = vault.scan([path])
+    except TarsdError as error:
+        return [Step("in the vault", False, error.message)]
+    if key in scan.files:
+        return [Step("in the vault", True, "The file is there."), Step("not excluded", True, "Nothing excludes it.")]
+    left_out = {one.path: f"{one.reason} {one.hint}" for one in store.skipped() if one.collection == collection}
+    left_out |= {one.path: f"{one.reason} {one.hint}" for one in scan.skipped}
+    if path in left_out:
+        detail = left_out[path].strip()
+        return [Step("in the vault", True, "The file is there."), Step("not excluded", False, detail)]
+    rule = vault.excluded_by(path)
+    if rule is not None:
+        return [Step("in the vault", True, "The path is below the vault."), Step("not excluded", False, rule)]
+    return [Step("in the vault", False, "There is no such note in the vault.")]
+
+
+def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[ChunkRow]) -> list[Step]:
+    steps: list[Step] = []
+    if ranking.allowed is not None:
+        inside = note.id in ranking.allowed
+        steps.append(Step("filters", inside, "The filters let it pass." if inside else "The filters leave it out."))
+    if ranking.sought:
+        said: list[str] = []
+        for one in ranking.sought:
+            where = "in the note" if one.chunks or one.completed else "nowhere in the vault"
+            if one.instead:
+                where = f"nowhere in the vault, read as {' or '.join(one.instead)}"
+            said.append(f"{one.term.literal} ({where})" if not one.chunks else one.term.literal)
+        steps.append(Step("terms", True, "Looked for: " + ", ".join(said) + "."))
+        texts = [searched_text(row) for row in rows]
+        hit = [one.term.literal for one in ranking.sought if any(one.in_text(text) for text in texts)]
+        detail = f"It holds: {', '.join(hit)}." if hit else "It holds none of the words."
+        steps.append(Step("words", bool(hit), detail))
+    for listed in ranking.lists:
+        nearest = max((listed.cosines.get(row.id, -1.0) for row in rows), default=-1.0)
+        detail = f"Its nearest passage has cosine {nearest:.2f}." if nearest > -1 else "None of its passages came near."
+        steps.append(Step(f"meaning ({listed.name})", nearest > -1, detail))
+    title = ranking.titles.get(note.id)
+    if title is not None:
+        steps.append(Step("title", True, f"The query names {title.cover:.0%} of {title.name!r}."))
+    if ranking.trouble:
+        steps.append(Step("all legs", False, ranking.trouble))
+    return steps
+
+
+def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
+    def place(ids: Sequence[int]) -> int | None:
+        files = dict.fromkeys(ranking.file_of[i] for i in ids if i in ranking.file_of)
+        return next((n for n, file_id in enumerate(files, 1) if file_id == note.id), None)
+
+    ranks = {"words": place([i for i, _ in ranking.keyword])}
+    for probe, found in ranking.vectors:
+        ranks[f"meaning ({probe.name})"] = place([i for i, _ in found])
+    titles = sorted(ranking.titles.values(), key=lambda one: (-one.cover, one.file_id))
+    ranks["titles"] = next((n for n, one in enumerate(titles, 1) if one.file_id == note.id), None)
+    ranks["all together"] = place([i for i, _ in ranking.fused])
+    return ranks
+
+
+def _chunk(searcher: Searcher, ranking: Ranking, row: ChunkRow) -> dict[str, Any]:
+    place = next((n for n, (i, _) in enumerate(ranking.fused, 1) if i == row.id), None)
+    parts = ranking.parts.get(row.id)
+    found: dict[str, Any] = {
+        "heading": row.heading,
+        "start_line": row.start_line,
+        "end_line": row.end_line,
+        "rank": place,
+        "terms": [one.term.literal for one in ranking.sought if one.in_text(searched_text(row))],
+        "cosines": {one.name: round(one.cosines[row.id], 3) for one in ranking.lists if row.id in one.cosines},
+    }
+    if parts is not None:
+        found["parts"] = {name: round(value, 3) for name, value in parts._asdict().items()}
+    return found
+
+
+def _verdict(steps: Sequence[Step], final: int | None) -> str:
+    if final is not None:
+        return f"Found: note {final} of the answer."
+    blocked = next((step for step in steps if not step.ok and step.name != "evidence"), None)
+    return f"Not found: {blocked.detail}" if blocked else "Not found: other notes fit better."
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
