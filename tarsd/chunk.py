@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
@@ -34,7 +33,7 @@ _LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？；])|(?<=\n)")
 _WORD = re.compile(r"\s*\S+")
 _ADDRESS = re.compile(
-    r"(?<=\]\()(?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\")?(?=\))"
+    r"\]\((?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\"|[ \t]+'[^'\n]*')?\)"
 )
 _LONG_ADDRESS = re.compile(r"(https?://[^\s/]+/[^\s/]{0,30})[^\s)>\]]*")
 _CLAUSE = re.compile(r"(?<=[、，,;:：])")
@@ -87,28 +86,30 @@ def _chunk(note: Note, seq: int, piece: _Piece) -> Chunk:
 
 def embed_text(note_title: str, aliases: Sequence[str], chunk: Chunk) -> str:
     """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
-    lines = chunk.text.split("\n")
-    skipped = 0
-    while skipped < len(lines) - 1 and (not lines[skipped] or _heading_of(lines[skipped]) in chunk.trail):
-        skipped += 1
+    text = chunk.text
+    while text.startswith(("#", "\n")) and "\n" in text:
+        line, _, rest = text.partition("\n")
+        if line and _heading_of(line) not in chunk.trail:
+            break
+        text = rest
     trail = [part for part in chunk.trail if part != note_title]
     head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
-    return "\n".join([part for part in head if part] + [_spoken("\n".join(lines[skipped:]))])
+    return "\n".join([part for part in head if part] + [_spoken(text)])
+
+
+def _heading_of(line: str) -> str:
+    return " ".join(line.strip("#").split())
 
 
 def _spoken(text: str) -> str:
     """The text as it is measured and embedded: addresses behind links and the tails of others say nothing."""
     if "://" not in text:
         return text
-    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("", text))
+    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("]()", text))
 
 
 def _size(text: str) -> int:
     return count_tokens(_spoken(text))
-
-
-def _heading_of(line: str) -> str:
-    return " ".join(line.strip().strip("#").split()) if line.lstrip().startswith("#") else ""
 
 
 def chunker_id(settings: ChunkSettings, include_comments: bool) -> str:
@@ -259,7 +260,8 @@ class _Cutter:
         tokens = sum(atom.tokens for atom in lead)
         chars = sum(len(atom.text) + 2 for atom in lead)
         used: list[int] = []
-        for atom in islice(atoms, at, None):
+        for index in range(at, len(atoms)):
+            atom = atoms[index]
             tokens += atom.tokens
             chars += len(atom.text) + len(atom.glue)
             if used and (tokens > self.limit or chars > self.max_chars):

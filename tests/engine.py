@@ -69,6 +69,7 @@ class Engine:
         model: Embedder | None | bool = True,
         table: Embedder | None = None,
         processes: int = 2,
+        busy: Callable[[], bool] = lambda: False,
         **config: Any,
     ) -> None:
         self.vault = tmp / "v"
@@ -82,6 +83,7 @@ class Engine:
             self.model = self._embedder
         self._table = table
         self._processes = processes
+        self._busy = busy
         self._sections = config
         self._before = contents(self.vault)
         self._open = False
@@ -114,6 +116,7 @@ class Engine:
             table,
             self._embedder,
             self.events.append,
+            busy=self._busy,
             processes=self._processes,
         )
         self.watcher: Watcher | None = None
@@ -197,7 +200,7 @@ class Engine:
         for worker in self._workers:
             worker.start()
         self.watcher.start()
-        until(lambda: self.reports or self.watcher is not None and self.watcher.state.hint)
+        until(lambda: self.reports)
         return self.watcher
 
     def _work(self, job: Job[Report]) -> Report:
@@ -266,15 +269,15 @@ class Engine:
 
     def status(self) -> dict[str, Any]:
         """What GET /v1/status says of files, vectors and problems."""
-        state, vectors = self.indexer.state, self.indexer.embedding
+        state, vectors, counts = self.indexer.state, self.indexer.embedding, self.store.counts()
         general = [(one.reason, one.hint) for one in (state, vectors) if one.reason]
         general += [(sentence, "") for sentence in self.indexer.repaired]
         watched = {"": self.watcher.state} if self.watcher is not None else {}
         return {
             "state": state.name,
             "watch": status.watching(watched),
-            "counts": status.counted(self.store.counts(), self.skipped(), self.indexer.behind),
-            "embedding": status.embedding(vectors, self.config.embedding.model),
+            "counts": status.counted(counts, self.skipped(), self.indexer.behind),
+            "embedding": status.embedding(vectors, self.config.embedding.model, counts),
             "problems": status.problems(general, watched, self.problems(), self.skipped()),
         }
 

@@ -288,8 +288,9 @@ def test_the_chunker_id_follows_every_setting() -> None:
 WORDS = st.text(st.characters(categories=["L", "Nd"], codec="utf-8"), min_size=1, max_size=12)
 LINES = st.lists(WORDS, min_size=1, max_size=40).map(" ".join)
 MARKS = st.sampled_from([
-    "# {}", "## {}", "- {}", "  - {}", "1. {}", "> {}", "| {} | b |", "|---|---|", "{}", "{}\n---", "    {}", "\n", "\n\n",
-    "```\n{}\n```", "~~~py\n{}", "$$\n{}\n$$", "{}。{}", "<div>\n{}\n</div>", "- [ ] {}", "\t{}", "> [!note] {}",
+    "# {}", "## {}", "- {}", "  - {}", "1. {}", "> {}", "| {} | b |", "|---|---|", "{}", "{}\n---", "    {}", "\n",
+    "\n\n", "```\n{}\n```", "~~~py\n{}", "$$\n{}\n$$", "{}。{}", "<div>\n{}\n</div>", "- [ ] {}", "\t{}",
+    "> [!note] {}",
 ])  # fmt: skip
 BODIES = st.lists(st.tuples(MARKS, LINES), max_size=25)
 SMALL = ChunkSettings(tokens=40, max_chars=300)

@@ -153,6 +153,13 @@ def test_nothing_found_is_said_and_ends_with_1(run: Run, stub: Stub) -> None:
     assert (code, json.loads(out)["hits"]) == (EXIT_NOTHING, [])
 
 
+def test_weak_hits_are_called_the_closest(run: Run, stub: Stub) -> None:
+    stub.replies["POST /v1/search"] = {"hits": [{**HIT, "relevance": 0.2}] * 2}
+    code, out, _ = run("search", "gauge")
+    assert (code, out.splitlines()[0]) == (EXIT_OK, "Nothing that is surely relevant; the closest:")
+    assert "silver key" not in out, "one line of each is enough"
+
+
 def test_places_are_relative_below_the_current_folder(
     run: Run, stub: Stub, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,14 +275,17 @@ def test_status_is_read_at_a_glance(run: Run, stub: Stub) -> None:
     assert "24 % (6,000 of 24,103 passages" in out
     assert "12 excluded" in out
     assert "pid 7, up 3 h 12 min, 143 MB" in out
-    assert "  a.md:3  Not a date.\n    Write 2026-01-31." in out
+    assert "  Not a date.\n    Write 2026-01-31.\n    a.md:3\n" in out
 
 
 @pytest.mark.parametrize(
     ("change", "headline"),
     [
         ({"behind": 12}, "● Indexing, 12 to go ·"),
-        ({"watch": {"state": "waiting", "reason": "not mounted", "hint": "Mount it."}, "behind": 1}, "● Vault not available ·"),
+        (
+            {"watch": {"state": "waiting", "reason": "not mounted", "hint": "Mount it."}, "behind": 1},
+            "● Vault not available ·",
+        ),
         ({"counts": {"notes": 1, "chunks": 1}}, "● Up to date · 1 note · 1 passage"),
         ({"counts": {}, "embedding": {}, "chat": {}, "process": {}}, "● Up to date · 0 notes"),
     ],
@@ -288,9 +298,20 @@ def test_headlines(run: Run, stub: Stub, change: dict[str, Any], headline: str) 
 
 
 def test_many_problems_are_cut_unless_all_are_asked_for(run: Run, stub: Stub) -> None:
-    stub.replies["GET /v1/status"] = {**STATUS, "problems": STATUS["problems"] * 25}
-    assert "… and 15 more: tarsd status --all" in run("status")[1]
-    assert run("status", "--all")[1].count("Not a date.") == 25
+    problems = [{**STATUS["problems"][0], "path": f"{number}.md"} for number in range(25)]
+    stub.replies["GET /v1/status"] = {**STATUS, "problems": problems}
+    out = run("status")[1]
+    assert "25 problems\n  Not a date." in out
+    assert "… and 20 more: tarsd status --all" in out
+    assert run("status", "--all")[1].count(".md:3") == 25
+
+
+def test_the_same_problem_of_a_note_is_told_once(run: Run, stub: Stub) -> None:
+    problems = [{**STATUS["problems"][0], "line": number} for number in (3, 7, 9)]
+    stub.replies["GET /v1/status"] = {**STATUS, "problems": problems}
+    out = run("status")[1]
+    assert "1 problem\n" in out
+    assert "    a.md:3, 7, 9\n" in out
 
 
 def test_waiting_ends_when_all_is_done(run: Run, stub: Stub) -> None:

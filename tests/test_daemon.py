@@ -56,6 +56,14 @@ def test_it_indexes_answers_and_ends(vault: Path, daemon: Start) -> None:
     reply = client.post("/chat", {"message": "what is a quorl?"})
     assert "> A quorl is the brass wedge that holds the ferry ramp level." in reply["reply"]
     assert [source["path"] for source in reply["sources"]] == ["Quorl.md"]
+    why = client.post("/v1/why", {"path": "Quorl.md", "query": "brass wedge"})
+    assert why["final_rank"] == 1
+    assert [hit["path"] for hit in client.post("/v1/related", {"path": "Quorl.md"})["hits"]] in (["Other.md"], [])
+    with pytest.raises(ClientError) as caught:
+        client.post("/v1/related", {"path": "Nowhere.md"})
+    assert caught.value.code == "not_found"
+    assert client.get("/v1/notes/Quorl.md")["text"].startswith("# Quorl")
+    assert [note["path"] for note in client.get("/v1/notes?recent=1")["notes"]] != []
     write(vault, Later="The zeppelin leaves at noon.")
     one.wait(lambda status: status["counts"]["notes"] == 3 and status["behind"] == 0)
     assert client.post("/v1/search", {"query": "zeppelin"})["hits"][0]["path"] == "Later.md"

@@ -110,7 +110,7 @@ def scan_of(*files: FileInfo) -> Scan:
 
 
 def test_the_plan_names_what_differs_newest_first() -> None:
-    rows = {r.key: r for r in (row("same"), row("longer", 9), row("touched", mtime=99), row("gone"), row("was", 5))}
+    rows = {r.key: r for r in (row("same"), row("longer", 9), row("touched", mtime=99), row("gone", 7), row("was", 5))}
     todo = plan(
         scan_of(info("same"), info("longer"), info("touched", mtime=101), info("new", mtime=300), info("was", 0)),
         rows,

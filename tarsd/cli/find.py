@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tarsd.cli.common import Command, Function, json_option, note_path, print_json, vault_option, words
-from tarsd.cli.passages import notes_below, show
+from tarsd.cli.passages import WEAK, notes_below, show
 from tarsd.cli.terminal import Terminal, clean
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING
@@ -100,7 +100,11 @@ def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, a
         print_json(reply)
     else:
         out = Terminal(sys.stdout)
-        for text in show(hits, query, roots(client), out) if hits else [nothing]:
+        if not hits:
+            click.echo(nothing)
+        elif all(float(hit.get("relevance") or 0) < WEAK for hit in hits):
+            click.echo(out.yellow("Nothing that is surely relevant; the closest:\n"))
+        for text in show(hits, query, roots(client), out):
             click.echo(text)
         for text in notes_below(reply, Terminal(sys.stderr)):
             click.echo(text, err=True)

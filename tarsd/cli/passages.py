@@ -13,6 +13,9 @@ from tarsd.cli.terminal import Terminal, clean, columns, fit, line, query_patter
 Hit = Mapping[str, Any]
 
 LINES = 3
+WEAK = 0.25
+"""Below this relevance a passage gets one line instead of a few."""
+
 HEADING = re.compile(r"#{1,6} ")
 BANDS = ((0.75, "relevant"), (0.5, "fairly relevant"), (0.25, "maybe relevant"), (0.0, "not relevant"))
 
@@ -40,9 +43,9 @@ def _hit(hit: Hit, pattern: re.Pattern[str] | None, roots: Mapping[str, Path], o
     figure = f"{band(relevance)} {relevance:.2f}"
     paint = out.green if relevance >= 0.5 else out.yellow if relevance >= 0.25 else out.dim
     trail = fit(trail_of(hit), out.width - columns(figure) - 5)
-    gap = " " * max(2, out.width - columns(trail) - columns(figure) - 2)
+    gap = " " * max(2, out.width - columns(trail) - columns(figure) - 2) if out.live else "  "
     shown = [place(hit, number, roots, out), f"  {out.bold(trail)}{gap}{paint(figure)}"]
-    for text in chosen:
+    for text in chosen if relevance >= WEAK else chosen[:1]:
         found = pattern.search(text) if pattern else None
         text = fit(text, out.width - 4, found.start() if found else 0)
         shown.append("    " + (pattern.sub(lambda match: out.mark(match[0]), text) if pattern and out.colour else text))
@@ -93,7 +96,8 @@ def _choose(text: str, pattern: re.Pattern[str] | None) -> tuple[int, list[str]]
     scores = [len({found.casefold()[:5] for found in pattern.findall(one)}) if pattern else 0 for _, one in lines]
     best = max(range(len(lines)), key=lambda at: (sum(scores[at : at + LINES]), scores[at], -at))
     first = max(0, min(best, len(lines) - LINES))
-    return lines[best][0], [one for _, one in lines[first : first + LINES]]
+    shown = range(first, min(first + LINES, len(lines)))
+    return lines[max(shown, key=lambda at: (scores[at], -at))][0], [lines[at][1] for at in shown]
 
 
 def notes_below(reply: Mapping[str, Any], out: Terminal) -> list[str]:

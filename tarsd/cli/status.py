@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.client import Client
 from tarsd.errors import EXIT_REFUSED
 
-PROBLEMS = 10
+PLACES = 5
+"""Places that are listed of each kind of problem unless all are asked for."""
+
 LOOK_S = 0.2
 PATIENCE_S = 60.0
 STUCK = ("unavailable", "unreachable", "model_missing", "failing")
@@ -92,8 +94,8 @@ def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
     counts, behind = reply.get("counts") or {}, int(reply.get("behind") or 0)
     notes, chunks = int(counts.get("notes") or 0), int(counts.get("chunks") or 0)
     size = f"{notes:,} note{'s' * (notes != 1)} · {chunks:,} passage{'s' * (chunks != 1)}"
-    problems = len(reply.get("problems") or [])
-    trouble = f" · {problems:,} problem{'s' * (problems != 1)}" if problems else ""
+    problems = reply.get("problems") or []
+    trouble = f" · {_count(problems)}" if problems else ""
     if (reply.get("watch") or {}).get("state") == "waiting" and (reply.get("watch") or {}).get("hint"):
         return f"{out.red('● Vault not available')} · {size} from before{trouble}"
     if behind:
@@ -109,6 +111,8 @@ def _watch(watch: Mapping[str, Any]) -> str:
         "waiting": "waiting for it to be there",
         "stopped": "not watched",
     }
+    if state == "waiting" and not watch.get("hint"):
+        return "about to be watched"
     reason = f" ({line(watch['reason'])})" if watch.get("reason") else ""
     return f"{words.get(state, line(state))}{reason}"
 
@@ -145,19 +149,38 @@ def _process(process: Mapping[str, Any]) -> str:
     return f"tarsd {line(process.get('version', '?'))}, pid {process.get('pid', '?')}, up {up}{memory}"
 
 
-def _problems(problems: list[Mapping[str, Any]], every: bool, out: Terminal) -> list[str]:
-    """What is wrong, where, and what to do."""
+def grouped(problems: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, list[int]]]:
+    """The places of each kind of problem: (reason, hint) -> path -> lines. A problem of everything has no path."""
+    groups: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for one in problems:
+        kind = (line(one.get("reason") or ""), line(one.get("hint") or ""))
+        path = "/".join(line(one[name]) for name in ("collection", "path") if one.get(name))
+        lines = groups.setdefault(kind, {}).setdefault(path, [])
+        if one.get("line"):
+            lines.append(int(one["line"]))
+    return groups
+
+
+def _count(problems: Sequence[Mapping[str, Any]]) -> str:
+    count = sum(len(places) for places in grouped(problems).values())
+    return f"{count:,} problem{'s' * (count != 1)}"
+
+
+def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal) -> list[str]:
+    """What is wrong, what to do, and where."""
     if not problems:
         return []
-    shown = ["", out.bold(f"{len(problems):,} problem{'s' * (len(problems) != 1)}")]
-    for one in problems if every else problems[:PROBLEMS]:
-        number = f":{one['line']}" if one.get("line") else ""
-        where = out.cyan(line(one["path"]) + number) + "  " if one.get("path") else ""
-        shown.append(f"  {where}{line(one.get('reason', ''))}")
-        if one.get("hint"):
-            shown.append(f"    {out.dim(line(one['hint']))}")
-    if len(problems) > PROBLEMS and not every:
-        shown.append(f"  … and {len(problems) - PROBLEMS:,} more: tarsd status --all")
+    shown = ["", out.bold(_count(problems))]
+    for (reason, hint), places in grouped(problems).items():
+        shown.append(f"  {reason}")
+        if hint:
+            shown.append(f"    {out.dim(hint)}")
+        most = len(places) if every else PLACES
+        for path, lines in [one for one in places.items() if one[0]][:most]:
+            numbers = f":{', '.join(str(number) for number in lines)}" if lines else ""
+            shown.append(f"    {out.cyan(path + numbers)}")
+        if len(places) > most:
+            shown.append(f"    … and {len(places) - most:,} more: tarsd status --all")
     return shown
 
 

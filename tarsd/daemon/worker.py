@@ -126,7 +126,7 @@ class Worker(Generic[R]):
                     return
                 report = self._work(job)
             except Exception as caught:
-                error = _as_ours(caught)
+                error = _as_ours(caught, quiet=self._stopping)
                 failing, self._running = job, None
                 if failing is not None and failing.done is not None:
                     _tell(failing, None, error)
@@ -178,9 +178,10 @@ class Worker(Generic[R]):
             self._hurry = False
 
 
-def _as_ours(error: Exception) -> TarsdError:
+def _as_ours(error: Exception, *, quiet: bool) -> TarsdError:
     if isinstance(error, TarsdError):
-        log.warning("indexing has to wait", extra={"code": error.code})
+        if not quiet:
+            log.warning("indexing has to wait", extra={"code": error.code})
         return error
     log.error("indexing failed", exc_info=error)
     return TarsdError(

@@ -145,7 +145,8 @@ class Background:
             self._stale = False
             self._queue = deque(self._store.missing(space.id, _QUEUE, local=model.local))
         if not self._queue:
-            if space.state == "building" and self._store.counts().chunks:
+            others = any(other.role == "model" and other.id != space.id for other in self._store.spaces())
+            if others or (space.state == "building" and space.chunks):
                 self._store.activate(space.id)
             self._failures = 0
             self._say("complete")

@@ -44,19 +44,26 @@ def in_scope(path: str, scope: Collection[str] | None) -> bool:
 def plan(
     scan: Scan, rows: Mapping[Key, FileRow], chunker: str, *, scope: Collection[str] | None = None, full: bool = False
 ) -> Plan:
-    """Compare the files of one collection with its rows. `full` reads everything again."""
+    """Compare the files of one collection with its rows. `full` reads everything again.
+
+    A file that somebody pointed at is read, whatever its size and time say; so is one that looks like the vanished
+    one that may have been moved over it.
+    """
     files = scan.files
+    gone = {(row.size, row.mtime_ns) for key, row in rows.items() if key not in files and in_scope(row.path, scope)}
+    pointed_at = scope if scope is not None else ()
     read: list[FileInfo] = []
     revived: list[Key] = []
     empty: list[FileInfo] = []
     unchanged = 0
     for key, info in files.items():
         row = rows.get(key)
-        if row is None or full or row.chunker != chunker or row.size != info.size or row.mtime_ns != info.mtime_ns:
+        same = row is not None and row.chunker == chunker and (row.size, row.mtime_ns) == (info.size, info.mtime_ns)
+        if full or not same or info.path in pointed_at or (info.size, info.mtime_ns) in gone:
             (empty if row is not None and row.size > 0 and info.size == 0 else read).append(info)
         else:
             unchanged += 1
-            if row.state not in ("ok", "empty"):
+            if row is not None and row.state not in ("ok", "empty"):
                 revived.append(key)
     vanished: list[Key] = []
     kept: list[tuple[Key, str]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 _MARKER = re.compile(r"%%|<!--|```+|~~~+|``?|\$\$")
 _CONTAINERS = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
@@ -20,8 +20,7 @@ UNCLOSED_COMMENT = "A comment (%%) is never closed: everything after it is hidde
 UNCLOSED_HTML = "An HTML comment (<!--) is never closed: everything after it is hidden."
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of the body, [start, end) in characters."""
 
     kind: str  # comment, html, fence, math, code, or mark: nothing but a reason not to be plain
@@ -77,7 +76,7 @@ def spans(body: str) -> Iterator[Span]:
         if len(token) > 2 and token[0] in "`~" and (span is None or span.kind == "code"):
             prefix = body[body.rfind("\n", 0, start) + 1 : start]
             if _CONTAINERS.fullmatch(prefix):  # a fence after all, if it stands in a list
-                span = replace(span or Span("mark", start, start), plain=False)
+                span = (span or Span("mark", start, start))._replace(plain=False)
         if span is not None:
             yield span
             at = max(at, span.end)

@@ -38,7 +38,7 @@ _AMBIGUOUS = re.compile(
     r")",
     re.M | re.I,
 )
-_CELL_EDGE = re.compile(r"\|[ \t]*:?-|-:?[ \t]*\|")
+_TABLE_AHEAD = re.compile(r"\n[ \t>]*(?:\|[ \t]*:?-|:?-+:?[ \t]*\|)")
 _DELIMITER = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$", re.M)
 
 
@@ -135,14 +135,15 @@ def _scan_headings(prose: str, first: int) -> list[Heading]:
     for found in _ATX.finditer(text):
         start = found.start() + 1
         line, at = line + text.count("\n", at, start), start
-        if title := heading_text(_CLOSING_HASHES.sub("", found[2] or "")):
+        title = found[2] or ""
+        if title := heading_text(_CLOSING_HASHES.sub("", title) if "#" in title else title):
             headings.append(Heading(len(found[1]), title, line, line))
     return headings
 
 
 def heading_text(source: str) -> str:
     """A heading's text without its block id and with single spaces."""
-    return " ".join(BLOCK_ID.sub("", source.strip()).split())
+    return " ".join((BLOCK_ID.sub("", source.strip()) if "^" in source else source).split())
 
 
 @cache
@@ -172,16 +173,16 @@ def _parse_headings(outline: str, first: int) -> tuple[list[Heading], list[Unit]
                 end -= 1
             code.append((first + start, first + end))
             if token.type == "fence":
-                opener, last = lines[start], lines[end]
-                mark = last.strip(" \t>" if token.level else " \t")
-                closed = end > start and mark.startswith(token.markup) and not mark.strip(token.markup[0])
-                closer = last if closed else opener[: opener.index(token.markup)] + token.markup
+                opener = lines[start]
+                inner = token.content.count("\n") + (token.content[-1:] not in ("", "\n"))
+                closed = token.map[1] - token.map[0] - 1 > inner
+                closer = lines[end] if closed else opener[: opener.index(token.markup)] + token.markup
                 fences.append(Unit("fence", first + start, first + end, opener, closer))
     return headings, fences, code
 
 
 def _tables(prose: str, first: int) -> list[Unit]:
-    if "|" not in prose or not _CELL_EDGE.search(prose):
+    if not _TABLE_AHEAD.search(prose):
         return []
     tables: list[Unit] = []
     lines = prose.split("\n")

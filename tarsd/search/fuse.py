@@ -31,15 +31,15 @@ class VectorList:
     coverage: float
 
     def value(self, chunk_id: int) -> float | None:
-        """0 (as near as anything) to 1 (the same), None where the chunk has no vector here."""
+        """0 (as near as anything; less is possible) to 1 (the same), None where the chunk has no vector here."""
         cosine = self.cosines.get(chunk_id)
         if cosine is None:
             return None
-        return max(0.0, (cosine - self.background) / max(1e-6, 1.0 - self.background))
+        return (cosine - self.background) / max(1e-6, 1.0 - self.background)
 
 
 class Parts(NamedTuple):
-    """What a chunk's score is made of, each 0-1 and not yet weighted."""
+    """What a chunk's score is made of, each 0-1 and not yet weighted (meaning may be below 0)."""
 
     keyword: float
     meaning: float
@@ -83,13 +83,29 @@ def meaning_values(lists: Sequence[VectorList], chunk_ids: Sequence[int]) -> tup
 
 
 def parts(
-    keyword: Mapping[int, float], meaning: Mapping[int, float], title: Mapping[int, float], file_of: Mapping[int, int]
+    keyword: Mapping[int, float],
+    meaning: Mapping[int, float],
+    title: Mapping[int, float],
+    file_of: Mapping[int, int],
+    sizes: Mapping[int, int],
+    weights: Parts,
 ) -> dict[int, Parts]:
-    """The parts of every chunk of `file_of`; support is what the best three passages of its note have in keywords."""
+    """The parts of every chunk of `file_of`.
+
+    Support is the mean of what the note's best three passages have in keywords and meaning (of all, if they are
+    fewer: `sizes` counts them), so that a note that keeps to the subject goes before one that mentions it.
+    """
+    of_base = weights.keyword + weights.meaning or 1.0
+    base: dict[int, float] = {}
     by_file: defaultdict[int, list[float]] = defaultdict(list)
     for chunk_id, file_id in file_of.items():
-        by_file[file_id].append(keyword.get(chunk_id, 0.0))
-    support = {file_id: sum(sorted(values, reverse=True)[:_SUPPORT]) / _SUPPORT for file_id, values in by_file.items()}
+        value = weights.keyword * keyword.get(chunk_id, 0.0) + weights.meaning * meaning.get(chunk_id, 0.0)
+        base[chunk_id] = value / of_base
+        by_file[file_id].append(base[chunk_id])
+    support = {
+        file_id: sum(sorted(values, reverse=True)[:_SUPPORT]) / min(_SUPPORT, max(sizes.get(file_id, 0), len(values)))
+        for file_id, values in by_file.items()
+    }
     return {
         chunk_id: Parts(
             keyword.get(chunk_id, 0.0), meaning.get(chunk_id, 0.0), title.get(file_id, 0.0), support[file_id]
@@ -98,11 +114,16 @@ def parts(
     }
 
 
-def weighted(found: Mapping[int, Parts], weights: Parts) -> Scored:
-    """All chunks by the weighted sum of their parts."""
-    total = sum(weights) or 1.0
-    k, m, t, s = (weight / total for weight in weights)
-    return ordered({i: k * one.keyword + m * one.meaning + t * one.title + s * one.support for i, one in found.items()})
+def weighted(found: Mapping[int, Parts], weights: Parts) -> tuple[Scored, float]:
+    """All chunks by the weighted sum of their parts, and the sum of the weights that it was divided by.
+
+    The weight of support is a share of keywords' and meaning's.
+    """
+    k, m, t, s = weights
+    s *= k + m
+    total = k + m + t + s or 1.0
+    sums = {i: k * one.keyword + m * one.meaning + t * one.title + s * one.support for i, one in found.items()}
+    return ordered({i: value / total for i, value in sums.items()}), total
 
 
 def reciprocal(lists: Sequence[tuple[Sequence[int], float]], k: int) -> dict[int, float]:

@@ -26,13 +26,15 @@ CORRECTED = 0.7
 class Sought:
     """A term with what the vault knows of it.
 
-    `chunks` hold it; `weight` is its BM25 weight. Where nothing holds it, `completed` says that longer words begin
+    `chunks` hold it; `weight` says how much it tells, always above 0, and `bm25` is FTS5's own figure for that, next
+    to 0 for what half of the chunks hold. Where nothing holds it, `completed` says that longer words begin
     with it, and `instead` lists the near words that are looked for as well.
     """
 
     term: Term
     chunks: int
     weight: float
+    bm25: float
     completed: bool = False
     instead: tuple[str, ...] = ()
 
@@ -106,23 +108,26 @@ class Lexicon:
 
     def _sought(self, term: Term, count: int, total: int) -> Sought:
         if count or term.whole or term.spaceless:
-            return Sought(term, count, weight(count, total))
+            return _sought(term, count, count, total)
         word = term.words[0]
         stem = terms.stems(self._store, [word]).get(word, word)
         if len(word) >= _LEAST_PREFIX and terms.words_from(self._store, words.fold(word), 1):
             expression = f'"{word}"*'
-            return Sought(term, 0, weight(self._counts([expression])[expression], total), completed=True)
+            return _sought(term, 0, self._counts([expression])[expression], total, completed=True)
         if not word.isalpha():
-            return Sought(term, 0, weight(0, total))
+            return _sought(term, 0, 0, total)
         near = self._title_words(words.fold(word))
         if len(near) < _CORRECTIONS:
             listed = terms.words_from(self._store, stem[:2], _NEIGHBOURS)
             near += [one for one in nearest(stem, listed, _CORRECTIONS) if one not in near]
         near = near[:_CORRECTIONS]
-        best = max(self._counts([f'"{one}"' for one in near])[f'"{one}"'] for one in near) if near else 0
-        return Sought(term, 0, weight(best, total), instead=tuple(near))
+        best = max((self._counts([f'"{one}"'])[f'"{one}"'] for one in near), default=0)
+        return _sought(term, 0, best, total, instead=tuple(near))
 
 
-def weight(count: int, total: int) -> float:
-    """Inverse document frequency as BM25 has it, but never below zero."""
-    return math.log(1.0 + (max(0, total - count) + 0.5) / (count + 0.5))
+def _sought(
+    term: Term, chunks: int, found: int, total: int, *, completed: bool = False, instead: tuple[str, ...] = ()
+) -> Sought:
+    """`found` chunks hold the term or what stands for it, `total` there are."""
+    odds = (max(0, total - found) + 0.5) / (found + 0.5)
+    return Sought(term, chunks, math.log(1.0 + odds), math.log(max(odds, 1.0 + 1e-6)), completed, instead)

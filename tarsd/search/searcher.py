@@ -35,6 +35,7 @@ _READ = 60
 _MANY = 4_000
 _TITLES_ADDED = 10
 _STRONG_TITLE = 0.5
+_ALONE = 8
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Ranking:
     file_of: dict[int, int] = field(default_factory=dict)
     parts: dict[int, fuse.Parts] = field(default_factory=dict)
     fused: fuse.Scored = field(default_factory=list)
+    total: float = 1.0
     rows: dict[int, ChunkRow] = field(default_factory=dict)
     trouble: str = ""
 
@@ -195,7 +197,7 @@ class Searcher:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
         chosen = list(ranking.file_of)
-        ideal = sum(one.weight for one in ranking.sought if not one.term.whole)
+        ideal = sum(one.bm25 for one in ranking.sought if not one.term.whole)
         keyword = fuse.keyword_values(dict(ranking.keyword), ideal)
         meaning, of_meaning = fuse.meaning_values(ranking.lists, chosen)
         title = {file_id: one.cover for file_id, one in ranking.titles.items()}
@@ -207,14 +209,15 @@ class Searcher:
             settings.weight_title if hybrid else 0.0,
             settings.weight_support if hybrid else 0.0,
         )
-        ranking.parts = fuse.parts(keyword, meaning, title, ranking.file_of)
+        sizes = terms.sizes(self.store, set(ranking.file_of.values())) if hybrid else {}
+        ranking.parts = fuse.parts(keyword, meaning, title, ranking.file_of, sizes, weights)
         if settings.fusion == "rrf" and hybrid:
             lists = [([i for i, _ in ranking.keyword], 1.0)]
             lists += [([i for i, _ in found], 1.0) for _, found in ranking.vectors[:1]]
             scores = fuse.reciprocal(lists, settings.rrf_k)
             ranking.fused = fuse.ordered({i: scores.get(i, 0.0) for i in ranking.file_of})
         else:
-            ranking.fused = fuse.weighted(ranking.parts, weights)
+            ranking.fused, ranking.total = fuse.weighted(ranking.parts, weights)
 
     def _add_titled(self, ranking: Ranking) -> None:
         """Notes whose name fits and none of whose passages is in a list come in with their first one."""
@@ -262,8 +265,10 @@ class Searcher:
         ranking.rows = {row.id: row for row in self.store.hits([i for i, _ in head])}
         if ranking.mode != "vec":
             raw = dict(ranking.fused)
-            share = self.settings.weight_exact
-            scores = {i: (raw[i] + share * self._exact(ranking, i)) / (1 + share) for i, _ in head}
+            # A word alone is a name and meant as it stands; in a sentence, inflections are the rule.
+            bonus = self.settings.weight_exact * max(1.0, _ALONE / max(1, len(ranking.sought)) ** 2)
+            whole = ranking.total + bonus
+            scores = {i: (raw[i] * ranking.total + bonus * self._exact(ranking, i)) / whole for i, _ in head}
             head = fuse.spread(fuse.ordered(scores), ranking.file_of, factor)
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
@@ -294,13 +299,13 @@ class Searcher:
             named = [one for one in looked if one.in_text(text)]
             coverage = sum(one.weight * one.trust for one in named) / total
             parts = ranking.parts[chunk_id]
-            seen = Evidence(coverage, parts.meaning, parts.title)
+            seen = Evidence(coverage, max(0.0, parts.meaning), parts.title)
             reasons = self._reasons(ranking, row, named)
             if chunk_id in in_keyword_list and not named:
                 reasons.append("words in links, properties or folder")
             # Filters alone are met or not.
             value = relevance(seen, basis) if ranking.query.text else 1.0
-            found.append((make_hit(row, score, value, reasons), seen))
+            found.append((make_hit(row, max(0.0, score), value, reasons), seen))
         return found
 
     def _reasons(self, ranking: Ranking, row: ChunkRow, named: Sequence[Sought]) -> list[str]:

@@ -22,6 +22,8 @@ class Target:
 
 def fold(text: str) -> str:
     """Names compare in NFC and without case."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -48,26 +50,32 @@ def resolve(target: str, source: str, candidates: Sequence[Target]) -> int | Non
     An exact path wins, then a path from the source's folder, then a path ending (below the source's folder
     first, the shorter the better), then an alias.
     """
+    if not candidates:
+        return None
     wanted = path_fold(target)
-    folder = posixpath.dirname(path_fold(source))
     named = [one for one in candidates if not one.alias]
+    folder = path_fold(source).rpartition("/")[0]
     if wanted.startswith(("./", "../")):
-        return _exact(posixpath.normpath(posixpath.join(folder, wanted)), named)
+        return _exact(_below(folder, wanted), named)
     if wanted.startswith("/"):
         return _exact(wanted.lstrip("/"), named)
     found = _exact(wanted, named)
-    if found is None and folder:
-        found = _exact(posixpath.normpath(posixpath.join(folder, wanted)), named)
-    if found is None:
+    if found is None and folder and named:
+        found = _exact(_below(folder, wanted), named)
+    if found is None and named:
         ending = [one for one in named if one.path.endswith("/" + wanted)]
         if ending:
             near = f"{folder}/" if folder else ""
             found = min(ending, key=lambda one: (not one.path.startswith(near), len(one.path), one.path, one.raw)).id
-    if found is None and "/" not in wanted:
+    if found is None and "/" not in wanted and len(named) < len(candidates):
         aliased = [one for one in candidates if one.alias]
-        if aliased:
-            found = min(aliased, key=lambda one: (len(one.path), one.path, one.raw)).id
+        found = min(aliased, key=lambda one: (len(one.path), one.path, one.raw)).id
     return found
+
+
+def _below(folder: str, path: str) -> str:
+    joined = f"{folder}/{path}" if folder else path
+    return posixpath.normpath(joined) if "./" in path else joined
 
 
 def _exact(path: str, named: Sequence[Target]) -> int | None:

@@ -56,6 +56,13 @@ def files_of(store: Reading, chunk_ids: Iterable[int]) -> dict[int, int]:
         return dict(fetch(db, sql, (json.dumps([int(one) for one in chunk_ids]),)))
 
 
+def sizes(store: Reading, file_ids: Iterable[int]) -> dict[int, int]:
+    """How many chunks each of these notes has."""
+    sql = "SELECT j.value, (SELECT count(*) FROM chunks WHERE file_id = j.value) FROM json_each(?) j"
+    with store.reader() as db:
+        return dict(fetch(db, sql, (json.dumps([int(one) for one in file_ids]),)))
+
+
 def sample(store: Reading, count: int) -> list[int]:
     """Up to `count` chunk ids, evenly spread over the index; the same ones while it does not change."""
     with store.reader() as db:

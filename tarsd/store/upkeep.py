@@ -137,7 +137,7 @@ class Store(Writing):
             ).fetchall()
             db.execute("PRAGMA query_only = 1")
             vectors = []
-            for space in self.spaces():
+            for space in sorted(self.spaces(), key=lambda one: one.fingerprint):
                 vectors += db.execute(
                     f"SELECT ?, {chunk}, v.code FROM vec_{space.id} v LEFT JOIN chunks c ON c.id = v.chunk_id "
                     "LEFT JOIN files f ON f.id = c.file_id ORDER BY 2, 3, 4",

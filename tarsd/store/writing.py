@@ -175,7 +175,7 @@ class Writing(Spaces):
             _FTS,
             (
                 fts_row(
-                    first + i, note.path, note.title, note.aliases, note.tags, json.loads(one[2]),
+                    first + i, note.path, note.title, note.aliases, note.tags, _list(one[2]),
                     one[5] if one[0] else f"{one[5]}\n{note.words}", "" if one[0] else anchors,
                 )
                 for i, one in enumerate(note.chunks)
@@ -255,15 +255,17 @@ class Writing(Spaces):
         ):
             bearer = links.Target(file_id, links.path_fold(path), path, bool(alias))
             bearers.setdefault((collection, key), []).append(bearer)
-        changed = []
+        changed: list[tuple[int | None, int]] = []
+        heard: set[int | None] = set()
         for row, target, key, old, source, collection, path in found:
             new = links.resolve(target, path, bearers.get((collection, key), ())) if target else source
             if new != old:
                 changed.append((new, row))
             # Also when it stays: the note was written anew, and its link texts may differ.
-            for one in {old, new} - {None, source}:
-                db.execute("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", (one,))
+            heard |= {old, new} - {source}
         db.executemany("UPDATE links SET target_file = ? WHERE rowid = ?", changed)
+        heard.discard(None)
+        db.executemany("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", ((one,) for one in heard))
 
     def _rewrite_anchors(self, db: apsw.Connection, file_id: int) -> None:
         note = db.execute(
@@ -298,6 +300,11 @@ class Writing(Spaces):
         for row in map(self.note, touched):
             if row is not None:
                 notes[row.id] = row
+
+
+def _list(text: str) -> list[str]:
+    found: list[str] = json.loads(text) if text != "[]" else []
+    return found
 
 
 def _json(values: Iterable[Any]) -> str:
