@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import pickle
 import re
 import subprocess
@@ -552,3 +553,14 @@ def test_batches() -> None:
         slice(2, 3),
         slice(3, 4),
     ]
+
+
+def test_minilm_keeps_no_telemetry(tmp_path: Path) -> None:
+    """The runtime would leave a device id and an event log in the cache folder; nothing may appear in a home."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("ORT_", "XDG_"))}
+    code = "from tarsd.embed.minilm import MiniLM; print(MiniLM().embed(['a note about boats'], 'query').shape)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env | {"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "(1, 384)"
+    assert list(tmp_path.rglob("*")) == []

@@ -147,6 +147,15 @@ def test_restat_and_state_touch_nothing_else(store: Store) -> None:
     assert store.titles()[0].state == "not_downloaded"
 
 
+def test_rows_of_a_path_are_the_file_or_what_lies_below_it(store: Store) -> None:
+    filled(store, *(note(path) for path in ("a.md", "a/b.md", "a/c/d.md", "a0.md", "ab/c.md")))
+    filled(store, note("a/b.md", collection="other"))
+    assert sorted(store.rows("", ["a"])) == [("", "a/b.md"), ("", "a/c/d.md")]
+    assert sorted(store.rows("", ["a.md", "a/c", "none"])) == [("", "a.md"), ("", "a/c/d.md")]
+    assert len(store.rows("")) == store.known("") == 5 and len(store.rows()) == 6
+    assert store.known("nowhere") == 0
+
+
 def test_generation_changes_with_every_commit(store: Store) -> None:
     seen = {store.generation}
     filled(store, note("a.md", "one"))
@@ -404,36 +413,37 @@ def test_codes_are_what_a_plain_comparison_says(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     codes, known = Codes(dim), dict[int, np.ndarray]()
     for _ in range(data.draw(st.integers(1, 4))):
-        fresh = rng.integers(1, 10_000, data.draw(st.integers(0, 40)))
-        fresh = np.array(sorted(set(fresh.tolist()) - known.keys()), dtype=np.int64)
-        rows = pack(rng.standard_normal((len(fresh), dim)))
-        codes.add(fresh, rows)
-        known |= dict(zip(fresh.tolist(), rows, strict=True))
+        drawn = rng.integers(1, 10_000, data.draw(st.integers(0, 40)))
+        fresh = np.array(sorted(set(drawn.tolist()) - known.keys()), dtype=np.int64)
+        rows = rng.standard_normal((len(fresh), dim))
+        codes.add(fresh, -fresh, pack(rows))
+        known |= dict(zip(fresh.tolist(), rows > 0, strict=True))
         dead = [one for one in known if rng.random() < 0.3]
         codes.remove(np.array(dead, dtype=np.int64))
         for one in dead:
             del known[one]
-    query = pack(rng.standard_normal((1, dim)))
-    count = data.draw(st.integers(1, 50))
-    got = codes.nearest(query, count).tolist()
-    distance = {one: int(np.bitwise_count(row ^ query[0]).sum()) for one, row in known.items()}
+    query, count = rng.standard_normal(dim), data.draw(st.integers(20, 50))
     assert len(codes) == len(known) and set(codes.ids().tolist()) == known.keys()
-    assert sorted(distance[one] for one in got) == sorted(distance.values())[:count]
-    only = np.array([one for one in known if one % 2], dtype=np.int64)
-    picked = codes.nearest(query, count, only).tolist()
-    assert sorted(distance[one] for one in picked) == sorted(distance[int(one)] for one in only)[:count]
+    for only in (None, np.array([one for one in known if one % 2], dtype=np.int64)):
+        got, refs = codes.search(query, count, only)
+        wanted = {one: float(known[one] @ query) for one in (known if only is None else only.tolist())}
+        best = sorted(wanted.values(), reverse=True)[:count]
+        assert [wanted[one] for one in got.tolist()] == pytest.approx(best, abs=1e-3)
+        assert (refs == -got).all()
 
 
 def test_many_codes_are_compared_slab_by_slab() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((150_000, 64)).astype(np.float32)
-    codes = Codes(64, np.arange(150_000), pack(vectors))
-    query = pack(vectors[140_000:140_001])
-    got = codes.nearest(query, 20)
-    distance = np.bitwise_count(pack(vectors) ^ query).sum(axis=1)
-    assert 140_000 in got and sorted(distance[got]) == sorted(distance)[:20]
-    codes.remove(np.arange(100_000))
-    assert len(codes) == 50_000 and 140_000 in codes.nearest(query, 20)
+    numbers = np.arange(150_000)
+    codes = Codes(64, numbers, numbers, pack(vectors))
+    query = vectors[140_000]
+    assert codes.search(query, 20)[0][0] == 140_000
+    codes.remove(numbers[:100_000])
+    assert len(codes) == 50_000 and codes.search(query, 20)[0][0] == 140_000
+    everything = codes._nearest(pack(query.reshape(1, -1)), 300, None)
+    distance = np.bitwise_count(pack(vectors[100_000:]) ^ pack(query.reshape(1, -1))).sum(axis=1)
+    assert sorted(distance[everything]) == sorted(distance)[:300]
 
 
 # Files that are not what they should be

@@ -67,6 +67,7 @@ class Engine:
         self._started = time.monotonic()
         self._loaded = threading.Event()
         self._said: list[tuple[float, str, str]] = []
+        self._emptied: set[Key] = set()
         self._pool = DaemonThreads(THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
         self._vaults |= {one.name: Vault(one.root, one.name, config.exclude) for one in config.collections}
@@ -189,6 +190,8 @@ class Engine:
         if kind == "damaged":
             log.error("the index is damaged and is made anew")
             self._long.look({(name, "") for name in self._vaults}, hurry=True)
+        elif kind == "emptied":
+            self._emptied.add((event["collection"], event["path"]))
         elif kind == "repaired":
             log.warning("the index was repaired")
             self._say(str(event["reason"]), "Nothing to do.")
@@ -260,8 +263,13 @@ class Engine:
             state = self._indexer.state
             if state.reason:
                 general.append((state.reason, state.hint))
+            if not self._store.vec0:
+                general.append(
+                    ("sqlite-vec cannot be loaded here; vectors are compared from memory instead.", "Reinstall tarsd.")
+                )
             try:
                 counts, files, skipped = self._store.counts(), self._store.problems(), self._store.skipped()
+                files += self._now_empty(self._store)
                 vectors = self._indexer.embedding
             except StoreError as error:
                 general.append((error.message, error.hint))
@@ -285,6 +293,13 @@ class Engine:
                 "rss_mb": round(resident_mb(), 1),
             },
         }
+
+    def _now_empty(self, store: Store) -> list[ProblemRow]:
+        """Notes that had text and are empty now."""
+        rows = {key: store.note(key) for key in sorted(self._emptied)}
+        self._emptied -= {key for key, row in rows.items() if row is None or row.state != "empty"}
+        reason, hint = "It has become empty; what was in it is not found any more.", "If that was a mistake, restore it."
+        return [ProblemRow(*key, 0, reason, hint) for key in rows if key in self._emptied]
 
     def models(self) -> Json:
         """As `server.Engine.models`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from importlib.resources import files
@@ -81,6 +82,8 @@ class MiniLM:
     def _opened(self) -> onnxruntime.InferenceSession:
         with self._lock:
             if self._session is None:
+                # Otherwise it keeps a device id and an event log in the user's cache folder, for sending home.
+                os.environ["ORT_DISABLE_TELEMETRY"] = "1"
                 import onnxruntime
 
                 options = onnxruntime.SessionOptions()

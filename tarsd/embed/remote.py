@@ -17,10 +17,12 @@ log = logging.getLogger(__name__)
 MAX_TEXTS = 32
 # A server's memory goes with the tokens of a batch, not with the number of its texts.
 MAX_TOKENS = 8192
-# How often a batch may be refused before what is left of it is tried text by text, once; two poisoned texts need 16.
+# How often texts of one batch may be refused before none of them is cut any more.
 MAX_REFUSALS = 24
 # What is tried of a text that is refused alone: half of it, then a quarter.
 CUTS = (2, 4)
+# How many are tried together where any of them may be the refused one.
+GROUP = 6
 
 Send = Callable[[Sequence[str]], Vectors]
 
@@ -77,7 +79,10 @@ def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = Tru
 
 
 class _Salvage:
-    """One batch: halved until the refused texts are alone, which are then cut, then given up."""
+    """One batch: taken apart until the refused texts are alone, which are then cut, then given up.
+
+    No text is sent more often than four times, cut ones included (C74).
+    """
 
     def __init__(self, send: Send) -> None:
         self.send = send
@@ -89,7 +94,7 @@ class _Salvage:
             vectors = self.again(batch, self.send(batch))
         except TextRefused as error:
             self.refusals += 1
-            vectors = self.split(batch, error)
+            vectors = self.apart(batch) if len(batch) > 1 else self.cut(batch[0], CUTS)
             if not self.accepted and not error.certain:
                 # The server likes none of them and does not say why: then the texts are not to blame.
                 raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
@@ -108,33 +113,43 @@ class _Salvage:
             log.warning("%d of %d texts have no vector: %s", len(bad), len(batch), error)
         return vectors
 
-    def split(self, batch: Sequence[str], error: TextRefused) -> Vectors:
-        """The rows of a batch that was refused as a whole."""
-        if len(batch) == 1:
-            return self.cut(batch[0])
-        middle = len(batch) // 2
-        return _joined([self.half(batch[:middle], error), self.half(batch[middle:], error)])
+    def apart(self, batch: Sequence[str]) -> Vectors:
+        """The rows of a batch that was refused as a whole: the longest text, which is the likeliest to blame, alone,
+        and the others together; if that will not do, in groups, or each alone where length is the fault."""
+        longest = max(range(len(batch)), key=lambda at: len(batch[at]))
+        others = [text for at, text in enumerate(batch) if at != longest]
+        before = self.refusals
+        row = self.alone(batch[longest], CUTS)
+        too_long = self.refusals > before
+        rows = self.together(others)
+        if rows is None and too_long:
+            rows = [self.alone(text, CUTS[:1]) for text in others]
+        elif rows is None:
+            rows = []
+            for start in range(0, len(others), GROUP):
+                group = others[start : start + GROUP]
+                found = self.together(group) if len(group) < len(others) else None
+                rows += found if found is not None else [self.alone(text) for text in group]
+        return _joined([*rows[:longest], row, *rows[longest:]])
 
-    def half(self, batch: Sequence[str], error: TextRefused) -> Vectors:
-        if self.refusals >= MAX_REFUSALS and len(batch) > 1:
-            return _joined([self.half([text], error) for text in batch])
+    def together(self, texts: Sequence[str]) -> list[Vectors] | None:
+        """One part a text, None if they are refused."""
         try:
-            return self.again(batch, self.send(batch))
+            return list(np.split(self.again(texts, self.send(texts)), len(texts)))
         except TextRefused:
             self.refusals += 1
-            return self.split(batch, error)
+            return None
 
-    def cut(self, text: str) -> Vectors:
-        for share in CUTS:
+    def alone(self, text: str, cuts: Sequence[int] = ()) -> Vectors:
+        found = self.together([text])
+        return found[0] if found is not None else self.cut(text, cuts)
+
+    def cut(self, text: str, cuts: Sequence[int]) -> Vectors:
+        for share in cuts:
             if self.refusals >= MAX_REFUSALS:
                 break
-            try:
-                vectors = self.send([text[: max(1, len(text) // share)]])
-            except TextRefused:
-                self.refusals += 1
-            else:
-                self.accepted += 1
-                return vectors
+            if (found := self.together([text[: max(1, len(text) // share)]])) is not None:
+                return found[0]
         return nothing(1, 0)
 
 

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tarsd.chunk import Chunk, embed_text
+from tarsd.chunk import Chunk, count_tokens, embed_text
 from tarsd.embed.base import Embedder, Vectors, is_bad
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.values import Embedding, EmbeddingName
 from tarsd.store import Pending, Prepared, Space, Store
 
+# What models put around a text.
+_MARKS = 2
 _QUEUE = 2_048
 _BATCH = 32
 _BATCH_TOKENS = 8_192
@@ -183,7 +187,7 @@ class Background:
 
     def _embed(self, model: Embedder, batch: Sequence[Pending]) -> None:
         try:
-            vectors = self._vectors_of(model, [text_of(one) for one in batch])
+            vectors = self._vectors_of(model, [text_of(one, model.max_tokens) for one in batch])
         except EmbedError as error:
             poisoned = error.permanent or self._failures >= _FAILURES_BEFORE_HALVING
             if not poisoned or isinstance(error, (RateLimited, EmbedderUnreachable, ModelMissing)):
@@ -212,19 +216,26 @@ class Background:
         self._store.fail(model.fingerprint, [(one.hash, why.message) for one, why in bad], permanent=True)
 
     def _search(self, model: Embedder, batch: Sequence[Pending], bad: list[tuple[Pending, EmbedError]]) -> None:
-        middle = len(batch) // 2
-        for half in (batch[:middle], batch[middle:]):
-            try:
-                vectors = self._vectors_of(model, [text_of(one) for one in half])
-            except (RateLimited, EmbedderUnreachable, ModelMissing):
-                raise
-            except EmbedError as error:
-                if len(half) == 1:
-                    bad.append((half[0], error))
-                else:
-                    self._search(model, half, bad)
-            else:
-                self._keep(model, half, vectors)
+        """In groups, then one by one in a group that fails: no text is asked for more than three times (C74)."""
+        size = math.isqrt(len(batch) - 1) + 1
+        for start in range(0, len(batch), size):
+            group = batch[start : start + size]
+            if self._try(model, group) is None:
+                continue
+            for one in group:
+                if (error := self._try(model, [one])) is not None:
+                    bad.append((one, error))
+
+    def _try(self, model: Embedder, batch: Sequence[Pending]) -> EmbedError | None:
+        """Why these texts cannot be embedded; None if they were. Raises what is no fault of theirs."""
+        try:
+            vectors = self._vectors_of(model, [text_of(one, model.max_tokens) for one in batch])
+        except (RateLimited, EmbedderUnreachable, ModelMissing):
+            raise
+        except EmbedError as error:
+            return error
+        self._keep(model, batch, vectors)
+        return None
 
     def _keep(self, model: Embedder, batch: Sequence[Pending], vectors: Vectors) -> None:
         assert self._space is not None
@@ -275,7 +286,7 @@ class Background:
         """Give every passage its table vector that lacks one; how many got one."""
         added = 0
         while pending := self._store.missing(space_id, 512, local=True):
-            vectors = table.embed([text_of(one) for one in pending], "document")
+            vectors = table.embed([text_of(one, table.max_tokens) for one in pending], "document")
             hashes = [one.hash for one in pending]
             bad = self._store.put_vectors(space_id, hashes, vectors)
             self._store.fail(table.fingerprint, [(hashes[at], "no known words") for at in bad], permanent=True)
@@ -283,9 +294,16 @@ class Background:
         return added
 
 
-def text_of(one: Pending) -> str:
-    """What an embedder reads of a passage."""
-    return embed_text(one.title, one.aliases, Chunk(0, one.trail, "", 1, 1, one.text, one.tokens, one.hash))
+def text_of(one: Pending, limit: int) -> str:
+    """What an embedder reads of a passage, within its limit of tokens as far as the headings above it can give way."""
+    chunk = Chunk(0, one.trail, "", 1, 1, one.text, one.tokens, one.hash)
+    text = embed_text(one.title, one.aliases, chunk)
+    for title, trail in ((one.title, one.trail[-1:]), (one.title, ()), ("", ())):
+        # only its long pieces can be too long; most need no counting
+        if len(text) < limit or count_tokens(text) <= limit - _MARKS:
+            break
+        text = embed_text(title, (), replace(chunk, trail=trail))
+    return text
 
 
 def embed_texts(store: Store, table: Embedder, notes: Sequence[Prepared]) -> int:
@@ -296,7 +314,7 @@ def embed_texts(store: Store, table: Embedder, notes: Sequence[Prepared]) -> int
     added = 0
     for start in range(0, len(wanted), max(1, table.batch)):
         part = wanted[start : start + max(1, table.batch)]
-        vectors = table.embed([text_of(one) for one in part], "document")
+        vectors = table.embed([text_of(one, table.max_tokens) for one in part], "document")
         added += store.cache_vectors(table.fingerprint, [one.hash for one in part], np.asarray(vectors))[0]
     return added
 

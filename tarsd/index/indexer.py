@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tarsd.chunk import chunker_id
-from tarsd.config import Config
+from tarsd.config import ChunkSettings, Config
 from tarsd.embed.base import Embedder
 from tarsd.embed.table import Table
 from tarsd.errors import DiskFull, StoreError, VaultUnavailable
@@ -78,11 +78,12 @@ class Indexer:
         self._on_event = on_event if on_event is not None else lambda event: None
         rules = config.privacy.local_only
         digest = hashlib.sha256(json.dumps(rules).encode()).hexdigest()[:8] if rules else "0"
+        cut = _within(config.chunk, model)
         self._settings = work.Settings(
-            config.chunk,
+            cut,
             config.include_comments,
             rules,
-            f"{chunker_id(config.chunk, config.include_comments)}-{digest}",
+            f"{chunker_id(cut, config.include_comments)}-{digest}",
             isinstance(table, Table),
         )
         self._pool = Pool(processes, nice=5)
@@ -196,13 +197,16 @@ class Indexer:
         if self.state.name in ("starting", "ready"):
             self.state = State("indexing") if self._scanned else State("starting")
         self._start(one)
-        rows = self.store.rows()
-        self._purge(one, rows)
+        whole = self.store.rows() if any(scope is None for scope in scopes.values()) else {}
+        self._purge(one, whole)
         unavailable: list[VaultUnavailable] = []
         doubtful: State | None = None
         everything = True
         for collection, scope in scopes.items():
-            own = {key: row for key, row in rows.items() if key[0] == collection}
+            if scope is None:
+                own = {key: row for key, row in whole.items() if key[0] == collection}
+            else:
+                own = self.store.rows(collection, scope)
             try:
                 doubt = self._collection(one, collection, scope, own, full, force or full, progress)
             except VaultUnavailable as error:
@@ -219,6 +223,8 @@ class Indexer:
                 raise first
             return
         self._scanned = self._scanned or everything
+        if everything:
+            self.store.maintain()
         self.state = doubtful or State("ready")
 
     def _start(self, one: _Pass) -> None:
@@ -266,11 +272,11 @@ class Indexer:
         root = vault.check()
         scan = vault.scan(scope)
         todo = plan(scan, rows, self._settings.chunker, scope=scope, full=full)
-        if scope is not None and len(todo.vanished) > max(1, len(rows) // 2):
+        if scope is not None and len(todo.vanished) > self.store.known(collection) // 2:
             # Too much to believe from a partial look.
-            scope, scan = None, vault.scan()
+            scope, scan, rows = None, vault.scan(), self.store.rows(collection)
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
-        doubt = None if force else self._doubt(vault, root, scan, rows, todo)
+        doubt = None if force or scope is not None else self._doubt(vault, root, scan, rows, todo)
         if doubt is not None:
             one.again(_SECOND_LOOK_S)
             todo = replace(todo, vanished=())
@@ -468,6 +474,12 @@ class Indexer:
         self._on_event(event)
         if progress is not None:
             progress(event)
+
+
+def _within(settings: ChunkSettings, model: Embedder | None) -> ChunkSettings:
+    """The settings with no larger passages than the model reads; room is left for what stands above a passage."""
+    most = max(16, model.max_tokens - 16) if model is not None else settings.tokens
+    return replace(settings, tokens=min(settings.tokens, most))
 
 
 def _groups(jobs: Sequence[work.Job]) -> Iterator[list[work.Job]]:

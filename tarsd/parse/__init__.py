@@ -74,9 +74,10 @@ def parse(text: str, path: str, *, include_comments: bool = False) -> Note:
     Never raises for any text: what cannot be read is a `Problem`, and the rest stays.
     """
     lines = source_lines(text)
-    if path.endswith(".canvas"):
+    kind = path.lower()
+    if kind.endswith(".canvas"):
         return _canvas(lines, path)
-    if path.endswith(".base"):
+    if kind.endswith(".base"):
         return _note(path, [""] * len(lines))
     return _markdown(lines, path, include_comments)
 

@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
-
-from markdown_it import MarkdownIt
+from typing import TYPE_CHECKING, Literal
 
 from tarsd.parse import hidden
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 PARSER_LIMIT = 1_000_000
 """Longest body in characters that markdown-it is asked about; beyond it the line scan decides alone."""
@@ -148,6 +149,8 @@ def heading_text(source: str) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # most vaults' first notes never need it, and it loads slowly
+
     # text is taken from the source lines, so what lies deeper than maxNesting is not lost
     parser = MarkdownIt("commonmark", {"maxNesting": 60})
     parser.core.ruler.disable(["inline", "text_join"])

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tarsd.config import SearchSettings
 from tarsd.embed.base import Embedder
+from tarsd.errors import StoreError
 from tarsd.search import filters as conditions
 from tarsd.search import fuse, words
 from tarsd.search.hits import Hit, make_hit, searched_text
@@ -166,7 +167,12 @@ class Searcher:
     def _vector_lists(self, ranking: Ranking, required: set[int] | None) -> None:
         probes, ranking.trouble = self.spaces.probes(ranking.query.text)
         for probe in probes:
-            found = self.spaces.nearest(probe, _VECTOR_LIST, ranking.allowed)
+            try:
+                found = self.spaces.nearest(probe, _VECTOR_LIST, ranking.allowed)
+            except StoreError as error:
+                ranking.trouble = f"The vectors cannot serve ({error.message.rstrip('.')}). Found by words only."
+                ranking.vectors.clear()
+                break
             if required is not None:
                 have = {chunk_id for chunk_id, _ in found}
                 extra = self.spaces.cosines(probe, required - have) if len(required) <= _MANY else {}

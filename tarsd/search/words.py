@@ -34,7 +34,9 @@ _OTHERS = {
     "ru": "и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по ее мне есть был была было "
     "где когда почему кто чем из от для о об мы мой моя мои это этот эта эти ли между",
 }
+_BOTH = "bin come die dove era es fast hat hay ha ho la lo man men met mi mon no of on per plus son sous tu um van war"
 ENGLISH = frozenset(_ENGLISH.split())
+_AMBIGUOUS = ENGLISH | frozenset(_BOTH.split())
 OTHERS = {name: frozenset(words.split()) for name, words in _OTHERS.items()}
 
 
@@ -56,11 +58,15 @@ def fold(text: str) -> str:
 def is_stop(words: list[str]) -> list[bool]:
     """Which of a query's words (lower case) say nothing by themselves.
 
-    English ones always; those of another language where the query holds two different ones of it, so that "die" and
-    "war" stay words in an English query.
+    English ones always; those of another language where the query holds two different ones of it and one of them
+    is no English word, so that "die" and "war" stay words in an English query.
     """
     present = set(words)
-    spoken = [listed for listed in OTHERS.values() if len(present & listed) >= 2]
+    spoken = [
+        listed
+        for listed in OTHERS.values()
+        if len(present & listed) >= 2 and any(len(word) > 1 for word in (present & listed) - _AMBIGUOUS)
+    ]
     return [word in ENGLISH or any(word in listed for listed in spoken) for word in words]
 
 

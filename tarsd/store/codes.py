@@ -59,7 +59,8 @@ class Codes:
 
     def _set(self, ids: Ids, words: Words) -> None:
         """`ids` is int64[2, n]: chunk ids and vector references."""
-        self._ids, self._words, self._rows, self._dead = ids, words, ids.shape[1], 0
+        rows: int = ids.shape[1]
+        self._ids, self._words, self._rows, self._dead = ids, words, rows, 0
         self._view: tuple[Ids, Words] = (ids, words)
 
     def __len__(self) -> int:
@@ -72,7 +73,8 @@ class Codes:
 
     @property
     def nbytes(self) -> int:
-        return self._ids.nbytes + self._words.nbytes
+        size: int = self._ids.nbytes + self._words.nbytes
+        return size
 
     def add(self, ids: Ids, refs: Ids, codes: Bytes) -> None:
         """Append rows: int64[n] ids that are not there yet, their int64[n] references, uint8[n, width] codes."""
@@ -147,7 +149,7 @@ class Codes:
             distance[~usable] = np.iinfo(np.uint16).max
         if count >= len(ids):
             return np.flatnonzero(usable)
-        picked = np.flatnonzero(distance <= _nth_smallest(distance, count))
+        picked: npt.NDArray[np.intp] = np.flatnonzero(distance <= _nth_smallest(distance, count))
         picked = picked[usable[picked]]
         if len(picked) > count:
             picked = picked[np.argsort(distance[picked], kind="stable")[:count]]

@@ -64,11 +64,26 @@ class Reading(Database):
 
     # Files and notes
 
-    def rows(self) -> dict[Key, FileRow]:
-        """Every known file by its key."""
+    def rows(self, collection: str | None = None, paths: Iterable[str] | None = None) -> dict[Key, FileRow]:
+        """Known files by key: all, those of a collection, or of these those at and below some paths."""
+        wheres: list[tuple[str, tuple[str, ...]]] = [("", ())]
+        if collection is not None:
+            wheres = [(" WHERE collection = ?", (collection,))]
+        if collection is not None and paths is not None:
+            # "0" follows "/".
+            where = " WHERE collection = ? AND (path = ? OR (path > ? AND path < ?))"
+            wheres = [(where, (collection, path, f"{path}/", f"{path}0")) for path in paths]
+        found: dict[Key, FileRow] = {}
         with self.reader() as db:
-            found = (FileRow(*(*row[:8], bool(row[8]), *row[9:])) for row in fetch(db, f"SELECT {_FILE} FROM files"))
-            return {row.key: row for row in found}
+            for where, values in wheres:
+                for row in fetch(db, f"SELECT {_FILE} FROM files{where}", values):
+                    found[row[1], row[2]] = FileRow(*(*row[:8], bool(row[8]), *row[9:]))
+        return found
+
+    def known(self, collection: str) -> int:
+        """How many files of a collection are in the index."""
+        with self.reader() as db:
+            return int(db.execute("SELECT count(*) FROM files WHERE collection = ?", (collection,)).get)
 
     def titles(self) -> list[NoteRow]:
         """All notes, without order; rows of unchanged notes are the same objects from call to call."""
@@ -135,8 +150,8 @@ class Reading(Database):
         k = min(k, MAX_K)
         if k <= 0 or not np.isfinite(norm) or norm == 0.0:
             return []
-        ids = self._candidates(space, vector, max(k, min(max(_OVERSAMPLE * k, _LEAST), MAX_K)), files)
-        found, vectors = self.vectors(space.id, ids)
+        count = max(k, min(max(_OVERSAMPLE * k, _LEAST), MAX_K))
+        found, vectors = self._candidates(space, vector, count, files)
         if not len(found):
             return []
         scores = vectors @ (vector / norm)
@@ -152,9 +167,7 @@ class Reading(Database):
         )
         with self.reader() as db:
             rows = fetch(db, sql, (_ids(chunk_ids), self._embedder(db, space.fingerprint)))
-        ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-        data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), space.dim)
-        return ids, data.astype(np.float32)
+        return _matrix(rows, space.dim)
 
     def hits(self, chunk_ids: Iterable[int]) -> list[ChunkRow]:
         """The chunks with their notes, in the order asked for; ids that are gone are left out."""
@@ -240,21 +253,30 @@ class Reading(Database):
 
     def _candidates(
         self, space: Space, vector: npt.NDArray[np.float32], count: int, files: Collection[int] | None
-    ) -> list[int]:
-        code = pack(vector.reshape(1, -1))
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """The `count` chunks that are near by their codes, as (int64[n] ids, float32[n, dim] vectors)."""
         only = None if files is None else self._chunk_ids(files)
         codes = self._codes.get(space.id)
         if codes is None and not self.vec0:
             codes = self.warm(space.id)
         if codes is not None:
-            return [int(found) for found in codes.nearest(code, count, only)]
+            ids, refs = codes.search(vector, count, only)
+            # Texts that occur twice have two ids and one vector.
+            owners: dict[int, list[int]] = {}
+            for chunk, ref in zip(ids.tolist(), refs.tolist(), strict=True):
+                owners.setdefault(ref, []).append(chunk)
+            sql = "SELECT v.id, v.vector FROM json_each(?) j CROSS JOIN emb.vectors v ON v.id = j.value"
+            with self.reader() as db:
+                rows = fetch(db, sql, (_ids(owners),))
+            return _matrix([(chunk, blob) for ref, blob in rows for chunk in owners[ref]], space.dim)
         self._warm_soon(space.id)
         sql = f"SELECT chunk_id FROM vec_{space.id} WHERE code MATCH vec_bit(?) AND k = ?"
-        values: tuple[Any, ...] = (code.tobytes(), min(count, MAX_K))
+        values: tuple[Any, ...] = (pack(vector.reshape(1, -1)).tobytes(), count)
         if only is not None:
             sql, values = f"{sql} AND chunk_id IN (SELECT value FROM json_each(?))", (*values, _ids(only))
         with self.reader() as db:
-            return [row[0] for row in db.execute(sql, values)]
+            near = [row[0] for row in db.execute(sql, values)]
+        return self.vectors(space.id, near)
 
     def _chunk_ids(self, files: Collection[int]) -> npt.NDArray[np.int64]:
         sql = "SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.file_id = j.value"
@@ -270,11 +292,15 @@ class Reading(Database):
             if known is None:
                 space = self._space(space_id)
                 with self.reader() as db:
-                    rows = fetch(db, f"SELECT chunk_id, code FROM vec_{space_id}")
-                ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-                data = np.frombuffer(b"".join(row[1] for row in rows), np.uint8)
+                    coded = dict(fetch(db, f"SELECT chunk_id, code FROM vec_{space_id}"))
+                    number = self._embedder(db, space.fingerprint)
+                    sql = "SELECT c.id, v.id FROM chunks c JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
+                    rows = [(chunk, ref) for chunk, ref in fetch(db, sql, (number,)) if chunk in coded]
                 width = pack(np.zeros((1, space.dim), np.float32)).shape[1]
-                known = self._codes[space_id] = Codes(space.dim, ids, data.reshape(len(rows), width))
+                data = np.frombuffer(b"".join(coded[chunk] for chunk, _ in rows), np.uint8)
+                places = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
+                known = Codes(space.dim, places[:, 0], places[:, 1], data.reshape(len(rows), width))
+                self._codes[space_id] = known
             return known
 
     def _warm_soon(self, space_id: int) -> None:
@@ -359,6 +385,13 @@ class Reading(Database):
         with self.reader() as db:
             sql = "SELECT collection, path, state, reason, hint FROM skipped ORDER BY collection, path"
             return [SkippedRow(*row) for row in db.execute(sql)]
+
+
+def _matrix(rows: Sequence[Any], dim: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """(id, float16 blob) rows as arrays."""
+    ids = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+    data = np.frombuffer(b"".join([row[1] for row in rows]), np.float16).reshape(len(rows), dim)
+    return ids, data.astype(np.float32)
 
 
 def _chunk(row: Sequence[Any], note: NoteRow) -> ChunkRow:

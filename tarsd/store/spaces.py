@@ -177,11 +177,11 @@ class Spaces(Reading):
         """Codes for those of the chunks whose vector is cached, in the table and in memory."""
         number = self._embedder(db, space.fingerprint)
         sql = (
-            "SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
+            "SELECT c.id, v.vector, v.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
             "CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
         )
         rows = fetch(db, sql, (json.dumps(list(ids)), number)) if ids else []
-        found = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        places = np.array([(row[0], row[2]) for row in rows], dtype=np.int64).reshape(len(rows), 2)
         data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), space.dim)
         codes = pack(data)
         value = "vec_bit(?)" if self.vec0 else "?"
@@ -193,7 +193,7 @@ class Spaces(Reading):
         def remember() -> None:
             resident = self._codes.get(space.id)
             if resident is not None:
-                resident.add(found, codes)
+                resident.add(places[:, 0], places[:, 1], codes)
 
         self._after.append(remember)
 

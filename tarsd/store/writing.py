@@ -88,10 +88,14 @@ class Writing(Spaces):
 
     def settle(self) -> None:
         """Resolve the links and rewrite the anchor texts that earlier batches left over."""
+        tables = ("dirty_keys", "dirty_files", "dirty_anchors")
+        dirty = " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
         while True:
-            with self._transaction(self._db) as db:
-                if not self._settle(db, _SETTLED_AT_ONCE):
+            with self.reader() as db:
+                if not db.execute(f"SELECT {dirty}").get:
                     return
+            with self._transaction(self._db) as db:
+                self._settle(db, _SETTLED_AT_ONCE)
 
     def set_skipped(self, skipped: Sequence[SkippedRow]) -> None:
         """Replace the list of files that the last full scan left out."""
@@ -220,8 +224,8 @@ class Writing(Spaces):
         for codes in self._codes.values():
             codes.remove(dead)
 
-    def _settle(self, db: apsw.Connection, limit: int) -> bool:
-        """Do up to `limit` files' worth of what is dirty; False when nothing was."""
+    def _settle(self, db: apsw.Connection, limit: int) -> None:
+        """Do up to `limit` files' worth of what is dirty."""
         keys = [row[0] for row in db.execute("SELECT key FROM dirty_keys LIMIT ?", (limit,))]
         files = [row[0] for row in db.execute("SELECT file_id FROM dirty_files LIMIT ?", (limit,))]
         if keys or files:
@@ -229,12 +233,11 @@ class Writing(Spaces):
             db.executemany("DELETE FROM dirty_keys WHERE key = ?", ((key,) for key in keys))
             db.executemany("DELETE FROM dirty_files WHERE file_id = ?", ((one,) for one in files))
             if len(keys) == limit or len(files) == limit:
-                return True
+                return
         targets = [row[0] for row in db.execute("SELECT file_id FROM dirty_anchors LIMIT ?", (limit,))]
         for target in targets:
             self._rewrite_anchors(db, target)
         db.executemany("DELETE FROM dirty_anchors WHERE file_id = ?", ((one,) for one in targets))
-        return bool(keys or files or targets)
 
     def _resolve(self, db: apsw.Connection, keys: Sequence[str], files: Sequence[int]) -> None:
         found = fetch(
