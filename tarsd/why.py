@@ -84,7 +84,11 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
     vault = next((one for one in vaults if one.collection == collection), None)
     if vault is None:
         return [Step("in the vault", False, f"There is no collection {collection!r}.")]
+    below = not path.startswith("/") and not {"", ".", ".."} & set(path.split("/"))
+    rule = vault.excluded_by(path) if below else None
     try:
+        if rule is None:
+            vault.resolve(path, excluded=True)
         scan = vault.scan([path])
     except TarsdError as error:
         return [Step("in the vault", False, error.message)]
@@ -95,7 +99,6 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
     if path in left_out:
         detail = left_out[path].strip()
         return [Step("in the vault", True, "The file is there."), Step("not excluded", False, detail)]
-    rule = vault.excluded_by(path)
     if rule is not None:
         return [Step("in the vault", True, "The path is below the vault."), Step("not excluded", False, rule)]
     return [Step("in the vault", False, "There is no such note in the vault.")]

@@ -66,7 +66,7 @@ class Engine:
         tmp: Path,
         copy_of: Path | None = None,
         *,
-        model: Embedder | None | bool = True,
+        model: Embedder | bool | None = True,
         table: Embedder | None = None,
         processes: int = 2,
         busy: Callable[[], bool] = lambda: False,

@@ -101,6 +101,11 @@ class Gate(Fake):
         return super().embed(texts, kind)
 
 
+def found_by(engine: Engine, word: str, *paths: str) -> None:
+    """Wait until a word finds these notes."""
+    until(lambda: engine.found(word) == list(paths))
+
+
 def ticks(pid: int) -> int:
     """Processor time that a process and its ended children have used, in hundredths of a second."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -123,7 +128,7 @@ def test_c43_nfc_nfd_double_rows(engine: Engine) -> None:
         on_disk.write_text(f"text {number}: flageolet{number}\n", encoding="utf-8")
         assert engine.watcher is not None
         engine.watcher.dispatch(Event("modified", engine.vault / form, "", False))
-        until(lambda: engine.found(f"flageolet{number}") == [composed])
+        found_by(engine, f"flageolet{number}", composed)
         assert engine.found("ocarina") == [] and engine.paths() == [composed]
         assert engine.store.counts().chunks == before
     (engine.vault / composed).write_text("the other form: bassoon\n", encoding="utf-8")
@@ -204,9 +209,9 @@ def test_c51_transient_empty_file(engine: Engine) -> None:
     engine.embed()
     asked, chunks = engine.model.texts, engine.store.counts().chunks
     for _ in range(20):
-        passes = len(engine.reports)
+        engine.reports.clear()
         path.write_text("")
-        until(lambda: len(engine.reports) > passes)  # it was seen empty, and not believed
+        until(lambda: engine.reports)  # it was seen empty, and not believed
         assert engine.found("sextants") == ["n.md"]
         path.write_text(text)
     engine.quiet()
@@ -283,7 +288,7 @@ def test_c54_atomic_save_ignored(engine: Engine, tmp_path: Path) -> None:
     for number, save in enumerate((temp_beside, temp_outside, with_backup, in_place)):
         new = f"wordnumber{number}"
         save(f"version {new}")
-        until(lambda: engine.found(new) == ["n.md"])
+        found_by(engine, new, "n.md")
         assert engine.found(old) == []
         old = new
         engine.quiet()
@@ -690,6 +695,6 @@ def test_c70_needless_full_reembed(engine: Engine, short_tmp: Path, monkeypatch:
     engine.move_vault(short_tmp / "elsewhere")
     assert again() == 0
     assert len(engine.rows()) == 30
-    engine.restart(before=lambda index: [path.unlink() for path in index.parent.glob("index.db*")])
+    engine.restart(before=lambda index: shutil.rmtree(index.parent))
     assert again() == 0
     assert not [path for path in engine.vault.rglob("*") if path.suffix not in (".md", "")]

@@ -1,7 +1,11 @@
+"""The index: what a pass does, when it does not believe the disk, child processes, background embedding."""
+
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +23,7 @@ from tarsd.embed.base import Embedder, Vectors, nothing
 from tarsd.embed.fake import Fake
 from tarsd.embed.table import Table
 from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited, VaultUnavailable
-from tarsd.index import Indexer, Report, indexer, pool
+from tarsd.index import Indexer, Report, guards, pool
 from tarsd.index.plan import in_scope, lost_too_much, plan, trusted_mtime
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.work import Job, Settings, is_local_only, prepare_group
@@ -361,6 +365,9 @@ def test_a_collection_is_searched_beside_the_vault_and_forgotten_with_its_settin
     shutil.rmtree(work)
     assert bench.run().unchanged == 1
     assert bench.state == "unavailable" and len(bench.store.rows()) == 2
+    bench.restart()
+    bench.run()
+    assert bench.indexer.behind == 0  # the vault itself is complete
     bench.restart(collections=())
     assert bench.run().removed == 1 and sorted(bench.store.rows()) == [("", "a.md")]
 
@@ -420,7 +427,7 @@ def test_a_real_emptying_needs_a_second_look(bench: Bench, monkeypatch: pytest.M
     for i in range(5):
         (bench.root / f"{i}.md").unlink()
     assert bench.run("0.md", "1.md", "2.md", "3.md", "4.md").removed == 0
-    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
+    monkeypatch.setattr(guards, "SECOND_LOOK_S", 0.0)
     assert bench.run().removed == 5 and bench.state == "ready"
 
 
@@ -451,7 +458,7 @@ def test_a_plain_folder_may_be_emptied_too(bench: Bench, monkeypatch: pytest.Mon
     bench.run()
     (bench.root / "a.md").unlink()
     assert bench.run().removed == 0
-    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
+    monkeypatch.setattr(guards, "SECOND_LOOK_S", 0.0)
     assert bench.run().removed == 1
 
 
@@ -570,11 +577,13 @@ def test_many_notes_in_children_come_to_the_same(bench: Bench, tmp_path: Path) -
 
 
 def alive(pid: int) -> bool:
+    """Whether it runs; one that ended and that nobody has waited for yet does not."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        status = Path(f"/proc/{pid}/stat")
+        return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
         return False
-    return True
 
 
 def test_a_note_that_kills_its_process_is_left_out_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -627,6 +636,23 @@ def test_a_child_that_does_not_answer_is_ended() -> None:
         assert one.pids() == []
     finally:
         one.close()
+
+
+def test_children_do_not_outlive_a_killed_parent() -> None:
+    script = (
+        "import sys, time; from tarsd.index.pool import Pool; one = Pool(1);"
+        "print(one.call('os:getpid'), flush=True); time.sleep(60)"
+    )
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path))
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+        parent.wait(20)
+    deadline = time.monotonic() + 20
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not alive(child)
 
 
 def test_idle_children_are_ended() -> None:
@@ -761,6 +787,10 @@ def test_a_poisoned_text_costs_a_few_calls_and_only_itself(bench: Bench) -> None
     assert model.asked <= 8 and bench.indexer.embedding.remaining == 0
     assert [(one.path, one.reason) for one in bench.store.problems()] == [("7.md", "no vector: too long")]
     assert bench.find("poison") == ["7.md"]
+    asked = model.asked
+    bench.run(full=True)  # a wish to read everything is a wish to try everything again
+    bench.indexer.embed_once()
+    assert asked < model.asked <= asked + 8
     bench.write("7.md", "cured text", age=2)
     bench.run()
     assert bench.indexer.embed_once() == 1 and bench.store.problems() == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,9 @@ from tarsd.errors import NoDaemon
 from tarsd.store import Store
 
 KILLS = 20
-WORDS = "anchor beacon cable drift ebb fathom galley harbour inlet jetty keel lantern mooring nautical oar pier quay".split()
+WORDS = re.findall(
+    r"\w+", "anchor beacon cable drift ebb fathom galley harbour inlet jetty keel lantern mooring oar pier"
+)
 
 
 def generate(vault: Path, notes: int) -> None:
@@ -40,7 +43,7 @@ def generate(vault: Path, notes: int) -> None:
 def start(vault: Path, home: Path) -> subprocess.Popen[bytes]:
     env = os.environ | {"TARSD_HOME": str(home), "TARSD_EMBEDDING": "table"}
     return subprocess.Popen(
-        [sys.executable, "-m", "tarsd.cli", "run", "--vault", str(vault)],
+        [sys.executable, "-c", "from tarsd.cli import main; main()", "run", "--vault", str(vault)],
         env=env,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -75,7 +78,7 @@ def finish(vault: Path, home: Path) -> None:
 
 def dump(vault: Path, home: Path) -> object:
     paths = load(vault=vault, env={"TARSD_HOME": str(home), "TARSD_EMBEDDING": "table"}).paths
-    store = Store.open(paths.index_db, paths.embeddings_db)
+    store = Store(paths.index_db, paths.embeddings_db)
     try:
         return store.dump()
     finally:

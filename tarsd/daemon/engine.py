@@ -264,9 +264,7 @@ class Engine:
             if state.reason:
                 general.append((state.reason, state.hint))
             if not self._store.vec0:
-                general.append(
-                    ("sqlite-vec cannot be loaded here; vectors are compared from memory instead.", "Reinstall tarsd.")
-                )
+                general.append(("sqlite-vec cannot be loaded; vectors are compared in memory.", "Install tarsd anew."))
             try:
                 counts, files, skipped = self._store.counts(), self._store.problems(), self._store.skipped()
                 files += self._now_empty(self._store)
@@ -296,10 +294,9 @@ class Engine:
 
     def _now_empty(self, store: Store) -> list[ProblemRow]:
         """Notes that had text and are empty now."""
-        rows = {key: store.note(key) for key in sorted(self._emptied)}
-        self._emptied -= {key for key, row in rows.items() if row is None or row.state != "empty"}
-        reason, hint = "It has become empty; what was in it is not found any more.", "If that was a mistake, restore it."
-        return [ProblemRow(*key, 0, reason, hint) for key in rows if key in self._emptied]
+        rows = [(key, store.note(key)) for key in sorted(self._emptied)]
+        reason, hint = "It has become empty; what was in it is found no more.", "If that was a mistake, restore it."
+        return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
 
     def models(self) -> Json:
         """As `server.Engine.models`."""

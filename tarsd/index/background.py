@@ -32,6 +32,7 @@ _BUSY_S = 0.02
 # Others may keep us waiting, but not for ever: a client that asks without end must not stop embedding.
 _MOST_BUSY_S = 5.0
 _FAILURES_BEFORE_HALVING = 3
+_COMMITS_BETWEEN_UPKEEP = 200
 _PAUSES: dict[type[EmbedError], tuple[EmbeddingName, float, float]] = {
     RateLimited: ("rate_limited", 1.0, 120.0),
     EmbedderUnreachable: ("unreachable", 2.0, 60.0),
@@ -56,12 +57,15 @@ class Background:
         self._wake = threading.Event()
         self._stale = True
         self._queue: deque[Pending] = deque()
+        # Asking a model whether it is local may mean asking its server: only our own thread does that.
+        self._local = False
         self._space: int | None = None
         self._state: EmbeddingName = "starting" if model is not None else "none"
         self._reason = self._hint = ""
         self._failures = 0
         self._delivered = False
         self._given = 0
+        self._kept_up = store.generation
         self._children_died = 0
         self._closing = threading.Event()
 
@@ -78,14 +82,20 @@ class Background:
         if space is None:
             remaining = self._store.counts().chunks if self._state != "complete" else 0
             return Embedding(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
-        held = 0 if model.local else self._store.counts().held_back
-        remaining = self._store.count_missing(space.id, local=model.local)
+        held = 0 if self._local else self._store.counts().held_back
+        remaining = self._store.count_missing(space.id, local=self._local)
         return Embedding(model.name, self._state, space.vectors, remaining, held, self._reason, self._hint)
 
     def wake(self) -> None:
         """Something was indexed: look again, and take it first."""
         self._stale = True
         self._wake.set()
+
+    def forgive(self) -> None:
+        """Try again what failed for good."""
+        space = next((one for one in self._store.spaces() if one.id == self._space), None)
+        if space is not None:
+            self._store.forgive(space.fingerprint)
 
     def close(self) -> None:
         """Stop soon, and end the child process."""
@@ -122,11 +132,13 @@ class Background:
     def _step(self, stop: threading.Event) -> float:
         """One batch. Seconds to wait before the next: 0 to go on at once, a minute when nothing is left."""
         model = self._model
-        if model is None:
-            return _IDLE_S
         try:
+            if model is None:
+                self._upkeep()
+                return _IDLE_S
             batch = self._next(model)
             if not batch:
+                self._upkeep()
                 return _IDLE_S
             self._let_others(stop)
             if self._over(stop):
@@ -141,13 +153,19 @@ class Background:
         self._say("embedding")
         return 0.0
 
+    def _upkeep(self) -> None:
+        """Once in a while, when there is nothing else to do."""
+        if self._store.generation - self._kept_up >= _COMMITS_BETWEEN_UPKEEP:
+            self._kept_up = self._store.generation
+            self._store.maintain()
+
     def _next(self, model: Embedder) -> list[Pending]:
         """The next batch, bounded in texts and tokens; empty when everything has its vector."""
         self._wake.clear()
         space = self._ensure(model)
         if self._stale or not self._queue:
-            self._stale = False
-            self._queue = deque(self._store.missing(space.id, _QUEUE, local=model.local))
+            self._stale, self._local = False, model.local
+            self._queue = deque(self._store.missing(space.id, _QUEUE, local=self._local))
         if not self._queue:
             others = any(other.role == "model" and other.id != space.id for other in self._store.spaces())
             if others or (space.state == "building" and space.chunks):

@@ -13,25 +13,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tarsd.chunk import chunker_id
-from tarsd.config import ChunkSettings, Config
+from tarsd.config import Config
 from tarsd.embed.base import Embedder
 from tarsd.embed.table import Table
 from tarsd.errors import DiskFull, StoreError, VaultUnavailable
-from tarsd.index import work
+from tarsd.index import guards, work
 from tarsd.index.background import Background, embed_texts
-from tarsd.index.plan import Plan, in_scope, lost_too_much, pairs, plan
+from tarsd.index.plan import in_scope, pairs, plan
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.values import Embedding, Report, State
 from tarsd.store import Batch, FileRow, Key, SkippedRow, Store
-from tarsd.vault import Scan, Vault, settled
+from tarsd.vault import Scan, Vault
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
 
 _FEW = 24
+_MANY = 500
 _GROUP_NOTES = 96
 _GROUP_BYTES = 400_000
-_SECOND_LOOK_S = 5.0
 
 
 @dataclass
@@ -70,7 +70,6 @@ class Indexer:
         processes: int = 2,
     ) -> None:
         self.store = store
-        self.state = State("starting")
         self.repaired: tuple[str, ...] = ()
         self._vaults = {vault.collection: vault for vault in vaults}
         self._config = config
@@ -78,7 +77,7 @@ class Indexer:
         self._on_event = on_event if on_event is not None else lambda event: None
         rules = config.privacy.local_only
         digest = hashlib.sha256(json.dumps(rules).encode()).hexdigest()[:8] if rules else "0"
-        cut = _within(config.chunk, model)
+        cut = work.within(config.chunk, model.max_tokens if model is not None else None)
         self._settings = work.Settings(
             cut,
             config.include_comments,
@@ -92,11 +91,12 @@ class Indexer:
         self._short = threading.Lock()
         self._apply_lock = threading.Lock()
         self._running: list[_Pass] = []
+        self._start_lock = threading.Lock()
         self._started = False
         self._scanned = False
-        self._empty: dict[Key, float] = {}
-        self._doubts: dict[str, float] = {}
-        self._roots: dict[str, tuple[int, int]] = {}
+        self._trouble: State | None = None
+        self._faults: dict[str, State] = {}
+        self._guards = guards.Guards(store, config.watch.grace_empty_s)
         store.on_damage = lambda: self._on_event({"type": "damaged"})
 
     @staticmethod
@@ -104,6 +104,18 @@ class Indexer:
         return Pool(1, nice=10)
 
     # What others ask
+
+    @property
+    def state(self) -> State:
+        """How the index stands to the disk."""
+        faults = [self._faults[name] for name in sorted(self._faults)]
+        if self._trouble is not None:
+            return self._trouble
+        if faults:
+            return faults[0]
+        if not self._scanned:
+            return State("starting")
+        return State("indexing" if self._running else "ready")
 
     @property
     def behind(self) -> int:
@@ -159,18 +171,21 @@ class Indexer:
                     if not self.store.damaged:
                         raise
                     self._rebuild(one, progress)
+                self._trouble = None
             except DiskFull as error:
-                self.state = State("disk_full", error.message, error.hint)
+                self._trouble = State("disk_full", error.message, error.hint)
                 raise
             finally:
                 with self._apply_lock:
                     self._running.remove(one)
         report = replace(one.report, seconds=time.monotonic() - begun)
+        if report.changed + report.moved + report.removed > _MANY:
+            self.store.maintain()
         self._on_event({"type": "report", **report.__dict__})
         return report
 
     def _rebuild(self, one: _Pass, progress: OnEvent | None) -> None:
-        self.state = State("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
+        self._trouble = State("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
         self._on_event({"type": "rebuilding"})
         self.store.reopen()
         self._started = False
@@ -194,43 +209,37 @@ class Indexer:
     def _run(
         self, one: _Pass, scopes: Mapping[str, set[str] | None], *, full: bool, force: bool, progress: OnEvent | None
     ) -> None:
-        if self.state.name in ("starting", "ready"):
-            self.state = State("indexing") if self._scanned else State("starting")
         self._start(one)
         whole = self.store.rows() if any(scope is None for scope in scopes.values()) else {}
         self._purge(one, whole)
-        unavailable: list[VaultUnavailable] = []
-        doubtful: State | None = None
-        everything = True
+        if full:
+            self._background.forgive()
+        unavailable: VaultUnavailable | None = None
         for collection, scope in scopes.items():
             if scope is None:
                 own = {key: row for key, row in whole.items() if key[0] == collection}
             else:
                 own = self.store.rows(collection, scope)
             try:
-                doubt = self._collection(one, collection, scope, own, full, force or full, progress)
+                self._collection(one, collection, scope, own, full, force or full, progress)
             except VaultUnavailable as error:
-                unavailable.append(error)
-                everything = False
-                continue
-            doubtful = doubtful or doubt
-            everything = everything and scope is None
+                self._faults[collection] = State("unavailable", error.message, error.hint)
+                if not collection:
+                    unavailable = error
         self.store.settle()
-        if unavailable:
-            first = unavailable[0]
-            self.state = State("unavailable", first.message, first.hint)
-            if "" in scopes and len(unavailable) == len(scopes):
-                raise first
-            return
-        self._scanned = self._scanned or everything
-        if everything:
-            self.store.maintain()
-        self.state = doubtful or State("ready")
+        if unavailable is not None:
+            raise unavailable
+        # A further collection that is not there is a fault of its own and keeps nobody from the vault.
+        self._scanned = self._scanned or (all(scope is None for scope in scopes.values()) and "" in scopes)
 
     def _start(self, one: _Pass) -> None:
         """Once: the space of the table, and a comparison of the legs of the index."""
-        if self._started:
-            return
+        with self._start_lock:
+            if not self._started:
+                self._prepare_store(one)
+                self._started = True
+
+    def _prepare_store(self, one: _Pass) -> None:
         repaired = self.store.check()
         if self.store.notice:
             repaired.insert(0, self.store.notice)
@@ -239,11 +248,11 @@ class Indexer:
         if added:
             repaired.append(f"{added} passages got their missing vectors.")
         self.store.activate(space.id)
+        self.store.maintain()
         if not self._background.has_model:
             for other in self.store.spaces():
                 if other.role == "model":
                     self.store.drop_space(other.id)
-        self._started = True
         self.repaired = tuple(repaired)
         one.report = replace(one.report, repaired=self.repaired)
         for sentence in repaired:
@@ -267,7 +276,7 @@ class Indexer:
         full: bool,
         force: bool,
         progress: OnEvent | None,
-    ) -> State | None:
+    ) -> None:
         vault = self._vaults[collection]
         root = vault.check()
         scan = vault.scan(scope)
@@ -276,76 +285,34 @@ class Indexer:
             # Too much to believe from a partial look.
             scope, scan, rows = None, vault.scan(), self.store.rows(collection)
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
-        doubt = None if force or scope is not None else self._doubt(vault, root, scan, rows, todo)
+        doubt = None if force or scope is not None else self._guards.doubt(vault, root, scan, rows, todo)
         if doubt is not None:
-            one.again(_SECOND_LOOK_S)
+            self._faults[collection] = doubt
+            one.again(guards.SECOND_LOOK_S)
             todo = replace(todo, vanished=())
         elif scope is None:
-            self._doubts.pop(collection, None)
-            self._roots[collection] = root
-            if scan.marker:
-                self._remember_marker(collection)
+            self._faults.pop(collection, None)
+            self._guards.believed(vault, root, scan)
         self._note_skipped(collection, scope, scan)
         one.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
         jobs = [work.Job(info, self._known(rows.get(info.key), full)) for info in todo.read]
-        jobs += self._empties(one, todo, scan, force)
+        emptied, again = self._guards.emptied(todo, scan, force=force)
+        for info in emptied:
+            jobs.append(work.Job(info))
+            self._on_event({"type": "emptied", "collection": info.collection, "path": info.path})
+        if again is not None:
+            one.again(again)
         one.total += len(jobs) + len(todo.vanished)
         states = [*todo.kept, *((key, "ok" if rows[key].size else "empty") for key in todo.revived)]
         if states:
             self.store.apply(Batch(state=states))
         self._stream(one, jobs, rows, todo.vanished, progress)
-        return doubt
 
     def _known(self, row: FileRow | None, full: bool) -> str:
         """The hash at which a file needs no second look; none if it must be cut anew whatever it says."""
         if row is None or full or row.chunker != self._settings.chunker:
             return ""
         return row.hash
-
-    # Guards
-
-    def _doubt(
-        self, vault: Vault, root: tuple[int, int], scan: Scan, rows: Mapping[Key, FileRow], todo: Plan
-    ) -> State | None:
-        """Why the deletions of this scan are not believed yet; None if they are."""
-        excluded = sum(1 for key in todo.vanished if vault.excluded_by(key[1], folder=False) is not None)
-        known = len(rows) - excluded
-        found = known - (len(todo.vanished) - excluded) + sum(1 for key in scan.files if key not in rows)
-        name = vault.collection
-        if not todo.vanished or not lost_too_much(known, found, marker=scan.marker):
-            return None
-        # A folder that never held `.obsidian` is recognised by being the same folder as before.
-        familiar = scan.marker or (not self.store.meta(f"marker:{name}") and self._roots.get(name) == root)
-        since = self._doubts.setdefault(name, time.monotonic())
-        if familiar and found == 0 and time.monotonic() - since >= _SECOND_LOOK_S:
-            return None
-        shown = vault.root if not name else f"collection {name}"
-        return State(
-            "suspicious",
-            f"{known - found} of {known} notes are missing from {shown}; what is known of them is kept.",
-            "If that is how you want it, run `tarsd reindex --full`; else connect the disk, and wait.",
-        )
-
-    def _remember_marker(self, collection: str) -> None:
-        if not self.store.meta(f"marker:{collection}"):
-            self.store.set_meta(f"marker:{collection}", 1)
-
-    def _empties(self, one: _Pass, todo: Plan, scan: Scan, force: bool) -> list[work.Job]:
-        """Notes that became empty and stayed so for the grace time; the others are looked at again."""
-        grace = self._config.watch.grace_empty_s
-        now, believed = time.time(), list[work.Job]()
-        waiting = {info.key for info in todo.empty}
-        for key in [key for key in self._empty if key in scan.files and key not in waiting]:
-            del self._empty[key]
-        for info in todo.empty:
-            since = self._empty.setdefault(info.key, now)
-            if force or not grace or (now - since >= grace and settled(info, now, grace)):
-                del self._empty[info.key]
-                believed.append(work.Job(info))
-                self._on_event({"type": "emptied", "collection": info.collection, "path": info.path})
-            else:
-                one.again(grace)
-        return believed
 
     def _note_skipped(self, collection: str, scope: set[str] | None, scan: Scan) -> None:
         found = {
@@ -474,12 +441,6 @@ class Indexer:
         self._on_event(event)
         if progress is not None:
             progress(event)
-
-
-def _within(settings: ChunkSettings, model: Embedder | None) -> ChunkSettings:
-    """The settings with no larger passages than the model reads; room is left for what stands above a passage."""
-    most = max(16, model.max_tokens - 16) if model is not None else settings.tokens
-    return replace(settings, tokens=min(settings.tokens, most))
 
 
 def _groups(jobs: Sequence[work.Job]) -> Iterator[list[work.Job]]:

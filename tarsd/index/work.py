@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -64,6 +64,12 @@ def is_local_only(path: str, tags: Sequence[str], rules: Sequence[str]) -> bool:
         elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
             return True
     return False
+
+
+def within(settings: ChunkSettings, limit: int | None) -> ChunkSettings:
+    """The settings with no larger passages than a model reads; room is left for what stands above a passage."""
+    most = settings.tokens if limit is None else max(16, limit - 16)
+    return replace(settings, tokens=min(settings.tokens, most))
 
 
 def prepare_group(jobs: Sequence[Job], settings: Settings) -> Done:

@@ -2,8 +2,9 @@
 
 from tarsd.search.hits import Hit, searched_text
 from tarsd.search.query import Filter, Query, Term, parse_filters, parse_query
+from tarsd.search.ranking import MODES, Mode, Ranking
 from tarsd.search.relevance import band
-from tarsd.search.searcher import MAX_LIMIT, MODES, Mode, Ranking, Results, Searcher
+from tarsd.search.searcher import MAX_LIMIT, Results, Searcher
 
 __all__ = [
     "MAX_LIMIT",

@@ -13,26 +13,22 @@ from tarsd.store import NoteRow, Store
 _DATES = ("created", "date", "day", "creation date", "created_at")
 
 
-def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter], evidence: bool) -> set[int] | None:
-    """File ids that may be found, None for all. With `evidence`, notes that tarsd wrote itself are left out,
-    but for memory."""
-    if not filters and not evidence:
-        return None
-    listed = list(notes)
-    if not filters and not any(_own(note) for note in listed):
+def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter]) -> set[int] | None:
+    """The ids of the files that meet all conditions; None when there are no conditions."""
+    if not filters:
         return None
     wanted = any(one.kind in ("before", "after", "property") for one in filters)
     properties = store.properties() if wanted else {}
     return {
         note.id
-        for note in listed
-        if not (evidence and _own(note))
-        and all(_meets(note, properties.get(note.id, {}), one) != one.negated for one in filters)
+        for note in notes
+        if all(_meets(note, properties.get(note.id, {}), one) != one.negated for one in filters)
     }
 
 
-def _own(note: NoteRow) -> bool:
-    return note.ours and not note.memory_type
+def own(notes: Iterable[NoteRow]) -> set[int]:
+    """Notes that tarsd wrote itself, memory excepted: no evidence for an answer."""
+    return {note.id for note in notes if note.ours and not note.memory_type}
 
 
 def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool:

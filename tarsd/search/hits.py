@@ -52,7 +52,8 @@ class Hit:
 
 def searched_text(row: ChunkRow) -> str:
     """All that a passage can be found by but links and properties, folded for comparing with query words."""
-    return words.fold("\n".join((row.text, *row.trail, row.note.title, *row.note.aliases, *row.note.tags)))
+    note = row.note
+    return words.fold("\n".join((row.text, *row.trail, note.title, *note.aliases, *note.tags, note.path)))
 
 
 def make_hit(row: ChunkRow, score: float, relevance: float, why: Sequence[str]) -> Hit:

@@ -18,6 +18,8 @@ _CORRECTIONS = 3
 # Words that share their first two letters with a mistyped one; in 100,000 words few pairs have more.
 _NEIGHBOURS = 2_000
 _CACHED = 2_000
+# Counts are kept from one state of the index to the next unless this share of it is new; small ones never are.
+_DRIFT, _FEW = 0.02, 20
 # What a word stands for that was not typed: a correction may be wrong.
 CORRECTED = 0.7
 
@@ -68,8 +70,8 @@ class Sought:
         return any(words.begins_word(text, *_root(words.fold(word))) for word in (term.words[0], *self.instead))
 
     def exactly_in(self, text: str) -> bool:
-        """Whether lower-case text holds the term as it was typed, not inflected and not inside a longer word."""
-        return words.has_literal(text, self.term.literal)
+        """Whether folded text holds the term as it was typed, not inflected and not inside a longer word."""
+        return words.has_literal(text, words.fold(self.term.literal))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -88,7 +90,8 @@ class Lexicon:
         self._store = store
         self._title_words = title_words
         self._known: dict[str, int] = {}
-        self._generation = -1
+        self._guesses: dict[str, tuple[bool, tuple[str, ...], int]] = {}
+        self._generation, self._total = -1, 0
         self._lock = threading.Lock()
 
     def seek(self, query: Query, total: int) -> list[Sought]:
@@ -97,9 +100,16 @@ class Lexicon:
         return [self._sought(term, counts[term.expression], total) for term in query.terms]
 
     def _counts(self, expressions: Sequence[str]) -> dict[str, int]:
+        """How many chunks hold each; what is found at all is only counted again when the index has grown or shrunk."""
         with self._lock:
-            if self._generation != self._store.generation or len(self._known) > _CACHED:
-                self._known, self._generation = {}, self._store.generation
+            generation = self._store.generation
+            if self._generation != generation or len(self._known) > _CACHED:
+                total = self._store.counts().chunks
+                if abs(total - self._total) > _DRIFT * self._total or len(self._known) > _CACHED:
+                    self._known, self._total = {}, total
+                else:
+                    self._known = {one: count for one, count in self._known.items() if count > _FEW}
+                self._generation, self._guesses = generation, {}
             known = self._known
         missing = [one for one in expressions if one not in known]
         if missing:
@@ -110,19 +120,26 @@ class Lexicon:
         if count or term.whole or term.spaceless:
             return _sought(term, count, count, total)
         word = term.words[0]
-        stem = terms.stems(self._store, [word]).get(word, word)
+        guess = self._guesses.get(word)
+        if guess is None:
+            guess = self._guesses[word] = self._guess(word)
+        completed, instead, found = guess
+        return _sought(term, 0, found, total, completed=completed, instead=instead)
+
+    def _guess(self, word: str) -> tuple[bool, tuple[str, ...], int]:
+        """What a word that is nowhere may mean: whether it is a beginning, else the near words; chunks with either."""
         if len(word) >= _LEAST_PREFIX and terms.words_from(self._store, words.fold(word), 1):
             expression = f'"{word}"*'
-            return _sought(term, 0, self._counts([expression])[expression], total, completed=True)
+            return True, (), self._counts([expression])[expression]
         if not word.isalpha():
-            return _sought(term, 0, 0, total)
+            return False, (), 0
         near = self._title_words(words.fold(word))
         if len(near) < _CORRECTIONS:
+            stem = terms.stems(self._store, [word]).get(word, word)
             listed = terms.words_from(self._store, stem[:2], _NEIGHBOURS)
             near += [one for one in nearest(stem, listed, _CORRECTIONS) if one not in near]
-        near = near[:_CORRECTIONS]
-        best = max((self._counts([f'"{one}"'])[f'"{one}"'] for one in near), default=0)
-        return _sought(term, 0, best, total, instead=tuple(near))
+        counts = self._counts([f'"{one}"' for one in near[:_CORRECTIONS]])
+        return False, tuple(near[:_CORRECTIONS]), max((counts[f'"{one}"'] for one in near[:_CORRECTIONS]), default=0)
 
 
 def _sought(

@@ -5,38 +5,37 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from tarsd.config import SearchSettings
 from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
 from tarsd.search import filters as conditions
 from tarsd.search import fuse, words
-from tarsd.search.hits import Hit, make_hit, searched_text
+from tarsd.search.hits import Hit, searched_text
 from tarsd.search.lexicon import Lexicon, Sought
-from tarsd.search.query import Query, parse_filters, parse_query
+from tarsd.search.query import parse_filters, parse_query
+from tarsd.search.ranking import STRONG_TITLE, Mode, Ranking, judged
 from tarsd.search.related import related
-from tarsd.search.relevance import Basis, Evidence, relevance
-from tarsd.search.titles import TitleIndex, TitleMatch
-from tarsd.search.vectors import Probe, Spaces
-from tarsd.store import ChunkRow, Key, Store, terms
-
-Mode = Literal["hybrid", "fts", "vec"]
-MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
+from tarsd.search.titles import TitleIndex
+from tarsd.search.vectors import Spaces
+from tarsd.store import Key, Store, terms
 
 MAX_LIMIT = 200
 COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0)
 """BM25 weights of title, aliases, tags, headings, body, anchors."""
 
-_KEYWORD_LIST = 200
-_VECTOR_LIST = 100
+_KEYWORD_LIST = 150
+_VECTOR_LIST = 50
 # Passages whose text is looked at, at least; the order beyond them comes from the lists alone.
-_READ = 60
+_READ = 40
 _MANY = 4_000
+# Passages that BM25 looks at: about a microsecond each.
+_RANKED = 6_000
 _TITLES_ADDED = 10
-_STRONG_TITLE = 0.5
 _ALONE = 8
+_FEW_OWN = 30
 
 
 @dataclass(frozen=True)
@@ -46,26 +45,6 @@ class Results:
     hits: tuple[Hit, ...]
     degraded: str | None
     took_ms: float
-
-
-@dataclass
-class Ranking:
-    """One query at work: the lists and what became of them. `fused` holds every candidate, best first."""
-
-    query: Query
-    mode: Mode
-    sought: list[Sought] = field(default_factory=list)
-    allowed: set[int] | None = None
-    keyword: list[tuple[int, float]] = field(default_factory=list)
-    vectors: list[tuple[Probe, list[tuple[int, float]]]] = field(default_factory=list)
-    lists: list[fuse.VectorList] = field(default_factory=list)
-    titles: dict[int, TitleMatch] = field(default_factory=dict)
-    file_of: dict[int, int] = field(default_factory=dict)
-    parts: dict[int, fuse.Parts] = field(default_factory=dict)
-    fused: fuse.Scored = field(default_factory=list)
-    total: float = 1.0
-    rows: dict[int, ChunkRow] = field(default_factory=dict)
-    trouble: str = ""
 
 
 class Searcher:
@@ -98,7 +77,7 @@ class Searcher:
         started = time.perf_counter()
         limit = max(0, min(limit, MAX_LIMIT))
         ranking = self.rank(text, mode, limit, filters, evidence=evidence)
-        kept = tuple(hit for hit, _ in self.judged(ranking, limit) if hit.score >= min_score)
+        kept = tuple(hit for hit, _ in judged(ranking, limit) if hit.score >= min_score)
         took = (time.perf_counter() - started) * 1000
         return Results(kept, ranking.trouble or None, round(took, 2))
 
@@ -106,7 +85,7 @@ class Searcher:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
         notes = self.store.titles()
         with self._titles_lock:
-            self.titles.update(notes)
+            self.titles.update(notes, self.store.generation)
             return related(self.store, self.spaces, self.titles, key, max(0, min(limit, MAX_LIMIT)))
 
     def rank(
@@ -126,8 +105,10 @@ class Searcher:
             return ranking
         notes = self.store.titles()
         with self._titles_lock:
-            self.titles.update(notes)
-        ranking.allowed = conditions.select(self.store, notes, wanted, evidence)
+            self.titles.update(notes, self.store.generation)
+        ranking.allowed = conditions.select(self.store, notes, wanted)
+        if evidence:
+            self._bar(ranking, conditions.own(notes))
         if not query.terms and not query.text:
             return self._listing(ranking, limit)
         if ranking.allowed is not None and not ranking.allowed:
@@ -151,13 +132,22 @@ class Searcher:
         self._read(ranking, max(_READ, limit + limit // 4))
         return ranking
 
+    def _bar(self, ranking: Ranking, own: set[int]) -> None:
+        """Leave notes out: few of them once the lists are there, many from the start."""
+        if ranking.allowed is not None:
+            ranking.allowed -= own
+        elif len(own) > _FEW_OWN:
+            ranking.allowed = {note.id for note in self.store.titles()} - own
+        else:
+            ranking.barred = own
+
     # The lists
 
     def _keyword_list(self, ranking: Ranking) -> None:
         query = ranking.query
         if not ranking.sought:
             return
-        match = " OR ".join(one.expression for one in ranking.sought)
+        match = " OR ".join(one.expression for one in _telling(ranking.sought))
         for phrase in query.phrases:
             match = f"{phrase.expression} AND ({match})"
         if query.negatives:
@@ -198,7 +188,8 @@ class Searcher:
 
     def _fuse(self, ranking: Ranking, required: set[int] | None) -> None:
         ids = list(dict.fromkeys([i for i, _ in ranking.keyword] + [i for one in ranking.lists for i in one.cosines]))
-        ranking.file_of = terms.files_of(self.store, ids)
+        files = terms.files_of(self.store, ids)
+        ranking.file_of = {i: file_id for i, file_id in files.items() if file_id not in ranking.barred}
         if required is None:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
@@ -231,8 +222,9 @@ class Searcher:
         strong = [
             one
             for one in ranking.titles.values()
-            if one.cover >= _STRONG_TITLE
+            if one.cover >= STRONG_TITLE
             and one.file_id not in present
+            and one.file_id not in ranking.barred
             and (ranking.allowed is None or one.file_id in ranking.allowed)
         ]
         for match in sorted(strong, key=lambda one: (-one.cover, one.file_id))[:_TITLES_ADDED]:
@@ -269,71 +261,38 @@ class Searcher:
         ranked = fuse.spread(ranking.fused, ranking.file_of, factor)
         head, tail = ranked[:count], ranked[count:]
         ranking.rows = {row.id: row for row in self.store.hits([i for i, _ in head])}
+        weight = sum(one.weight for one in ranking.sought) or 1.0
+        exact: dict[int, float] = {}
+        for chunk_id, row in ranking.rows.items():
+            text = searched_text(row)
+            held = ranking.held[chunk_id] = [one for one in ranking.sought if one.in_text(text)]
+            exact[chunk_id] = sum(one.weight for one in held if one.exactly_in(text)) / weight
         if ranking.mode != "vec":
             raw = dict(ranking.fused)
             # A word alone is a name and meant as it stands; in a sentence, inflections are the rule.
             bonus = self.settings.weight_exact * max(1.0, _ALONE / max(1, len(ranking.sought)) ** 2)
             whole = ranking.total + bonus
-            scores = {i: (raw[i] * ranking.total + bonus * self._exact(ranking, i)) / whole for i, _ in head}
+            scores = {i: (raw[i] * ranking.total + bonus * exact.get(i, 0.0)) / whole for i, _ in head}
             head = fuse.spread(fuse.ordered(scores), ranking.file_of, factor)
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
 
-    def _exact(self, ranking: Ranking, chunk_id: int) -> float:
-        """The share of the query's weight that a passage holds exactly as typed."""
-        row = ranking.rows.get(chunk_id)
-        whole = sum(one.weight for one in ranking.sought)
-        if row is None or not whole:
-            return 0.0
-        text = "\n".join((row.text, row.note.title, *row.note.aliases, row.note.path)).lower()
-        return sum(one.weight for one in ranking.sought if one.exactly_in(text)) / whole
-
-    def judged(self, ranking: Ranking, limit: int) -> list[tuple[Hit, Evidence]]:
-        """The first hits of a ranking, each with what its relevance was made of."""
-        found: list[tuple[Hit, Evidence]] = []
-        looked = [one for one in ranking.sought if not one.term.whole]
-        total = sum(one.weight for one in looked) or 1.0
-        basis: Basis = "words" if not ranking.lists else "model" if ranking.lists[0].role == "model" else "table"
-        in_keyword_list = {i for i, _ in ranking.keyword}
-        for chunk_id, score in ranking.fused:
-            if len(found) >= limit:
-                break
-            row = ranking.rows.get(chunk_id)
-            if row is None:
-                continue
-            text = searched_text(row)
-            named = [one for one in looked if one.in_text(text)]
-            coverage = sum(one.weight * one.trust for one in named) / total
-            parts = ranking.parts[chunk_id]
-            seen = Evidence(coverage, max(0.0, parts.meaning), parts.title)
-            reasons = self._reasons(ranking, row, named)
-            if chunk_id in in_keyword_list and not named:
-                reasons.append("words in links, properties or folder")
-            # Filters alone are met or not.
-            value = relevance(seen, basis) if ranking.query.text else 1.0
-            found.append((make_hit(row, max(0.0, score), value, reasons), seen))
-        return found
-
-    def _reasons(self, ranking: Ranking, row: ChunkRow, named: Sequence[Sought]) -> list[str]:
-        reasons: list[str] = []
-        title = ranking.titles.get(row.note.id)
-        if title is not None and title.cover >= _STRONG_TITLE:
-            what = f"alias {title.name}" if title.alias else "title"
-            reasons.append(what if title.exact or title.cover >= 1 else f"{what}, in part")
-        typed = [one.term.literal for one in named if one.chunks or one.completed]
-        if typed:
-            reasons.append("words: " + ", ".join(typed))
-        meant = [f"{one.term.literal} as {one.instead[0]}" for one in named if not one.chunks and one.instead]
-        if meant:
-            reasons.append("read " + ", ".join(meant))
-        nearest: list[str] = []
-        for one in ranking.lists:
-            cosine = one.cosines.get(row.id)
-            if cosine is not None and (one.value(row.id) or 0) > 0.1:
-                nearest.append(f"meaning {cosine:.2f} ({one.name})")
-        reasons += nearest[:1]
-        return reasons
-
     def _similar_titles(self, word: str) -> list[str]:
         with self._titles_lock:
             return self.titles.similar(word)
+
+
+def _telling(sought: Sequence[Sought]) -> list[Sought]:
+    """The terms worth ranking by: rare ones first, until they hold enough passages to choose from.
+
+    BM25 costs as much as there are passages with any of the words, and gives nearly nothing for words that stand in
+    most of them.
+    """
+    kept: list[Sought] = []
+    passages = 0
+    for one in sorted(sought, key=lambda one: one.chunks):
+        if kept and passages + one.chunks > _RANKED:
+            break
+        kept.append(one)
+        passages += one.chunks
+    return kept

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tarsd.search import words
 from tarsd.store import NoteRow, segment
+
+# A word in more names than this singles nobody out.
+_COMMON = 300
+_PAIRED = 6
+# The store lists new notes a moment after it counts a new generation.
+_SETTLES_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,9 @@ def light_stem(word: str) -> str:
     """A folded word without the commonest English endings; names and queries meet in this form."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
-    for ending, least in (("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):
+        word = word[:-2]
+    for ending, least in (("ing", 6), ("ed", 5), ("s", 4)):
         if len(word) >= least and word.endswith(ending) and not word.endswith("ss"):
             word = word[: -len(ending)]
             break
@@ -51,14 +61,23 @@ class TitleIndex:
     """All names of all notes by word. `update` takes what the store lists and works only on what changed."""
 
     def __init__(self) -> None:
+        self._generation, self._settled, self._checked = -1, 0.0, 0.0
         self._notes: dict[int, NoteRow] = {}
         self._names: dict[int, list[_Name]] = {}
         self._by_word: defaultdict[str, set[int]] = defaultdict(set)
         self._surface: Counter[str] = Counter()
+        self._by_length: defaultdict[int, set[str]] = defaultdict(set)
+        self._single: defaultdict[str, set[int]] = defaultdict(set)
         self._by_text: defaultdict[str, set[int]] = defaultdict(set)
 
-    def update(self, notes: Sequence[NoteRow]) -> None:
-        """Follow the store; unchanged notes are recognised by being the same objects."""
+    def update(self, notes: Sequence[NoteRow], generation: int) -> None:
+        """Follow the store, at this generation or later; unchanged notes are known by being the same objects."""
+        now = time.monotonic()
+        if generation != self._generation:
+            self._generation, self._settled = generation, now + _SETTLES_S
+        elif now > self._settled and self._checked > self._settled:
+            return
+        self._checked = now
         known = self._notes
         if len(notes) == len(known) and all(known.get(note.id) is note for note in notes):
             return
@@ -94,20 +113,29 @@ class TitleIndex:
             name = _Name(note.id, text, " ".join(found), alias, kept, tuple(light_stem(word) for word in kept))
             made.append(name)
             self._by_text[name.folded].add(note.id)
-            self._surface.update(kept)
+            for word in kept:
+                self._surface[word] += 1
+                self._by_length[len(word)].add(word)
             for word in name.words:
                 self._by_word[word].add(note.id)
+            if len(name.words) == 1:
+                self._single[name.words[0]].add(note.id)
         self._names[note.id] = made
 
     def _remove(self, file_id: int) -> None:
         for name in self._names.pop(file_id, ()):
             self._by_text[name.folded].discard(file_id)
-            self._surface.subtract(name.surface)
+            for word in name.surface:
+                self._surface[word] -= 1
+                if not self._surface[word]:
+                    del self._surface[word]
+                    self._by_length[len(word)].discard(word)
+            self._single.get(name.words[0], set()).discard(file_id)
             for word in name.words:
-                found = self._by_word[word]
-                found.discard(file_id)
-                if not found:
-                    del self._by_word[word]
+                if word in self._by_word:
+                    self._by_word[word].discard(file_id)
+                    if not self._by_word[word]:
+                        del self._by_word[word]
 
     def weight(self, stem: str) -> float:
         """How much a title word tells: rare ones more. Always above 0."""
@@ -124,18 +152,41 @@ class TitleIndex:
             stem = light_stem(word)
             sure[stem] = max(trust, sure.get(stem, 0.0))
         folded = " ".join(words.fold(word) for word in words.split(segment(sentence)))
+        weights: dict[str, float] = {}
+
+        def weigh(word: str) -> float:
+            known = weights.get(word)
+            if known is None:
+                known = weights[word] = self.weight(word)
+            return known
+
         best: dict[int, TitleMatch] = {}
-        files = {file_id for stem in sure for file_id in self._by_word.get(stem, ())}
-        for file_id in files | self._by_text.get(folded, set()):
+        for file_id in self._sharing(list(sure)) | self._by_text.get(folded, set()):
             for name in self._names.get(file_id, ()):
-                whole = sum(self.weight(word) for word in name.words)
-                got = sum(self.weight(word) * sure.get(word, 0.0) for word in name.words)
+                whole = sum(map(weigh, name.words))
+                got = sum(weigh(word) * sure[word] for word in name.words if word in sure)
                 exact = name.folded == folded
                 cover = 1.0 if exact else got / whole
                 known = best.get(file_id)
                 if cover > 0 and (known is None or (exact, cover) > (known.exact, known.cover)):
                     best[file_id] = TitleMatch(file_id, cover, exact, name.alias, name.text)
         return best
+
+    def _sharing(self, stems: Sequence[str]) -> set[int]:
+        """Notes that share a word with the query; of a word in very many names only those that share another one,
+        or have no other."""
+        files: set[int] = set()
+        common: list[set[int]] = []
+        for stem in stems:
+            found = self._by_word.get(stem, set())
+            if len(found) <= _COMMON:
+                files |= found
+            else:
+                common.append(found)
+                files |= self._single.get(stem, set())
+        for one, two in itertools.combinations(common[:_PAIRED], 2):
+            files |= one & two
+        return files
 
     def mentioned(self, text: str) -> Collection[int]:
         """Notes whose name of two or more words (or one of six letters and more) stands in the text."""
@@ -150,7 +201,8 @@ class TitleIndex:
 
     def similar(self, word: str, limit: int = 3) -> list[str]:
         """Title words that a mistyped word may mean, nearest first."""
-        return nearest(word, (known for known, count in self._surface.items() if count > 0), limit)
+        around = range(len(word) - 2, len(word) + 3)
+        return nearest(word, (known for length in around for known in self._by_length.get(length, ())), limit)
 
 
 def nearest(word: str, among: Iterable[str], limit: int) -> list[str]:
@@ -159,11 +211,13 @@ def nearest(word: str, among: Iterable[str], limit: int) -> list[str]:
     if length < 4:
         return []
     most = 1 if length < 8 else 2
+    letters = set(word)
     found: list[tuple[int, str]] = []
     for other in among:
-        if abs(len(other) - length) > most or other == word:
+        # Cheap looks first: an edit changes the length by one and at most two of the letters in use.
+        if abs(len(other) - length) > most or len(letters.symmetric_difference(other)) > 2 * most or other == word:
             continue
-        # One of the first two letters is nearly always right, and this spares most of the comparisons.
+        # One of the first two letters is nearly always right.
         if other[:1] != word[:1] and other[1:2] != word[1:2] and other[:1] != word[1:2]:
             continue
         distance = edits(word, other, most)

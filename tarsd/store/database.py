@@ -19,6 +19,8 @@ BUSY_MS = 5_000
 _RETRIES = 3
 _IDLE_READERS = 4
 _KEPT_ASIDE = 3
+# A larger file is not read through at each start; its damage is met, and mended, when a statement comes upon it.
+_CHECKED_BYTES = 1_000_000_000
 _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 
@@ -71,33 +73,35 @@ class Database:
         self._after: list[Callable[[], None]] = []
         self._readers: list[apsw.Connection] = []
         self._closed = False
+        self._epoch = 0
         self._open_files()
 
     def _open_files(self) -> None:
         for path in (self.index, self.embeddings):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._translated():
-            self._vectors = self._ensure(self.embeddings, schema.EMBEDDINGS, "the embedding cache", check=False)
-            self._db = self._ensure(self.index, schema.INDEX, "the index", check=True)
+            self._vectors = self._ensure(self.embeddings, schema.EMBEDDINGS, "the embedding cache", shared=True)
+            self._db = self._ensure(self.index, schema.INDEX, "the index", shared=False)
             self._attach(self._db)
             self._match_vec_kind()
 
     # Opening
 
-    def _ensure(self, path: Path, tables: str, what: str, *, check: bool) -> apsw.Connection:
+    def _ensure(self, path: Path, tables: str, what: str, *, shared: bool) -> apsw.Connection:
         """A connection to a file that is ours, whole and of this format; anything else is replaced by a new one."""
         try:
-            return self._connect_checked(path, tables)
+            return self._connect_checked(path, tables, shared)
         except _Unusable as unusable:
             kept = _put_aside(path, keep=unusable.aside)
             where = f" (kept as {kept})" if kept else ""
             self.notice = f"{self.notice} {what.capitalize()} {unusable.reason} and is rebuilt{where}.".strip()
-        return self._connect_checked(path, tables)
+        return self._connect_checked(path, tables, shared)
 
-    def _connect_checked(self, path: Path, tables: str) -> apsw.Connection:
+    def _connect_checked(self, path: Path, tables: str, shared: bool) -> apsw.Connection:
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a file.", "Move it away; the index is made anew.")
-        emptied = path.exists() and path.stat().st_size == 0
+        # A shared file that is empty may just be being made by another vault's daemon.
+        emptied = not shared and path.exists() and path.stat().st_size == 0
         db = apsw.Connection(str(path))
         try:
             db.set_busy_timeout(BUSY_MS)
@@ -129,7 +133,7 @@ class Database:
             self._db.close()
             _put_aside(self.index, keep=False)
             self.notice = "sqlite-vec came or went: the index is rebuilt."
-            self._db = self._connect_checked(self.index, schema.INDEX)
+            self._db = self._connect_checked(self.index, schema.INDEX, False)
             self._attach(self._db)
         self._db.execute("INSERT OR IGNORE INTO meta VALUES ('codes', ?)", (kind,))
 
@@ -137,6 +141,7 @@ class Database:
         """Close and open again; a damaged file is moved aside and replaced. For use after `damaged` was set."""
         with self._lock:
             self.close()
+            self._epoch += 1
             self._closed, self.damaged, self.notice = False, "", ""
             self._open_files()
             self.generation += 1
@@ -183,6 +188,7 @@ class Database:
                 if self._closed:
                     raise StoreError("The index is closed.")
                 db = self._readers.pop() if self._readers else None
+                epoch = self._epoch
             if db is None:
                 db = apsw.Connection(str(self.index), flags=apsw.SQLITE_OPEN_READWRITE)
                 db.set_busy_timeout(BUSY_MS)
@@ -197,7 +203,7 @@ class Database:
                 raise
             else:
                 with self._pool_lock:
-                    if self._closed or len(self._readers) >= _IDLE_READERS:
+                    if self._closed or epoch != self._epoch or len(self._readers) >= _IDLE_READERS:
                         db.close()
                     else:
                         self._readers.append(db)
@@ -258,7 +264,8 @@ def _verify(db: apsw.Connection) -> None:
         raise _Unusable("was not made by tarsd", aside=True)
     if db.execute("PRAGMA user_version").get != schema.FORMAT:
         raise _Unusable("had another format", aside=False)
-    if db.execute("PRAGMA quick_check(1)").get != "ok":
+    small = db.execute("PRAGMA page_count").get * 4096 <= _CHECKED_BYTES
+    if small and db.execute("PRAGMA quick_check(1)").get != "ok":
         raise _Unusable("was damaged", aside=True)
 
 

@@ -58,9 +58,9 @@ def files_of(store: Reading, chunk_ids: Iterable[int]) -> dict[int, int]:
 
 def sizes(store: Reading, file_ids: Iterable[int]) -> dict[int, int]:
     """How many chunks each of these notes has."""
-    sql = "SELECT j.value, (SELECT count(*) FROM chunks WHERE file_id = j.value) FROM json_each(?) j"
+    sql = "SELECT j.value, (SELECT max(seq) + 1 FROM chunks WHERE file_id = j.value) FROM json_each(?) j"
     with store.reader() as db:
-        return dict(fetch(db, sql, (json.dumps([int(one) for one in file_ids]),)))
+        return {file_id: count or 0 for file_id, count in fetch(db, sql, (json.dumps([int(i) for i in file_ids]),))}
 
 
 def sample(store: Reading, count: int) -> list[int]:

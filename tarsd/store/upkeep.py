@@ -14,7 +14,7 @@ from tarsd.store.rows import Dump
 from tarsd.store.writing import _FTS, Writing, fts_row
 
 _SLACK_ROWS = 2_048
-_SLACK_PAGES = 1_000
+_SLACK_PAGES = 64
 
 
 class Store(Writing):
@@ -98,6 +98,12 @@ class Store(Writing):
                 held = int(db.execute(f"SELECT coalesce(sum(size), 0) FROM vec_{space.id}_chunks").get)
             if held > 2 * space.vectors + _SLACK_ROWS:
                 self._rebuild_codes(space.id)
+        for _ in range(_MERGES):
+            with self._transaction(self._db) as db:
+                before = db.total_changes()
+                db.execute("INSERT INTO fts(fts, rank) VALUES ('merge', ?)", (_MERGED_PAGES,))
+                if db.total_changes() - before < 2:  # as SQLite says it: nothing was left to merge
+                    break
         with self._lock, self._translated():
             free = int(self._db.execute("PRAGMA freelist_count").get)
             if free > _SLACK_PAGES and free > int(self._db.execute("PRAGMA page_count").get) // 4:

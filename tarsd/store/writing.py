@@ -235,8 +235,7 @@ class Writing(Spaces):
             if len(keys) == limit or len(files) == limit:
                 return
         targets = [row[0] for row in db.execute("SELECT file_id FROM dirty_anchors LIMIT ?", (limit,))]
-        for target in targets:
-            self._rewrite_anchors(db, target)
+        self._rewrite_anchors(db, targets)
         db.executemany("DELETE FROM dirty_anchors WHERE file_id = ?", ((one,) for one in targets))
 
     def _resolve(self, db: apsw.Connection, keys: Sequence[str], files: Sequence[int]) -> None:
@@ -270,28 +269,33 @@ class Writing(Spaces):
         heard.discard(None)
         db.executemany("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", ((one,) for one in heard))
 
-    def _rewrite_anchors(self, db: apsw.Connection, file_id: int) -> None:
-        note = db.execute(
-            "SELECT path, title, aliases, tags, words, anchors FROM files WHERE id = ?", (file_id,)
-        ).fetchone()
-        if note is None:
-            return
-        path, title, aliases, tags, words, old = note
-        texts = db.execute(
-            "SELECT text, count(*) FROM links WHERE target_file = ?1 AND file_id != ?1 AND text != '' GROUP BY text",
-            (file_id,),
+    def _rewrite_anchors(self, db: apsw.Connection, targets: Sequence[int]) -> None:
+        """Collect what others call these notes; where that changed, write the row of their first chunk anew."""
+        listed = json.dumps(targets)
+        texts: dict[int, list[tuple[str, int]]] = {}
+        for target, text, number in fetch(
+            db,
+            "SELECT l.target_file, l.text, count(*) FROM json_each(?) j CROSS JOIN links l ON l.target_file = j.value "
+            "WHERE l.text != '' AND l.file_id != l.target_file GROUP BY 1, 2",
+            (listed,),
+        ):
+            texts.setdefault(target, []).append((text, number))
+        sql = "SELECT f.id, f.path, f.anchors FROM json_each(?) j CROSS JOIN files f ON f.id = j.value"
+        for file_id, path, old in fetch(db, sql, (listed,)):
+            new = links.anchors(texts.get(file_id, ()), path)
+            if new != old:
+                self._rewrite_first(db, file_id, new)
+
+    def _rewrite_first(self, db: apsw.Connection, file_id: int, anchors: str) -> None:
+        db.execute("UPDATE files SET anchors = ? WHERE id = ?", (anchors, file_id))
+        sql = (
+            "SELECT c.id, f.path, f.title, f.aliases, f.tags, c.trail, c.text, f.words "
+            "FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.file_id = ? AND c.seq = 0"
         )
-        new = links.anchors(texts, path)
-        if new == old:
-            return
-        db.execute("UPDATE files SET anchors = ? WHERE id = ?", (new, file_id))
-        first = db.execute("SELECT id, trail, text FROM chunks WHERE file_id = ? AND seq = 0", (file_id,)).fetchone()
-        if first is not None:
-            chunk_id, trail, text = first
+        for chunk_id, path, title, aliases, tags, trail, text, words in fetch(db, sql, (file_id,)):
             db.execute("DELETE FROM fts WHERE rowid = ?", (chunk_id,))
-            lists = (json.loads(aliases), json.loads(tags), json.loads(trail))
-            row = fts_row(chunk_id, path, title, *lists, f"{text}\n{words}", new)
-            db.execute(_FTS, row)
+            lists = (_list(aliases), _list(tags), _list(trail))
+            db.execute(_FTS, fts_row(chunk_id, path, title, *lists, f"{text}\n{words}", anchors))
 
     def _refresh_notes(self, removed: Iterable[int], touched: Sequence[Key]) -> None:
         """Bring the notes held in memory up to date after a commit."""

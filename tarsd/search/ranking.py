@@ -1,0 +1,103 @@
+"""A query at work: the lists it made, their fusion, and the hits that are read off it with relevance and reasons."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tarsd.search import fuse
+from tarsd.search.hits import Hit, make_hit
+from tarsd.search.lexicon import Sought
+from tarsd.search.query import Query
+from tarsd.search.relevance import Evidence, relevance
+from tarsd.search.titles import TitleMatch
+from tarsd.search.vectors import Probe
+from tarsd.store import ChunkRow
+
+Mode = Literal["hybrid", "fts", "vec"]
+MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
+
+STRONG_TITLE = 0.5
+"""The share of a name that makes its note a candidate, and worth mentioning."""
+
+
+@dataclass
+class Ranking:
+    """One query at work: the lists and what became of them.
+
+    `allowed` are the file ids that filters let pass (None for all), `barred` others that are left out. `fused` holds
+    every candidate, best first; of the best ones, `rows` has the passage and `held` the terms in it.
+    """
+
+    query: Query
+    mode: Mode
+    sought: list[Sought] = field(default_factory=list)
+    allowed: set[int] | None = None
+    barred: set[int] = field(default_factory=set)
+    keyword: list[tuple[int, float]] = field(default_factory=list)
+    vectors: list[tuple[Probe, list[tuple[int, float]]]] = field(default_factory=list)
+    lists: list[fuse.VectorList] = field(default_factory=list)
+    titles: dict[int, TitleMatch] = field(default_factory=dict)
+    file_of: dict[int, int] = field(default_factory=dict)
+    parts: dict[int, fuse.Parts] = field(default_factory=dict)
+    fused: fuse.Scored = field(default_factory=list)
+    total: float = 1.0
+    rows: dict[int, ChunkRow] = field(default_factory=dict)
+    held: dict[int, list[Sought]] = field(default_factory=dict)
+    trouble: str = ""
+
+
+def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Evidence]]:
+    """The first hits of a ranking, each with what its relevance was made of."""
+    single = [one for one in ranking.sought if not one.term.whole]
+    weight = sum(one.weight for one in single) or 1.0
+    absent = sum(one.weight for one in single if not one.chunks and not one.completed) / weight
+    by_note: defaultdict[int, set[Sought]] = defaultdict(set)
+    for chunk_id, held in ranking.held.items():
+        by_note[ranking.file_of[chunk_id]].update(held)
+
+    def share(held: Iterable[Sought]) -> float:
+        return sum(one.weight * one.trust for one in held if not one.term.whole) / weight
+
+    in_keyword_list = {i for i, _ in ranking.keyword}
+    found: list[tuple[Hit, Evidence]] = []
+    for chunk_id, score in ranking.fused:
+        if len(found) >= limit:
+            break
+        row = ranking.rows.get(chunk_id)
+        if row is None:
+            continue
+        held = ranking.held.get(chunk_id, [])
+        coverage = 0.5 * share(held) + 0.5 * share(by_note[row.note.id])
+        meaning = max(0.0, ranking.parts[chunk_id].meaning) if ranking.lists else None
+        seen = Evidence(coverage, meaning, absent)
+        reasons = _reasons(ranking, row, held)
+        if chunk_id in in_keyword_list and not held:
+            reasons.append("words in links or properties")
+        # Filters alone are met or not.
+        value = relevance(seen) if ranking.query.text else 1.0
+        found.append((make_hit(row, max(0.0, score), value, reasons), seen))
+    return found
+
+
+def _reasons(ranking: Ranking, row: ChunkRow, named: Sequence[Sought]) -> list[str]:
+    reasons: list[str] = []
+    title = ranking.titles.get(row.note.id)
+    if title is not None and title.cover >= STRONG_TITLE:
+        what = f"alias {title.name}" if title.alias else "title"
+        reasons.append(what if title.exact or title.cover >= 1 else f"{what}, in part")
+    typed = [one.term.literal for one in named if (one.chunks or one.completed) and not one.term.whole]
+    if typed:
+        reasons.append("words: " + ", ".join(typed))
+    meant = [f"{one.term.literal} as {one.instead[0]}" for one in named if not one.chunks and one.instead]
+    if meant:
+        reasons.append("read " + ", ".join(meant))
+    nearest: list[str] = []
+    for one in ranking.lists:
+        cosine = one.cosines.get(row.id)
+        if cosine is not None and (one.value(row.id) or 0) > 0.1:
+            nearest.append(f"meaning {cosine:.2f} ({one.name})")
+    reasons += nearest[:1]
+    return reasons
