@@ -23,7 +23,7 @@ from tarsd.embed.base import Embedder, Vectors, nothing
 from tarsd.embed.fake import Fake
 from tarsd.embed.table import Table
 from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited, VaultUnavailable
-from tarsd.index import Indexer, Report, guards, pool
+from tarsd.index import Indexer, Report, indexer, pool
 from tarsd.index.plan import in_scope, lost_too_much, plan, trusted_mtime
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.work import Job, Settings, is_local_only, prepare_group
@@ -427,7 +427,7 @@ def test_a_real_emptying_needs_a_second_look(bench: Bench, monkeypatch: pytest.M
     for i in range(5):
         (bench.root / f"{i}.md").unlink()
     assert bench.run("0.md", "1.md", "2.md", "3.md", "4.md").removed == 0
-    monkeypatch.setattr(guards, "SECOND_LOOK_S", 0.0)
+    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
     assert bench.run().removed == 5 and bench.state == "ready"
 
 
@@ -458,7 +458,7 @@ def test_a_plain_folder_may_be_emptied_too(bench: Bench, monkeypatch: pytest.Mon
     bench.run()
     (bench.root / "a.md").unlink()
     assert bench.run().removed == 0
-    monkeypatch.setattr(guards, "SECOND_LOOK_S", 0.0)
+    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
     assert bench.run().removed == 1
 
 

@@ -10,8 +10,6 @@ from tarsd.index.values import State
 from tarsd.store import FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, settled
 
-SECOND_LOOK_S = 5.0
-
 
 class Guards:
     """Remembers what was doubted and since when; a command goes past all of it."""
@@ -24,9 +22,18 @@ class Guards:
         self._roots: dict[str, tuple[int, int]] = {}
 
     def doubt(
-        self, vault: Vault, root: tuple[int, int], scan: Scan, rows: Mapping[Key, FileRow], todo: Plan
+        self,
+        vault: Vault,
+        root: tuple[int, int],
+        scan: Scan,
+        rows: Mapping[Key, FileRow],
+        todo: Plan,
+        second_look_s: float,
     ) -> State | None:
-        """Why the deletions of a scan of a whole collection are not believed yet; None if they are."""
+        """Why the deletions of a scan of a whole collection are not believed yet; None if they are.
+
+        A look at least `second_look_s` seconds after the first may confirm them.
+        """
         excluded = sum(1 for key in todo.vanished if vault.excluded_by(key[1], folder=False) is not None)
         known = len(rows) - excluded
         found = known - (len(todo.vanished) - excluded) + sum(1 for key in scan.files if key not in rows)
@@ -36,7 +43,7 @@ class Guards:
         # A folder that never held `.obsidian` is recognised by being the same folder as before.
         familiar = scan.marker or (not self._store.meta(f"marker:{name}") and self._roots.get(name) == root)
         since = self._doubts.setdefault(name, time.monotonic())
-        if familiar and found == 0 and time.monotonic() - since >= SECOND_LOOK_S:
+        if familiar and found == 0 and time.monotonic() - since >= second_look_s:
             return None
         shown = f"collection {name}" if name else str(vault.root)
         return State(

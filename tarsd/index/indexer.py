@@ -17,8 +17,9 @@ from tarsd.config import Config
 from tarsd.embed.base import Embedder
 from tarsd.embed.table import Table
 from tarsd.errors import DiskFull, StoreError, VaultUnavailable
-from tarsd.index import guards, work
+from tarsd.index import work
 from tarsd.index.background import Background, embed_texts
+from tarsd.index.guards import Guards
 from tarsd.index.plan import in_scope, pairs, plan
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.values import Embedding, Report, State
@@ -30,6 +31,7 @@ OnEvent = Callable[[Event], None]
 
 _FEW = 24
 _MANY = 500
+_SECOND_LOOK_S = 5.0
 _GROUP_NOTES = 96
 _GROUP_BYTES = 400_000
 
@@ -96,7 +98,7 @@ class Indexer:
         self._scanned = False
         self._trouble: State | None = None
         self._faults: dict[str, State] = {}
-        self._guards = guards.Guards(store, config.watch.grace_empty_s)
+        self._guards = Guards(store, config.watch.grace_empty_s)
         store.on_damage = lambda: self._on_event({"type": "damaged"})
 
     @staticmethod
@@ -285,10 +287,12 @@ class Indexer:
             # Too much to believe from a partial look.
             scope, scan, rows = None, vault.scan(), self.store.rows(collection)
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
-        doubt = None if force or scope is not None else self._guards.doubt(vault, root, scan, rows, todo)
+        doubt = None
+        if not force and scope is None:
+            doubt = self._guards.doubt(vault, root, scan, rows, todo, _SECOND_LOOK_S)
         if doubt is not None:
             self._faults[collection] = doubt
-            one.again(guards.SECOND_LOOK_S)
+            one.again(_SECOND_LOOK_S)
             todo = replace(todo, vanished=())
         elif scope is None:
             self._faults.pop(collection, None)

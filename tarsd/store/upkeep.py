@@ -14,7 +14,9 @@ from tarsd.store.rows import Dump
 from tarsd.store.writing import _FTS, Writing, fts_row
 
 _SLACK_ROWS = 2_048
-_SLACK_PAGES = 64
+_SLACK_PAGES = 100
+_MERGED_PAGES = 500
+_MERGES = 40
 
 
 class Store(Writing):
