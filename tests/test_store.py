@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarsd.errors import DiskFull, StoreError
-from tarsd.store import Batch, Prepared, SkippedRow, Stat, Store, links, schema, segment
+from tarsd.store import NOT_READ, Batch, Prepared, SkippedRow, Stat, Store, links, schema, segment
 from tarsd.store.codes import Codes, pack
 from tarsd.store.spaces import MAX_TRIES
 
@@ -375,6 +375,9 @@ def test_failures_are_counted_shown_and_forgiven(store: Store) -> None:
     assert [(one.path, one.line, one.reason) for one in store.problems()] == [("a.md", 2, "no vector: too long")]
     store.forgive("m1")
     assert store.problems() == [] and len(store.missing(space, 9, local=True)) == 2
+    store.fail("m1", [(digest("one"), NOT_READ)], permanent=True)
+    assert store.problems() == [] and (store.counts().failed, store.counts().not_read) == (0, 1)
+    assert [one.text for one in store.missing(space, 9, local=True)] == ["two"]
 
 
 def test_a_new_model_is_built_beside_the_old_one_and_the_way_back_costs_nothing(store: Store) -> None:

@@ -86,6 +86,11 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     return [_headline(reply, out), *(f"  {out.dim(f'{name:<9}')} {text}" for name, text in rows)]
 
 
+NOT_EMBEDDED = (
+    ("failed", "could not be embedded"),
+    ("held_back", "kept on this machine"),
+    ("not_read", "in scripts that it cannot read are found by their words"),
+)
 LEFT_OUT = (("excluded", "excluded"), ("skipped", "skipped"), ("failed", "unreadable"))
 
 
@@ -128,7 +133,7 @@ def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
         text += ", complete"
     elif state:
         text += f", {line(state)}"
-    for name, what in (("failed", "could not be embedded"), ("held_back", "kept on this machine")):
+    for name, what in NOT_EMBEDDED:
         if embedding.get(name):
             text += f" · {embedding[name]:,} {what}"
     if embedding.get("reason"):

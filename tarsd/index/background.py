@@ -20,10 +20,11 @@ from tarsd.embed.base import Embedder, Vectors, is_bad
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.values import Embedding, EmbeddingName
-from tarsd.store import Pending, Prepared, Space, Store
+from tarsd.store import NOT_READ, Pending, Prepared, Space, Store
 
 # What models put around a text.
 _MARKS = 2
+_BUILTIN = "minilm"
 _QUEUE = 2_048
 _BATCH = 32
 _BATCH_TOKENS = 8_192
@@ -82,9 +83,20 @@ class Background:
         if space is None:
             remaining = self._store.counts().chunks if self._state != "complete" else 0
             return Embedding(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
-        held = 0 if self._local else self._store.counts().held_back
+        counts = self._store.counts()
+        held = 0 if self._local else counts.held_back
         remaining = self._store.count_missing(space.id, local=self._local)
-        return Embedding(model.name, self._state, space.vectors, remaining, held, self._reason, self._hint)
+        return Embedding(
+            model.name,
+            self._state,
+            space.vectors,
+            remaining,
+            held,
+            self._reason,
+            self._hint,
+            failed=counts.failed,
+            not_read=counts.not_read,
+        )
 
     def wake(self) -> None:
         """Something was indexed: look again, and take it first."""
@@ -263,12 +275,12 @@ class Background:
         if len(bad) < len(batch):
             self._delivered = True
         if bad:
-            reason = f"{model.name} makes no vector of this text"
+            reason = NOT_READ if model.name == _BUILTIN else f"{model.name} makes no vector of this text"
             self._store.fail(model.fingerprint, [(hashes[at], reason) for at in bad], permanent=True)
 
     def _vectors_of(self, model: Embedder, texts: Sequence[str]) -> Vectors:
         """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""
-        if model.name != "minilm" or self._children_died > 1:
+        if model.name != _BUILTIN or self._children_died > 1:
             return model.embed(texts, "document")
         cores = os.cpu_count() or 1
         try:

@@ -39,7 +39,10 @@ class State:
 
 @dataclass(frozen=True)
 class Embedding:
-    """Background embedding: `done` passages have a vector of `model`, `remaining` want one, `held_back` never leave."""
+    """Background embedding: `done` passages have a vector of `model`, `remaining` want one, `held_back` never leave.
+
+    `failed` could not be embedded; in `not_read` the model has nothing to read, so they are found by their words.
+    """
 
     model: str
     state: EmbeddingName
@@ -48,3 +51,5 @@ class Embedding:
     held_back: int = 0
     reason: str = ""
     hint: str = ""
+    failed: int = 0
+    not_read: int = 0

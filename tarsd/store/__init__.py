@@ -2,6 +2,7 @@
 
 from tarsd.store.rows import (
     MAX_K,
+    NOT_READ,
     Batch,
     ChunkRow,
     ChunkTuple,
@@ -27,6 +28,7 @@ from tarsd.store.upkeep import Store
 __all__ = [
     "COLUMNS",
     "MAX_K",
+    "NOT_READ",
     "Batch",
     "ChunkRow",
     "ChunkTuple",

@@ -19,6 +19,7 @@ from tarsd.store.codes import Codes, pack
 from tarsd.store.database import Database, fetch
 from tarsd.store.rows import (
     MAX_K,
+    NOT_READ,
     ChunkRow,
     Counts,
     FileRow,
@@ -343,12 +344,8 @@ class Reading(Database):
                 notes=int(db.execute("SELECT count(*) FROM files").get),
                 chunks=int(db.execute("SELECT count(*) FROM chunks").get),
                 keywords=int(db.execute("SELECT count(*) FROM fts_docsize").get),
-                failed=int(
-                    db.execute(
-                        "SELECT count(*) FROM chunks c JOIN failed x ON x.hash = c.hash "
-                        "JOIN spaces s ON s.fingerprint = x.fingerprint AND s.role = 'model'"
-                    ).get
-                ),
+                failed=self._failed_count(db, "!="),
+                not_read=self._failed_count(db, "="),
                 held_back=int(
                     db.execute(
                         "SELECT count(*) FROM chunks WHERE file_id IN (SELECT id FROM files WHERE local_only)"
@@ -359,6 +356,15 @@ class Reading(Database):
             )
         self._counts = (generation, counts)
         return counts
+
+    @staticmethod
+    def _failed_count(db: apsw.Connection, comparison: str) -> int:
+        """Chunks without a vector of a model: for a reason, or ("=") as it has nothing to read in them."""
+        sql = (
+            "SELECT count(*) FROM chunks c JOIN failed x ON x.hash = c.hash "
+            f"JOIN spaces s ON s.fingerprint = x.fingerprint AND s.role = 'model' WHERE x.reason {comparison} ?"
+        )
+        return int(db.execute(sql, (NOT_READ,)).get)
 
     def _vector_count(self, db: apsw.Connection, space_id: int) -> int:
         return int(db.execute(f"SELECT count(*) FROM {schema.vec_ids(space_id, self.vec0)}").get)
@@ -374,7 +380,8 @@ class Reading(Database):
             for collection, path, line, reason in db.execute(
                 "SELECT f.collection, f.path, c.start_line, x.reason FROM failed x JOIN chunks c ON c.hash = x.hash "
                 "JOIN files f ON f.id = c.file_id JOIN spaces s ON s.fingerprint = x.fingerprint AND s.role = 'model' "
-                "ORDER BY 1, 2, 3"
+                "WHERE x.reason != ? ORDER BY 1, 2, 3",
+                (NOT_READ,),
             ):
                 hint = "Found by its words only; edit the passage to have it tried again."
                 found.append(ProblemRow(collection, path, line, f"no vector: {reason}", hint))

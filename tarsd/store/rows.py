@@ -12,6 +12,9 @@ Key = tuple[str, str]
 Role = Literal["table", "model"]
 MAX_K = 4096
 
+NOT_READ = ""
+"""The reason of a chunk in which a model has nothing to read, such as another script: no fault, and no problem."""
+
 # One chunk as it crosses process borders: seq, heading, trail (JSON), first line, last line, text, hash, tokens.
 ChunkTuple = tuple[int, str, str, int, int, str, bytes, int]
 # One link: line, target, heading, block, text, embed.
@@ -131,6 +134,7 @@ class Counts:
     chunks: int
     keywords: int
     failed: int
+    not_read: int
     held_back: int
     states: Mapping[str, int]
     spaces: tuple[Space, ...]
