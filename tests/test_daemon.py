@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tarsd.client import Client
+from tarsd.config import load
 from tarsd.daemon.lock import AlreadyRunning, Lock, listen, private_folder, remove_socket
 from tarsd.daemon.log import JsonLines, Repeats, set_up
 from tarsd.daemon.notify import notify, watchdog_seconds
@@ -480,3 +482,36 @@ def test_a_client_finds_it_without_being_told_where(
 ) -> None:
     one = daemon()
     assert Client.find().get("/v1/hello")["vault"]["path"] == str(one.vault)
+
+
+def test_the_key_of_an_embedding_server_goes_to_it_and_nowhere_else(vault: Path, home: Path, daemon: Start) -> None:
+    seen: list[str | None] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            seen.append(self.headers["authorization"])
+            texts = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
+            data = [{"object": "embedding", "index": i, "embedding": [1.0] * 8} for i in range(len(texts))]
+            body = json.dumps({"object": "list", "model": "m", "data": data, "usage": {}}).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    write(vault, Quorl="A quorl is a brass wedge.")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        load(vault=vault).paths.config_file.write_text(
+            f'[openai]\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\n', encoding="utf-8"
+        )
+        one = daemon(TARSD_EMBEDDING="openai:m", TARSD_OPENAI_KEY="sk-quite-secret")
+        one.wait(lambda status: status["embedding"]["state"] == "complete")
+        assert one.stop() == 0
+        server.shutdown()
+    assert set(seen) == {"Bearer sk-quite-secret"}
+    for file in [path for root in (home, vault) for path in root.rglob("*") if path.is_file()]:
+        assert b"sk-quite-secret" not in file.read_bytes(), file

@@ -72,9 +72,9 @@ class SearchSettings:
     rrf_k: int = _range(60, 1, 1000)
     weight_fts: float = _range(1.0, 0.0, 10.0)
     weight_vec: float = _range(1.25, 0.0, 10.0)
-    weight_table: float = _range(0.75, 0.0, 10.0)
+    weight_table: float = _range(0.65, 0.0, 10.0)
     weight_title: float = _range(0.4, 0.0, 10.0)
-    weight_support: float = _range(0.4, 0.0, 10.0)
+    weight_support: float = _range(0.3, 0.0, 10.0)
     weight_exact: float = _range(0.1, 0.0, 10.0)
     same_note: float = _range(0.95, 0.0, 1.0)
 

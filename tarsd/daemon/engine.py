@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import tarsd
-from tarsd import embed
+from tarsd import embed, keys
 from tarsd.chat import Chat
 from tarsd.config import Config
 from tarsd.daemon import status
@@ -145,6 +145,8 @@ class Engine:
     def _prepare(self) -> None:
         store = Store(self.config.paths.index_db, self.config.paths.embeddings_db)
         settings = self.config.embedding
+        if settings.model.startswith("openai:"):
+            settings = dataclasses.replace(settings, openai_key=keys.get("openai"))
         table = embed.make(dataclasses.replace(settings, model="table"))
         model: Embedder | None = embed.make(settings) if settings.model != "table" else None
         self._store = store
@@ -379,8 +381,8 @@ class Engine:
         """The note that is meant: in the vault, or else in the first collection that has it."""
         self._vaults[""].resolve(path, excluded=True)
         store = self._searcher().store
-        keys = [(name, nfc(path)) for name in self._vaults]
-        return next((key for key in keys if store.note(key) is not None), keys[0])
+        places = [(name, nfc(path)) for name in self._vaults]
+        return next((key for key in places if store.note(key) is not None), places[0])
 
     # -------------------------------------------------------------------------------------------- indexing on request
 
