@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tarsd.errors import ConfigError
@@ -124,3 +126,15 @@ def test_unknown_models_are_refused_with_the_known_ones() -> None:
     assert "extractive" in caught.value.hint
     assert make("fake").name == "fake"
     assert make("extractive").local
+
+
+def test_what_is_far_less_relevant_is_not_quoted_beside_the_answer() -> None:
+    best, close, far = (
+        replace(passage(text, path, number=number), relevance=relevance)
+        for number, (text, path, relevance) in enumerate(
+            [("The kiln is cold.", "A.md", 0.9), ("The kiln is old.", "B.md", 0.7), ("Kiln?", "C.md", 0.55)], 1
+        )
+    )
+    assert "[2]" in (reply := answer("kiln", best, close, far)) and "[3]" not in reply
+    assert "[3]" in answer("kiln", far), "alone it is the best there is"
+    assert "[3]" in answer("kiln", best, replace(far, attached=True)), "an attached note is always quoted"

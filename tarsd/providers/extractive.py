@@ -16,6 +16,8 @@ from tarsd.search import words
 from tarsd.store import is_spaceless
 
 PASSAGES = 4
+BESIDE_THE_BEST = 0.7
+"""A passage is quoted beside a better one only with this share of its relevance."""
 QUOTE_LINES = 10
 QUOTE_CHARS = 800
 NOTHING = "Your notes hold nothing that answers this."
@@ -46,7 +48,8 @@ class Extractive:
 
 def compose(query: str, evidence: Sequence[Evidence], closest: Sequence[Evidence] = ()) -> Iterable[str]:
     """The answer in pieces: quotes from at most four notes, or that there is nothing and what comes closest."""
-    shown = _distinct(evidence)
+    best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
+    shown = _distinct([one for one in evidence if one.attached or one.relevance >= BESIDE_THE_BEST * best])
     if shown:
         terms = _terms(query)
         for position, passage in enumerate(shown):
