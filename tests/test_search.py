@@ -273,6 +273,15 @@ def test_a_chunk_without_model_vector_competes_by_the_table() -> None:
     assert 1.0 < weight < 1.25
 
 
+def test_meaning_leads_where_words_do_not_tell_notes_apart() -> None:
+    file_of = {i: 10 * i for i in range(1, 7)}
+    flat, peaked = dict.fromkeys(file_of, 0.4), {1: 0.9, 2: 0.5, 3: 0.4, 4: 0.3, 5: 0.2}
+    assert fuse.lead(peaked, flat, file_of) == 1.0
+    assert fuse.lead(peaked, peaked, file_of) == pytest.approx(1.5)
+    assert fuse.lead(flat, peaked, file_of) == fuse.lead({}, peaked, file_of) == 2.0
+    assert fuse.lead({}, {}, file_of) == fuse.lead({}, {}, {}) == 1.0
+
+
 def test_support_speaks_for_notes_that_keep_to_the_subject() -> None:
     weights = fuse.Parts(1.0, 0.0, 0.0, 0.5)
     file_of = {1: 10, 2: 10, 3: 20, 4: 20}

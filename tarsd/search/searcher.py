@@ -200,6 +200,8 @@ class Searcher:
         title = {file_id: one.cover for file_id, one in ranking.titles.items()}
         settings = self.settings
         hybrid = ranking.mode == "hybrid"
+        if hybrid:
+            of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
         weights = fuse.Parts(
             0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
             of_meaning,
