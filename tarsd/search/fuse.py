@@ -91,6 +91,8 @@ def lead(keyword: Mapping[int, float], meaning: Mapping[int, float], file_of: Ma
     A question in other words than the notes use finds many notes by its common words, all about equally well; what
     sets the best of them off is chance. How well a list tells them apart is its distance from the best to the fifth.
     """
+    if len(set(file_of.values())) <= _FIFTH:
+        return 1.0
     by_words, by_meaning = _contrast(keyword, file_of), _contrast(meaning, file_of)
     return min(_LED_AT_MOST, max(1.0, _LEAD * by_meaning / max(by_words, 1e-6)))
 
@@ -100,7 +102,7 @@ def _contrast(values: Mapping[int, float], file_of: Mapping[int, int]) -> float:
     for chunk_id, file_id in file_of.items():
         best[file_id] = max(best[file_id], values.get(chunk_id, 0.0))
     first = sorted(best.values(), reverse=True)[: _FIFTH + 1]
-    return first[0] - first[-1] if first else 0.0
+    return first[0] - first[-1]
 
 
 def parts(

@@ -34,6 +34,8 @@ _MANY = 4_000
 # Passages that BM25 looks at: about a microsecond each.
 _RANKED = 6_000
 _TITLES_ADDED = 10
+# One or two words are looked for as words; a sentence may say what a note says in other words.
+_QUESTION = 3
 _ALONE = 8
 _FEW_OWN = 30
 
@@ -200,7 +202,7 @@ class Searcher:
         title = {file_id: one.cover for file_id, one in ranking.titles.items()}
         settings = self.settings
         hybrid = ranking.mode == "hybrid"
-        if hybrid:
+        if hybrid and len(ranking.sought) >= _QUESTION:
             of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
         weights = fuse.Parts(
             0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
