@@ -336,9 +336,10 @@ class ChatRequest:
     def read(cls, body: Mapping[str, Any]) -> ChatRequest:
         """From a request body; raises `BadRequest`."""
         fields = Fields(body)
-        return cls(
-            fields.text("conversation_id", default="default", limit=MAX_ID), fields.text("message", limit=MAX_MESSAGE)
-        )
+        # an empty id would make a conversation that no URL leads to
+        named = fields.has("conversation_id")
+        conversation = fields.text("conversation_id", limit=MAX_ID) if named else "default"
+        return cls(conversation, fields.text("message", limit=MAX_MESSAGE))
 
 
 def read_title(body: Mapping[str, Any]) -> str:

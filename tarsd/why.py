@@ -123,7 +123,8 @@ def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[ChunkRow]) -> list
         steps.append(Step("words", bool(hit), detail))
     for listed in ranking.lists:
         nearest = max((listed.cosines.get(row.id, -1.0) for row in rows), default=-1.0)
-        detail = f"Its nearest passage has cosine {nearest:.2f}." if nearest > -1 else "None of its passages came near."
+        near = f"its nearest passage has cosine {nearest:.2f}" if nearest > -1 else "none of its passages came near"
+        detail = f"By the vectors of {listed.name}, {near}."
         steps.append(Step(f"meaning ({listed.name})", nearest > -1, detail))
     title = ranking.titles.get(note.id)
     if title is not None:

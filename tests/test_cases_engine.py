@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ from tarsd.errors import EmbedderUnreachable, EmbedError, RateLimited, StoreErro
 from tarsd.search import MODES
 from tarsd.store import Store
 from tests.conftest import Daemon
-from tests.double import Ollama
+from tests.double import Ollama, Reply
 from tests.engine import LONG, Engine, contents, until, write
 
 Start = Callable[..., Daemon]
@@ -626,3 +627,132 @@ def test_c97_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: 
         server.answer = lambda batch: None
         engine.embed()
         assert engine.indexer.embedding.state == "complete"
+
+
+class Both(Ollama):
+    """The double, with the answers of the other API too."""
+
+    def reply(self, path: str, body: dict[str, Any]) -> Reply:
+        status, told, headers = super().reply(path, body)
+        if path == "/v1/embeddings" and "embeddings" in told:
+            data = [{"index": at, "embedding": row} for at, row in enumerate(told["embeddings"])]
+            told = {"object": "list", "model": "m", "data": data}
+        return status, told, headers
+
+
+@pytest.mark.parametrize("kind", ["openai", "ollama"])
+def test_c72_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
+    """The server was started again with another model: search goes on, and its vectors are made anew beside."""
+    with Both() as server:
+
+        def made() -> Embedder:
+            return embed.make(
+                EmbeddingSettings(
+                    model=f"{kind}:nomic-embed-text",
+                    ollama_host=server.url,
+                    openai_base_url=f"{server.url}/v1",
+                    openai_key=None,
+                )
+            )
+
+        with Engine(short_tmp, model=made()) as engine:
+            fill(engine.vault, 10)
+            engine.index()
+            old = engine.space()
+            assert (old.dim, old.coverage) == (32, 1.0)
+            server.dim = 48
+            write(engine.vault, "new.md", "# Kettle\n\nThe kettle whistles.\n")
+            results = engine.answer("bowline dinghy")
+            assert results.hits[0].path == "rope.md" and "table stands in" in (results.degraded or "")
+            engine.restart(made())
+            results = engine.answer("bowline dinghy")
+            assert results.hits[0].path == "rope.md" and "another one than before" in (results.degraded or "")
+            engine.index()
+            (now,) = (one for one in engine.store.spaces() if one.role == "model")
+            assert (now.dim, now.coverage, now.state) == (48, 1.0, "active")
+            assert engine.answer("bowline dinghy").degraded is None
+            assert engine.search("kettle whistles", "vec")[0].path == "new.md"
+            server.dim = 32  # and back while it runs: what indexing notices
+            write(engine.vault, "last.md", "# Oar\n\nThe oar is varnished.\n")
+            engine.index()
+            engine.index()
+            (back,) = (one for one in engine.store.spaces() if one.role == "model")
+            assert (back.fingerprint, back.dim, back.coverage) == (old.fingerprint, 32, 1.0)
+
+
+def test_c78_a_server_that_lies_for_a_while(short_tmp: Path) -> None:
+    lies: list[list[Any]] = [[0.0] * 32, [None] * 32, [], [1.0, 2.0]]
+    with Both() as server:
+        server.answer = lambda batch: (
+            200,
+            {
+                "embeddings": [
+                    lies[int(text.split("liar")[1][0])] if "liar" in text else server.vector(text) for text in batch
+                ]
+            },
+            {},
+        )
+        with Engine(short_tmp, model=ollama(server.url)) as engine:
+            fill(engine.vault)
+            for number in range(4):
+                write(engine.vault, f"l{number}.md", f"The liar{number} of the story\n")
+            engine.index()
+            assert engine.space().vectors == 3
+            told = engine.problems()
+            assert len(told) == 4 and all("tarsd reindex --full" in one.hint for one in told)
+            assert max(sum(f"liar{number}" in text for text in server.texts) for number in range(4)) == 2
+            for _ in range(4):  # each start tries once more, up to a bound
+                engine.restart()
+                engine.index()
+            assert [sum(f"liar{number}" in text for text in server.texts) for number in range(4)] == [4] * 4
+            server.answer = lambda batch: None
+            engine.reconcile(full=True)
+            engine.embed()
+            assert engine.problems() == [] and engine.space().coverage == 1.0
+
+
+def test_c97_a_server_that_hangs_keeps_no_question_waiting(short_tmp: Path) -> None:
+    gate = threading.Event()
+    with Both() as server, Engine(short_tmp, model=ollama(server.url)) as engine:
+        fill(engine.vault)
+        engine.index()
+        assert engine.answer("bowline").degraded is None
+
+        def hang(batch: list[str]) -> None:
+            gate.wait(LONG)
+
+        server.answer = hang
+        try:
+            started = time.monotonic()
+            results = engine.answer("a knot for the dinghy")
+            took = time.monotonic() - started
+            assert 1.0 < took < 4.0 and results.hits[0].path == "rope.md"
+            assert "did not answer within 2 s" in (results.degraded or "")
+            assert "table stands in" in (results.degraded or "")
+            asked, started = len(server.batches), time.monotonic()
+            assert engine.answer("light of the harbour").hits[0].path == "harbour.md"
+            assert time.monotonic() - started < 1.0 and len(server.batches) == asked
+        finally:
+            gate.set()
+
+
+def test_c97_no_fault_of_an_embedder_fails_a_search(short_tmp: Path) -> None:
+    class Odd(Fake):
+        fault: Callable[[], Vectors] | None = None
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            return self.fault() if kind == "query" and self.fault is not None else super().embed(texts, kind)
+
+    def raises() -> Vectors:
+        raise ValueError("cannot reshape")
+
+    for fault in (raises, lambda: np.ones((1, 7), np.float32), lambda: np.full((1, 64), np.inf, np.float32)):
+        model = Odd()
+        with Engine(short_tmp, model=model) as engine:
+            fill(engine.vault)
+            engine.index()
+            model.fault = fault
+            for mode in MODES:
+                results = engine.answer("bowline dinghy", mode)
+                assert results.hits[0].path == "rope.md"
+                assert mode == "fts" or "table stands in" in (results.degraded or "")

@@ -21,6 +21,8 @@ import pytest
 from tarsd import cli
 from tarsd.cli import common
 from tarsd.cli.progress import Bar, Lines
+from tarsd.cli.status import glance
+from tarsd.cli.terminal import Terminal
 from tarsd.errors import EXIT_CONFIG, EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 
 HIT = {
@@ -486,3 +488,92 @@ def test_every_command_has_help_and_speaks_json() -> None:
         assert command.help
         if not isinstance(command, click.Group) and name != "run":
             assert "as_json" in {parameter.name for parameter in command.params}, name
+
+
+# What a breaker found
+
+
+LONG = "a" * 5000
+
+
+def test_overlong_names_are_told_in_a_sentence(
+    run: Run, stub: Stub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("run", "--vault", LONG)[0] == EXIT_CONFIG
+    code, _, err = run("init", "--vault", LONG)
+    assert (code, "is no folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
+    stub.replies["POST /v1/related"] = {"hits": [HIT]}
+    assert run("related", LONG)[0] == EXIT_OK
+    monkeypatch.setenv("TARSD_VAULT", LONG)
+    assert run("config", "check")[0] == EXIT_CONFIG
+    assert run("search", "x")[0] == EXIT_NO_DAEMON
+
+
+@pytest.mark.parametrize("command", [["config", "check"], ["run"], ["status"], ["search", "x"]])
+def test_a_nul_in_the_vaults_path_is_a_fault(run: Run, home: Path, command: list[str]) -> None:
+    (home / "config.toml").write_text('[vault]\npath = "~/nope\\u0000x"\n')
+    code, _, err = run(*command)
+    assert code == EXIT_CONFIG
+    assert "vault.path: holds a NUL character" in err
+
+
+def test_init_where_nothing_may_be_written(run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, data: bytes) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", refuse)
+        code, out, err = run("init", "--vault", str(vault))
+    assert (code, out) == (EXIT_REFUSED, "")
+    assert err.splitlines()[0] == f"{home}/config.toml cannot be written: Permission denied."
+    (home / "file").write_text("")
+    monkeypatch.setenv("TARSD_HOME", str(home / "file"))
+    assert run("init", "--vault", str(vault))[0] == EXIT_REFUSED
+
+
+@pytest.mark.parametrize("command", [["run"], ["init"], ["config", "check"], ["search", "x"], ["ask", "x"], ["stop"]])
+def test_an_empty_vault_is_not_the_current_folder(run: Run, stub: Stub, command: list[str]) -> None:
+    code, _, err = run(*command, "--vault", "")
+    assert code == EXIT_USAGE
+    assert "An empty path names no folder." in err
+
+
+def test_json_holds_nothing_that_commands_a_terminal(run: Run, stub: Stub) -> None:
+    reply = {"hits": [{**HIT, "text": "a\x1b\x7f\x9b31m\u202eb\u2066c\u2069 é 茶"}]}
+    stub.replies["POST /v1/search"] = reply
+    code, out, _ = run("search", "tea", "--json")
+    assert (code, json.loads(out)) == (EXIT_OK, reply)
+    assert "a\\u001b\\u007f\\u009b31m\\u202eb\\u2066c\\u2069 é 茶" in out
+
+
+@pytest.mark.parametrize("score", ["nan", "inf", "-inf", "-1"])
+def test_a_least_score_is_a_number(run: Run, stub: Stub, score: str) -> None:
+    code, _, err = run("search", "x", f"--min-score={score}")
+    assert (code, "--min-score" in err) == (EXIT_USAGE, True)
+    assert stub.asked == []
+
+
+@pytest.mark.parametrize("command", ["search", "sgrep", "svec"])
+def test_an_empty_query_is_wrong_usage(run: Run, stub: Stub, command: str) -> None:
+    code, _, err = run(command, " ")
+    assert (code, err) == (EXIT_USAGE, "The query is empty.\nSay what to look for.\n")
+
+
+EMBEDDING_TROUBLE = {"path": "", "reason": "Ollama does not answer.", "hint": "Start it."}
+
+
+@pytest.mark.parametrize(
+    ("problems", "headline"),
+    [
+        ([{"path": "", "reason": "900 of 1000 notes are missing.", "hint": "x"}], "\x1b[33m● Look at this\x1b[0m"),
+        ([EMBEDDING_TROUBLE], "\x1b[33m● Up to date\x1b[0m"),
+        ([{"path": "", "reason": "Embedding failed (x); it begins again."}], "\x1b[33m● Up to date\x1b[0m"),
+    ],
+)
+def test_a_headline_is_not_brighter_than_things_are(problems: list[dict[str, Any]], headline: str) -> None:
+    out = Terminal(sys.stdout)
+    out.colour = True
+    embedding = {"model": "ollama:x", "state": "unreachable", "reason": EMBEDDING_TROUBLE["reason"]}
+    first = glance({**STATUS, "problems": problems, "embedding": embedding}, out)[0]
+    assert first.startswith(headline)
+    assert "1 problem" in first

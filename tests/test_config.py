@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import pickle
@@ -283,3 +284,54 @@ def test_effective_settings_can_be_written_back(env: Env, tmp_path: Path) -> Non
     assert tables["embedding"]["dimensions"] is None
     assert tables["ollama"] == {"host": "http://localhost:11434"}
     assert tables["mcp"] == [{"name": "fetch", "command": ["uvx", "mcp-server-fetch"]}]
+
+
+LONG = "a" * 5000
+
+
+def test_paths_that_no_file_can_have_are_faults(env: Env) -> None:
+    assert faults(env, "", vault=f"/{LONG}") == [
+        f"--vault: /{LONG[:59]}… (5001 characters) cannot be a folder: {os.strerror(errno.ENAMETOOLONG)}"
+    ]
+    (long,) = faults(env, f'[vault]\npath = "~/{LONG}"\n', vault="")
+    assert long.startswith("2: vault.path: ~/aaa") and len(long) < 200
+    nul = "holds a NUL character, which no path can"
+    assert faults(env, '[vault]\npath = "~/nope\\u0000x"\n', vault="") == [f"2: vault.path: {nul}"]
+    with pytest.raises(ConfigError, match=r"vault\.path: holds a NUL"):
+        config.find_sockets(env=env)
+    assert faults(env, '[[collection]]\nname = "a"\npath = "/a\\u0000"\n') == [f"3: collection[1].path: {nul}"]
+    assert faults(env, '[vault]\nmemory_folder = "a\\u0000"\n') == [f"2: vault.memory_folder: {nul}"]
+    write(env, "")
+    with pytest.raises(ConfigError, match="TARSD_VAULT: /a"):
+        config.load(env={**env, "TARSD_VAULT": f"/{LONG}"})
+
+
+def test_an_empty_path_is_no_folder(env: Env, tmp_path: Path) -> None:
+    assert faults(env, '[vault]\npath = ""\n', vault="") == [
+        "2: vault.path: is empty and names no folder; run: tarsd init --force --vault PATH"
+    ]
+    write(env, '[vault]\npath = "~/Notes"\n')
+    assert config.load(env={**env, "TARSD_VAULT": ""}).vault == tmp_path / "Notes"
+
+
+@pytest.mark.parametrize("text", ["[vault]\npath = 3\n", "vault = 3\n"])
+def test_a_vault_of_another_type_is_one_fault(env: Env, text: str) -> None:
+    assert len(faults(env, text, vault="")) == 1
+
+
+def test_all_that_an_entry_lacks_is_told_together(env: Env) -> None:
+    assert faults(env, '[[collection]]\nname = "a/b"\n[[mcp]]\nname = 1\n') == [
+        "1: collection[1].path: must name a folder",
+        "2: collection[1].name: must be a name without / and :",
+        '3: mcp[1].command: must be a list of texts: ["program", "argument"]',
+        "4: mcp[1].name: must be a name that no other server has",
+    ]
+
+
+def test_a_config_that_is_a_pipe_is_not_waited_for(env: Env, tmp_path: Path) -> None:
+    Path(env["TARSD_HOME"]).mkdir()
+    os.mkfifo(Path(env["TARSD_HOME"]) / "config.toml")
+    with pytest.raises(ConfigError, match=r"config\.toml: is no regular file"):
+        config.load(env=env)
+    with pytest.raises(ConfigError, match="is no regular file"):
+        config.find_sockets(env=env)

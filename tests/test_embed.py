@@ -24,7 +24,17 @@ import pytest
 from tarsd.chunk import token_ids
 from tarsd.config import EmbeddingSettings
 from tarsd.embed import make, minilm, remote, table
-from tarsd.embed.base import Embedder, check, is_bad, is_loopback, normalised, nothing, prefixes
+from tarsd.embed.base import (
+    Embedder,
+    OtherWidth,
+    check,
+    is_bad,
+    is_loopback,
+    is_unusable,
+    normalised,
+    nothing,
+    prefixes,
+)
 from tarsd.embed.fake import Fake
 from tarsd.errors import ConfigError, EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
 
@@ -213,7 +223,11 @@ def test_check_notices_another_model_under_the_name() -> None:
     """C72: 768 numbers where 384 were expected are not stored beside them."""
     with pytest.raises(EmbedError, match="768 numbers") as caught:
         check([[0.1] * 768], 1, 384)
-    assert caught.value.permanent
+    assert not caught.value.permanent and isinstance(caught.value, OtherWidth)
+    with pytest.raises(EmbedError, match=r"sent no vectors for 1 text\."):
+        check([], 1, 2)
+    with pytest.raises(EmbedError, match=r"sent 1 vector for 2 texts\."):
+        check([[1, 2]], 2, 2)
 
 
 def test_normalised_survives_extremes() -> None:
@@ -358,6 +372,56 @@ class TestRemote:
         rows = made(model).embed(["fine", "zero", "null", "short", "good"], "document")
         assert is_bad(rows).tolist() == [False, True, True, True, False]
         assert [len(batch) for batch in double.batches] == [5, 3]
+
+    def test_what_the_server_lied_about_is_told_from_what_it_refuses(
+        self, model: str, made: Make, double: Double
+    ) -> None:
+        """The one may be had at another time, the other never."""
+        odd = {"zero": [0.0] * 16, "null": [None] * 16, "short": [1.0], "none": []}
+        said = {"error": "the input length exceeds the context length"}
+
+        def answer(batch: list[str]) -> tuple[int, Any, dict[str, str]]:
+            if any("poison" in text for text in batch):
+                return 400, said, {}
+            return 200, double.wrap([odd.get(text.split()[-1], vector_of(text)) for text in batch]), {}
+
+        double.answer = answer
+        it = made(model)
+        it.embed(["fine"], "document")
+        rows = it.embed(["fine", "zero", "poison " * 9, "none", "good", " "], "document")
+        assert is_bad(rows).tolist() == [False, True, True, True, False, True]
+        assert is_unusable(rows).tolist() == [False, True, False, True, False, False]
+        for lie in odd:  # a width that is wrong once is no other model
+            before = len(double.batches)
+            assert is_unusable(it.embed([lie], "document")).tolist() == [True]
+            assert sum(lie in text for batch in double.batches[before:] for text in batch) == 1
+        assert not is_bad(it.embed(["good"], "query")).any() and it.dim == 16
+
+    def test_another_width_is_another_model(self, model: str, made: Make, double: Double) -> None:
+        """C72: said once, and from then on with the new width and another fingerprint."""
+        it = made(model)
+        before = it.fingerprint
+        assert it.embed(["one"], "document").shape == (1, 16)
+        double.dim = 24
+        with pytest.raises(OtherWidth, match="24 numbers a text where 16") as caught:
+            it.embed(["one", "two"], "document")
+        assert not caught.value.permanent
+        after = it.fingerprint
+        assert after != before and it.dim == 24
+        assert it.embed(["one"], "query").shape == (1, 24)
+        assert made(model).fingerprint == after
+        double.dim = 16
+        assert made(model).fingerprint == before
+
+    def test_an_empty_reply_is_a_clean_sentence(self, model: str, made: Make, double: Double) -> None:
+        for status in (429, 503, 500):
+            double.answer = lambda batch, status=status: (status, {}, {})  # type: ignore[misc]
+            with pytest.raises(EmbedError) as caught:
+                made(model).embed(["one"], "document")
+            assert "{}" not in caught.value.message and caught.value.message.endswith(".")
+        double.answer = lambda batch: (200, double.wrap([]), {})
+        with pytest.raises(EmbedError, match=r"no vectors for 1 text\.|sent no embeddings"):
+            made(model).embed(["one"], "document")
 
     def test_load_that_passes(self, model: str, made: Make, double: Double) -> None:
         def answer(batch: list[str]) -> tuple[int, Any, dict[str, str]] | None:
@@ -564,3 +628,16 @@ def test_minilm_keeps_no_telemetry(tmp_path: Path) -> None:
     )
     assert done.stdout.strip() == "(1, 384)"
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_ollama_that_tells_no_width_or_a_wrong_one(made: Make, double: Double) -> None:
+    double.show = {"model_info": {}}
+    it = made("ollama:nomic-embed-text")
+    first = it.fingerprint
+    assert it.dim == 16 and double.batches == [["search_document: note"]]
+    double.show = {"model_info": {"general.architecture": "b", "b.embedding_length": 99}}
+    wrong = made("ollama:nomic-embed-text")
+    assert wrong.fingerprint != first
+    with pytest.raises(OtherWidth):
+        wrong.embed(["one"], "document")
+    assert wrong.fingerprint == first and wrong.embed(["one"], "document").shape == (1, 16)

@@ -22,12 +22,12 @@ from tarsd.config import ChunkSettings, Collection, Config, PrivacySettings, Wat
 from tarsd.embed.base import Embedder, Vectors, nothing
 from tarsd.embed.fake import Fake
 from tarsd.embed.table import Table
-from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited, VaultUnavailable
+from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited, StoreError, VaultUnavailable
 from tarsd.index import Indexer, Report, indexer, pool
 from tarsd.index.plan import in_scope, lost_too_much, plan, trusted_mtime
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.work import Job, Settings, is_local_only, prepare_group
-from tarsd.store import FileRow, Key, Store
+from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, content_hash
 
 WEIGHTS = (1.0,) * 6
@@ -415,6 +415,8 @@ def test_an_empty_mount_point_is_not_believed(bench: Bench) -> None:
     report = bench.run()
     assert report.removed == 0 and report.again_s is not None
     assert bench.state == "suspicious" and len(bench.paths()) == 5
+    (told,) = bench.indexer._faults.values()
+    assert told.reason.endswith("is kept.") and "and wait" in told.hint and "deleted" not in told.hint
     bench.root.rmdir()
     away.rename(bench.root)
     assert numbers(bench.run()) == (0, 0, 0, 0, 5) and bench.state == "ready"
@@ -427,6 +429,8 @@ def test_a_real_emptying_needs_a_second_look(bench: Bench, monkeypatch: pytest.M
     for i in range(5):
         (bench.root / f"{i}.md").unlink()
     assert bench.run("0.md", "1.md", "2.md", "3.md", "4.md").removed == 0
+    (told,) = bench.indexer._faults.values()
+    assert "for now" in told.reason and "after 30 seconds, they are taken as deleted" in told.hint
     monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
     assert bench.run().removed == 5 and bench.state == "ready"
 
@@ -972,3 +976,144 @@ def test_the_settings_decide_the_chunker(bench: Bench) -> None:
     ]
     assert len({chunker(one) for one in (base, *others)}) == 4
     assert chunker(replace(base, vault=Path("/elsewhere"))) == chunker(base)
+
+
+def test_a_disk_that_comes_back_without_its_notes_is_a_first_look(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.3)
+    for i in range(5):
+        bench.write(f"{i}.md", f"text {i}")
+    bench.run()
+    away = bench.root.with_name("away")
+    bench.root.rename(away)
+    bench.root.mkdir()
+    assert bench.run().removed == 0
+    time.sleep(0.4)  # longer away than the second look takes
+    (bench.root / ".obsidian").mkdir()
+    report = bench.run()
+    assert report.removed == 0 and report.again_s is not None and 0.1 < report.again_s <= 0.3
+    time.sleep(report.again_s)
+    assert bench.run().removed == 5
+
+
+def test_what_a_pass_left_undone_stays_behind(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.write("old.md", "text")
+    bench.write("gone.md", "text to go")
+    bench.run()
+    for i in range(300):
+        bench.write(f"{i}.md", f"word{i}")
+    (bench.root / "gone.md").unlink()
+    apply, room = bench.store.apply, 2
+
+    def full(batch: Batch, *, settle: bool = True) -> None:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            raise DiskFull("The disk is full.", "Make room.")
+        apply(batch, settle=settle)
+
+    monkeypatch.setattr(bench.store, "apply", full)
+    with pytest.raises(DiskFull):
+        bench.run()
+    left = 300 + 2 - len(bench.paths()) + 1  # the one that is gone is to do as well
+    assert left > 100 and bench.indexer.behind == left
+    with pytest.raises(DiskFull):
+        bench.run()
+    assert bench.indexer.behind == left
+    lacking = [f"{i}.md" for i in range(300) if f"{i}.md" not in bench.paths()]
+    with pytest.raises(DiskFull):
+        bench.run(lacking[0])
+    assert bench.indexer.behind == left
+    monkeypatch.setattr(bench.store, "apply", apply)
+    bench.run(lacking[0])
+    assert bench.indexer.behind == left - 1
+    (bench.root / lacking[1]).unlink()
+    bench.run(lacking[1])  # no work any more, and nothing to wait for
+    assert bench.indexer.behind == left - 2
+    seen = []
+    bench.run(progress=lambda event: seen.append(bench.indexer.behind))
+    assert bench.indexer.behind == 0 and seen[0] < left - 2 and seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"#t{i}" for i in range(8000)),
+        "---\naliases:\n" + "".join(f"  - other{i}\n" for i in range(8000)) + "---\n" + "words of text\n\n" * 4000,
+        "---\ntitle: " + "".join(f"t{i} " for i in range(8000)) + "\n---\n" + "words of text\n\n" * 4000,
+        "# " + "".join(f"head{i} " for i in range(8000)) + "\n\n" + "words of text\n\n" * 4000,
+    ],
+    ids=["tags", "aliases", "title", "heading"],
+)
+def test_what_a_note_is_called_costs_no_more_than_its_size(bench: Bench, text: str) -> None:
+    bench.write("a.md", text)
+    bench.run()
+    assert bench.store.counts().chunks > 20
+    pages = bench.store._db.execute("SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count)")
+    assert pages.get * 4096 < 400_000 + 12 * len(text)
+    before = bench.store.dump()
+    bench.store.rebuild_keywords()
+    assert bench.store.dump() == before
+
+
+def test_a_text_that_the_server_lied_about_is_tried_again_later_and_not_for_ever(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(6):
+        bench.write(f"{i}.md", f"text {i}")
+    model = Fake(48)
+    model.nans = lambda text: "text 3" in text
+    model.refuse = lambda text: "text 4" in text
+    with_model(bench, model)
+    background = bench.indexer._background
+    assert bench.indexer.embed_once() == 4
+    status = bench.indexer.embedding
+    assert (status.state, status.remaining, status.failed) == ("complete", 0, 2)
+    assert {one.path for one in bench.store.problems()} == {"3.md", "4.md"}
+    assert all("tarsd reindex --full" in one.hint for one in bench.store.problems())
+    assert bench.indexer.embed_once() == 0 and model.calls == 1
+    now = [time.monotonic()]
+    monkeypatch.setattr("tarsd.index.background.time.monotonic", lambda: now[0])
+    for pause, calls in ((70, 2), (70, 2), (3600, 3), (100_000, 3)):
+        now[0] += pause
+        background.wake()
+        assert bench.indexer.embed_once() == 0 and model.calls == calls
+    assert sum("text 3" in text for text in model.seen) == 3
+    assert sum("text 4" in text for text in model.seen) == 1
+    model.nans = model.refuse = None
+    bench.run(full=True)
+    assert bench.indexer.embed_once() == 2 and bench.store.problems() == []
+
+
+def test_a_new_start_tries_again_what_the_server_lied_about(bench: Bench) -> None:
+    for i in range(3):
+        bench.write(f"{i}.md", f"text {i}")
+    model = Fake(48)
+    model.zeros = lambda text: "text 1" in text
+    with_model(bench, model)
+    assert bench.indexer.embed_once() == 2
+    model.zeros = None
+    bench.restart()
+    bench.run()
+    assert bench.indexer.embed_once() == 1 and model.texts == 4
+    assert bench.store.problems() == [] and bench.coverage(model.fingerprint) == 1.0
+
+
+def test_cached_vectors_of_another_length_count_as_missing(bench: Bench) -> None:
+    for i in range(5):
+        bench.write(f"{i}.md", f"text {i}")
+    model = Fake(48)
+    with_model(bench, model)
+    hashes = [row[0] for row in bench.store._db.execute("SELECT hash FROM chunks")]
+    bench.store.cache_vectors(model.fingerprint, hashes[:2], np.ones((2, 96), np.float32))
+    bench.store.cache_vectors(model.fingerprint, hashes[2:3], np.ones((1, 48), np.float32))
+    assert bench.indexer.embed_once() == 4 and model.texts == 4
+    assert bench.coverage(model.fingerprint) == 1.0
+    bench.store._vectors.execute("UPDATE vectors SET vector = x'000102' WHERE hash = ?", (hashes[0],))
+    space = bench.store.space_for(model.fingerprint)
+    assert space is not None and len(bench.store.knn(space.id, np.ones(48), 9)) == 4
+    bench.store.warm(space.id)
+    assert len(bench.store.knn(space.id, np.ones(48), 9)) == 4
+    with pytest.raises(StoreError, match="another model"):
+        bench.store.put_vectors(space.id, hashes[:1], np.ones((1, 96), np.float32))

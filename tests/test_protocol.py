@@ -132,3 +132,12 @@ def test_numbers_in_a_url_have_defaults() -> None:
 
 def test_the_table_of_routes_has_no_doubles() -> None:
     assert len({(route.method, route.path) for route in protocol.ROUTES}) == len(protocol.ROUTES)
+
+
+def test_a_plain_chat_has_a_conversation_that_can_be_read() -> None:
+    assert protocol.ChatRequest.read({"message": "x"}).conversation == "default"
+    assert protocol.ChatRequest.read({"message": "x", "conversation_id": None}).conversation == "default"
+    for empty in ("", "  "):
+        with pytest.raises(BadRequest) as caught:
+            protocol.ChatRequest.read({"message": "x", "conversation_id": empty})
+        assert (caught.value.field, caught.value.status) == ("conversation_id", 422)

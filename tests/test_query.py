@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tarsd.errors import BadRequest
 from tarsd.search import Filter, Query, parse_filters, parse_query
-from tarsd.search.query import MAX_TERMS, parse_date
+from tarsd.search.query import MAX_TERMS, check_dates, parse_date
 from tarsd.search.words import begins_word, fold, has_literal, is_stop, split
+from tests.engine import Engine, write
 
 
 def terms(query: str) -> list[str]:
@@ -156,3 +160,33 @@ def test_folding_and_finding() -> None:
     assert not begins_word("unglazed", "glaz", 4)
     assert has_literal("we use c++ here", "c++") and not has_literal("we use c here", "c++")
     assert not has_literal("kilns", "kiln") and has_literal("kiln.", "kiln")
+
+
+@pytest.mark.parametrize("query", ["after:2026-13-01", "kiln -before:2026-02-30", 'AFTER:"26-1"', "before:12"])
+def test_an_impossible_date_is_told(query: str) -> None:
+    with pytest.raises(BadRequest, match="is not a date") as caught:
+        check_dates(query)
+    assert (caught.value.field, caught.value.status) == ("query", 422)
+    assert "2026-03-09" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "query", ["after:2026-12-01", "before:lunch", "tag: path: after:", "after:-", '"after:2026-13"']
+)
+def test_what_is_no_date_at_all_stays_words(query: str) -> None:
+    check_dates(query)
+
+
+def test_exclusions_alone_are_a_query() -> None:
+    assert not parse_query("-kanban").blank
+
+
+def test_exclusions_alone_list_the_other_notes_newest_first(tmp_path: Path) -> None:
+    for number, (path, text) in enumerate({"a.md": "A kanban board.", "b.md": "Tea.", "c.md": "Kilns. #x"}.items()):
+        write(tmp_path / "v", path, text)
+        os.utime(tmp_path / "v" / path, (1_700_000_000 + number, 1_700_000_000 + number))
+    with Engine(tmp_path, model=None, processes=1) as engine:
+        engine.reconcile()
+        assert [hit.path for hit in engine.answer("-kanban").hits] == ["c.md", "b.md"]
+        assert [hit.path for hit in engine.answer("-kanban -tea").hits] == ["c.md"]
+        assert [hit.path for hit in engine.answer("tag:x -kilns").hits] == []

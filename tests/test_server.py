@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import logging
 import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -16,6 +17,7 @@ import pytest
 from aiohttp import web
 
 from tarsd.chat import Chat, Found
+from tarsd.daemon.log import JsonLines, spare_clients
 from tarsd.errors import NotFound, PathRefused, StoreError, VaultUnavailable
 from tarsd.protocol import MAX_BODY, ROUTES, ReindexRequest, RelatedRequest, SearchRequest, WhyRequest
 from tarsd.providers.base import Done, Evidence, Text
@@ -392,3 +394,47 @@ async def test_another_user_is_refused(http: Http, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tarsd.server.peer_uid", lambda connection: 4343)
     status, reply = await http("GET", "/v1/hello")
     assert (status, reply["error"]["code"]) == (403, "refused")
+
+
+async def test_a_body_that_is_not_what_its_headers_say(
+    server: Path, http: Http, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = b'{"query": "x"}'
+    for encoding in ("gzip", "deflate"):
+        status, reply = await http("POST", "/v1/search", body, headers={"Content-Encoding": encoding})
+        assert (status, reply["error"]["code"]) == (400, "bad_request")
+        assert reply["error"]["hint"]
+    head = b"POST /v1/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    assert await raw(server, head + b"zz\r\nnonsense\r\n") in (0, 400)
+    assert not [one for one in caplog.records if one.name.startswith("tarsd")], "a client's fault is none of ours"
+
+
+async def test_a_connection_that_ends_is_no_fault(http: Http, engine: Stub, caplog: pytest.LogCaptureFixture) -> None:
+    engine.fault = ConnectionResetError("gone")
+    assert (await http("POST", "/v1/search", {"query": "x"}))[0] == 400
+    assert caplog.records == []
+
+
+async def test_an_impossible_date_names_the_query(http: Http) -> None:
+    status, reply = await http("POST", "/v1/search", {"query": "tea after:2026-13-01"})
+    assert (status, reply["error"]["field"]) == (422, "query")
+    assert (await http("POST", "/v1/why", {"path": "a.md", "query": "before:2026-02-30"}))[0] == 422
+    assert (await http("POST", "/v1/search", {"query": "after:banana tag: [status:"}))[0] == 200
+
+
+async def test_a_plain_chat_needs_a_name_or_none(http: Http) -> None:
+    status, reply = await http("POST", "/chat", {"conversation_id": "", "message": "x"})
+    assert (status, reply["error"]["field"]) == (422, "conversation_id")
+
+
+async def test_the_log_of_unreadable_requests_is_readable(server: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert await raw(server, b"GET / HTTP/1.1\r\nBad Header\r\n\r\n") in (0, 400)
+    made = next(one for one in caplog.records if one.name == "aiohttp.server")
+    assert spare_clients(made)
+    line = json.loads(JsonLines().format(made))
+    assert (line["level"], "%s" in line["event"]) == ("warning", False)
+    ours = logging.LogRecord("aiohttp.server", logging.ERROR, "", 1, "%d%% of %(x)s", (3,), None)
+    ours.exc_info = (ValueError, ValueError("x"), None)
+    assert spare_clients(ours)
+    line = json.loads(JsonLines().format(ours))
+    assert (line["level"], line["event"]) == ("error", "(int)% of (…)")

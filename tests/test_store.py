@@ -691,3 +691,52 @@ def test_properties_and_problems_come_back_as_they_went_in(store: Store) -> None
 def test_the_tables_are_made_once_and_files_are_private(store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "index.db").stat().st_mode & 0o077 == 0
     assert "CREATE TABLE IF NOT EXISTS" not in schema.INDEX + schema.EMBEDDINGS
+
+
+def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Store) -> None:
+    tags, aliases = [f"tag{i}" for i in range(500)], [f"alias{i}" for i in range(500)]
+    filled(store, note("a.md", "one", "two", "three", tags=tags, aliases=aliases, words="prop"))
+    filled(store, note("b.md", "four", linked=[("a", "shown")]))
+
+    def seqs(word: str) -> list[int]:
+        return sorted(hit.seq for hit in store.hits(chunk for chunk, _ in store.fts(word, WEIGHTS, 99)))
+
+    def check() -> None:
+        assert seqs("tag0") == seqs("alias0") == seqs("tag63") == seqs("alias31") == [0, 1, 2]
+        assert seqs("tag64") == seqs("tag499") == seqs("alias32") == seqs("alias499") == [0]
+        assert seqs("shown") == seqs("prop") == [0]
+
+    check()  # the row of the first chunk was written again, for what b.md calls it
+    before = store.dump()
+    store.rebuild_keywords()
+    assert store.dump() == before
+    with store._transaction(store._db) as db:
+        db.execute("DELETE FROM fts")
+    assert store.check() == ["The keyword index differed: 4 passages added, 0 removed."]
+    assert store.dump() == before
+    check()
+
+
+def test_one_name_without_end_is_not_repeated_in_full(store: Store) -> None:
+    tags = ["x" * 100 + f" y{'z' * 200} end", *(f"{'w' * 100}{i}" for i in range(20))]
+    filled(store, note("a.md", "one", "two", tags=tags))
+    assert len(store.fts("end", WEIGHTS, 9)) == len(store.fts(f"{'w' * 100}19", WEIGHTS, 9)) == 1
+    assert len(store.fts("x" * 100, WEIGHTS, 9)) == 2
+
+
+def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store: Store, tmp_path: Path) -> None:
+    assert store.check() == []
+    space = filled(store, note("a.md", "one", "two", tags=["t"]))
+    before = store.dump()
+    with store._transaction(store._db) as db:  # as an index of before this number
+        db.execute("DELETE FROM meta WHERE key = 'keywords'")
+        db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
+        db.executemany("INSERT INTO fts(rowid, tags) SELECT id, 'other' FROM chunks WHERE ?", [(1,)])
+    store.close()
+    other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
+    assert other.notice == ""
+    (said,) = other.check()
+    assert "another version" in said and other.check() == []
+    assert other.dump() == before and other.cached("f1", [digest("one")])
+    assert len(other.knn(space, vector("one"), 3)) == 2
+    other.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from tarsd.cli.terminal import Terminal, clean
+from tarsd.cli.terminal import ESCAPED, Terminal, clean
 from tarsd.client import Client
 from tarsd.errors import ConfigError, TarsdError
 
@@ -64,11 +65,24 @@ def fail(error: TarsdError, *, as_json: bool = False) -> None:
         click.echo(clean(error.hint), err=True)
 
 
+class Folder(click.Path):
+    """A folder's path. An empty one, as an unset variable leaves it, must not mean the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """As click does it."""
+        if value == "":
+            self.fail("An empty path names no folder. Name the folder of your notes.", parameter, context)
+        return super().convert(value, parameter, context)
+
+
 def vault_option(function: Function) -> Function:
     """`--vault PATH`: whose daemon is meant."""
     return click.option(
         "--vault",
-        type=click.Path(path_type=Path),
+        type=Folder(),
         help="The vault whose daemon is meant, if not the configured or only one.",
     )(function)
 
@@ -79,10 +93,10 @@ def json_option(function: Function) -> Function:
 
 
 def print_json(reply: object) -> None:
-    """JSON as it came, readable where a person looks at it."""
+    """JSON as it came, readable where a person looks at it, and without what could command the terminal."""
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(reply, ensure_ascii=False, indent=indent)
-    sys.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
+    sys.stdout.write(text.encode("utf-8", "replace").decode().translate(ESCAPED) + "\n")
 
 
 def words(arguments: tuple[str, ...]) -> str:
@@ -93,11 +107,11 @@ def words(arguments: tuple[str, ...]) -> str:
 def note_path(client: Client, name: str) -> str:
     """A note as the daemon knows it: a path of this machine that lies in the vault becomes relative to it."""
     name = words((name,))
-    given = Path(name).expanduser()
-    if not given.is_absolute() and not given.exists():
+    given = os.path.expanduser(name)  # these of os.path take names that no file can have
+    if not os.path.isabs(given) and not os.path.exists(given):
         return name
     root = vault_root(client)
-    real = given.resolve()
+    real = Path(os.path.realpath(given))
     return real.relative_to(root).as_posix() if root and real.is_relative_to(root) else name
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
 
 import click
 
-from tarsd.cli.common import Command, Group, json_option, print_json, vault_option
+from tarsd.cli.common import Command, Folder, Group, json_option, print_json, vault_option
+from tarsd.cli.terminal import ESCAPED, fit
 from tarsd.errors import BadRequest, Refused
 
 TEMPLATE = """\
@@ -37,7 +39,7 @@ path = {path}
 
 
 @click.command(cls=Command)
-@click.option("--vault", type=click.Path(path_type=Path), required=True, help="The folder of notes.")
+@click.option("--vault", type=Folder(), required=True, help="The folder of notes.")
 @click.option("--force", is_flag=True, help="Replace a config that is there.")
 @json_option
 def init(vault: Path, force: bool, as_json: bool) -> None:
@@ -45,14 +47,33 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
     from tarsd.config import config_file, expand
 
     root, file = expand(str(vault), os.environ), config_file()
-    if not root.is_dir():
-        raise BadRequest(f"{root} is no folder.", "Name the folder that holds your notes.", field="vault")
+    if not os.path.isdir(root):
+        raise BadRequest(
+            f"{fit(str(root), 200)} is no folder.", "Name the folder that holds your notes.", field="vault"
+        )
     try:
         text = TEMPLATE.format(path=json.dumps(str(root), ensure_ascii=False).replace("\x7f", "\\u007f"))
         raw = text.encode()
     except UnicodeEncodeError:
         raise BadRequest("The vault's path is not UTF-8, which a config must be.", "Rename the folder.") from None
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(file, raw, force=force)
+    except OSError as error:
+        raise Refused(
+            f"{fit(str(file), 200)} cannot be written: {error.strerror}.", "TARSD_HOME or TARSD_CONFIG moves it."
+        ) from None
+    if as_json:
+        print_json({"config": str(file), "vault": str(root)})
+        return
+    click.echo(f"Wrote {file}")
+    if not (root / ".obsidian").is_dir():
+        click.echo("The folder has never been opened in Obsidian; any folder of Markdown notes will do.")
+    click.echo("Next: tarsd run")
+
+
+def _write(file: Path, raw: bytes, *, force: bool) -> None:
+    """The whole file or nothing. Raises Refused when it is there already and not `force`, OSError as it comes."""
     fresh = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         fresh.write_bytes(raw)
@@ -63,14 +84,8 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
     except FileExistsError:
         raise Refused(f"{file} is there already and stays as it is.", "Edit it, or use --force.") from None
     finally:
-        fresh.unlink(missing_ok=True)
-    if as_json:
-        print_json({"config": str(file), "vault": str(root)})
-        return
-    click.echo(f"Wrote {file}")
-    if not (root / ".obsidian").is_dir():
-        click.echo("The folder has never been opened in Obsidian; any folder of Markdown notes will do.")
-    click.echo("Next: tarsd run")
+        with contextlib.suppress(OSError):
+            fresh.unlink()
 
 
 @click.group(cls=Group)
@@ -79,7 +94,7 @@ def config() -> None:
 
 
 @config.command()
-@click.option("--vault", type=click.Path(path_type=Path), help="As if run with this vault.")
+@click.option("--vault", type=Folder(), help="As if run with this vault.")
 @json_option
 def check(vault: Path | None, as_json: bool) -> None:
     """Print the settings in force, or every fault of the config (exit code 78)."""
@@ -91,7 +106,7 @@ def check(vault: Path | None, as_json: bool) -> None:
         print_json({"config": str(settings.paths.config_file), "settings": tables})
         return
     file = settings.paths.config_file
-    click.echo(f"# {file}{'' if file.exists() else ' (not there: defaults)'}")
+    click.echo(f"# {file}{'' if os.path.exists(file) else ' (not there: defaults)'}")
     for name, values in tables.items():
         for table in values if isinstance(values, list) else [values]:
             click.echo(f"\n{f'[[{name}]]' if isinstance(values, list) else f'[{name}]'}")
@@ -107,7 +122,7 @@ def path(as_json: bool) -> None:
 
     file = config_file()
     if as_json:
-        print_json({"config": str(file), "exists": file.exists()})
+        print_json({"config": str(file), "exists": os.path.exists(file)})
     else:
         click.echo(file)
 
@@ -130,4 +145,4 @@ def _toml(value: object) -> str:
     """A value as TOML spells it."""
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).translate(ESCAPED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from tarsd.cli.common import Command, Function, json_option, note_path, print_js
 from tarsd.cli.passages import WEAK, notes_below, show
 from tarsd.cli.terminal import Terminal, clean
 from tarsd.client import Client
-from tarsd.errors import EXIT_NOTHING
+from tarsd.errors import EXIT_NOTHING, BadRequest
 
 QUERY_HELP = """\b
 Query syntax: "a phrase"   -without   tag:idea   path:Work/   file:plan
@@ -27,9 +28,19 @@ def _limit(function: Function) -> Function:
     )
 
 
+class _Score(click.FloatRange):
+    """A number that JSON can hold."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """As click does it, which takes nan and inf for numbers in the range."""
+        number = super().convert(value, parameter, context)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to compare with. Write one such as 0.5.", parameter, context)
+        return number
+
+
 def _min_score(function: Function) -> Function:
-    least = click.FloatRange(0)
-    return click.option("--min-score", type=least, default=0.0, help="Leave out results that score less.")(function)
+    return click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results that score less.")(function)
 
 
 @click.command(cls=Command, epilog=QUERY_HELP)
@@ -73,6 +84,8 @@ def svec(query: tuple[str, ...], min_score: float, limit: int, vault: Path | Non
 
 
 def _search(query: str, mode: str, min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+    if not query.strip():
+        raise BadRequest("The query is empty.", "Say what to look for.", field="query")
     client = Client.find(vault)
     body: dict[str, Any] = {"query": query, "mode": mode, "limit": limit}
     if min_score:

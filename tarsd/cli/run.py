@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tarsd.cli.common import Command, json_option, print_json, vault_option
+from tarsd.cli.common import Command, Folder, json_option, print_json, vault_option
 from tarsd.client import Client
 from tarsd.errors import ClientError
 
@@ -15,7 +15,7 @@ STOP_S = 20.0
 
 
 @click.command(cls=Command)
-@click.option("--vault", type=click.Path(path_type=Path), help="The folder of notes; needs no config then.")
+@click.option("--vault", type=Folder(), help="The folder of notes; needs no config then.")
 def run(vault: Path | None) -> None:
     """Run the daemon in the foreground, until Ctrl-C or `tarsd stop`."""
     from tarsd.config import load

@@ -20,7 +20,7 @@ PLACES = 5
 
 LOOK_S = 0.2
 PATIENCE_S = 60.0
-STUCK = ("unavailable", "unreachable", "model_missing", "failing")
+STUCK = ("unavailable", "unreachable", "model_missing", "failing", "failed")
 """States of embedding that end by something outside, if ever."""
 
 
@@ -105,7 +105,17 @@ def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
         return f"{out.red('● Vault not available')} · {size} from before{trouble}"
     if behind:
         return f"{out.yellow(f'● Indexing, {behind:,} to go')} · {size}{trouble}"
-    return f"{out.green('● Up to date')} · {size}{out.yellow(trouble)}"
+    embedding = reply.get("embedding") or {}
+    if _general(problems, embedding):
+        return f"{out.yellow('● Look at this')} · {size}{out.yellow(trouble)}"
+    style = out.yellow if embedding.get("reason") or embedding.get("state") in STUCK else out.green
+    return f"{style('● Up to date')} · {size}{out.yellow(trouble)}"
+
+
+def _general(problems: Sequence[Mapping[str, Any]], embedding: Mapping[str, Any]) -> bool:
+    """Whether something is wrong with the index as a whole; without a model's vectors words are found all the same."""
+    reasons = [str(one.get("reason") or "") for one in problems if not one.get("path")]
+    return any(one != embedding.get("reason") and not one.startswith("Embedding failed") for one in reasons)
 
 
 def _watch(watch: Mapping[str, Any]) -> str:

@@ -13,6 +13,8 @@ CONTROLS = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in
 CONTROLS |= {0x7F: "\u2421", **{code: "\ufffd" for code in range(0x80, 0xA0)}}
 BIDI = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], "")
 HARMLESS = str.maketrans({**CONTROLS, **BIDI, "\r": "", "\t": "    "})
+ESCAPED = {code: f"\\u{code:04x}" for code in [*range(0x7F, 0xA0), *BIDI]}
+"""The same for JSON, where they can be written so that nothing is lost."""
 
 
 def clean(text: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ def read_table(file: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], str]
     """The file as a table, and its text; no file is an empty table. Raises ConfigError when it is no TOML."""
     text = ""
     try:
+        if not stat.S_ISREG(file.stat().st_mode):  # a pipe would be waited for
+            raise ConfigError([f"{file}: is no regular file"])
         text = file.read_bytes().decode("utf-8-sig")
         return tomllib.loads(text), text
     except FileNotFoundError:

@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tarsd.errors import ConfigError
+
 if TYPE_CHECKING:
     from tarsd.config.settings import Paths
 
 SOCKET_BYTES = 103
 """Longest socket path in bytes that every system takes (macOS: 104 with the closing NUL)."""
+
+
+NO_PATH = "holds a NUL character, which no path can"
 
 
 def vault_id(path: Path) -> str:
@@ -89,12 +94,14 @@ def paths(identity: str, env: Mapping[str, str]) -> Paths:
 def _configured_vault(env: Mapping[str, str]) -> Path | None:
     """The vault that the file names, whatever else is wrong in it. Raises ConfigError when it is no TOML."""
     file = config_file(env)
-    if not env.get("TARSD_CONFIG") and not file.exists():
+    if not env.get("TARSD_CONFIG") and not os.path.exists(file):
         return None
     from tarsd.config.file import read_table  # tomllib is not needed by a client that was told the vault
 
     section = read_table(file, env)[0].get("vault")
     path = section.get("path") if isinstance(section, dict) else None
+    if isinstance(path, str) and "\0" in path:
+        raise ConfigError([f"{file}: vault.path: {NO_PATH}"])
     return expand(path, env) if isinstance(path, str) and path else None
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import errno
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tarsd.config.file import Key, key_lines, read_table
-from tarsd.config.places import config_file, expand, paths, vault_id
+from tarsd.config.places import NO_PATH, config_file, expand, paths, vault_id
 from tarsd.config.settings import (
     OLLAMA,
     OPENAI,
@@ -79,7 +81,7 @@ class _Reader:
         chat = self.fill(ChatSettings(ollama_host=ollama, openai_base_url=openai), table, "chat")
         own = self.fill(VaultSettings(), table, "vault")
         self.check_folders(own)
-        root = self.root(own.path, vault)
+        root = self.root(own.path, vault, table.get("vault", {}))
         privacy = self.fill(PrivacySettings(), table, "privacy")
         for rule in privacy.local_only:
             self.check_rule(rule, ("privacy", "local_only"))
@@ -227,24 +229,42 @@ class _Reader:
         if not text.startswith(("/", "~")):
             self.fault(key, f'"{text}" must be an absolute path, or start with ~/')
             return None
-        real = Path(os.path.realpath(expand(text, self.env)))
-        if real.exists() and not real.is_dir():
-            self.fault(key, f"{real} is a file, not a folder")
-            return None
-        return real
+        real = self.folder(text)
+        if isinstance(real, Path):
+            return real
+        self.fault(key, real)
+        return None
 
-    def root(self, configured: str, vault: Path | None) -> Path | None:
-        """The vault: by the caller, TARSD_VAULT, or the file."""
+    def folder(self, text: str) -> Path | str:
+        """The real path of a folder, or what is wrong with it; one that is not there now may come yet."""
+        shown = text if len(text) <= 200 else f"{text[:60]}… ({len(text)} characters)"
+        try:
+            real = Path(os.path.realpath(expand(text, self.env)))
+            return real if stat.S_ISDIR(os.stat(real).st_mode) else f"{real} is a file, not a folder"
+        except ValueError:
+            return NO_PATH
+        except OSError as error:
+            if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+                return f"{shown} cannot be a folder: {error.strerror}"
+            return real
+
+    def root(self, configured: str, vault: Path | None, section: object) -> Path | None:
+        """The vault: by the caller, TARSD_VAULT, or the file, whose `section` may hold something else there."""
         named = str(vault) if vault is not None else self.env.get("TARSD_VAULT", "")
         if named:
-            real = Path(os.path.realpath(expand(named, self.env)))
-            if not real.exists() or real.is_dir():
+            real = self.folder(named)
+            if isinstance(real, Path):
                 return real
-            self.problem(f"{'--vault' if vault else 'TARSD_VAULT'}: {real} is a file, not a folder")
+            self.problem(f"{'--vault' if vault is not None else 'TARSD_VAULT'}: {real}")
             return None
         if configured:
             return self.path(configured, ("vault", "path"))
-        self.fault(("vault", "path"), "no vault is set; run: tarsd init --vault PATH")
+        if not isinstance(section, dict):
+            return None  # that is a fault already, and so is a path of another type
+        if "path" not in section:
+            self.fault(("vault", "path"), "no vault is set; run: tarsd init --vault PATH")
+        elif section["path"] == "":
+            self.fault(("vault", "path"), "is empty and names no folder; run: tarsd init --force --vault PATH")
         return None
 
     def collections(self, table: dict[str, Any], vault: Path | None) -> tuple[Collection, ...]:
@@ -255,14 +275,14 @@ class _Reader:
             name, text = values.get("name"), values.get("path")
             if not isinstance(name, str) or not re.fullmatch(r"[^/:\s][^/:]*", name):
                 self.fault((*key, "name"), "must be a name without / and :")
-                continue
+                name = None
+            elif name in {one.name for one in found}:
+                self.fault((*key, "name"), f'"{name}" is taken by an earlier collection')
             if not isinstance(text, str) or not text:
                 self.fault((*key, "path"), "must name a folder")
                 continue
             root = self.path(text, (*key, "path"))
-            if name in {one.name for one in found}:
-                self.fault((*key, "name"), f'"{name}" is taken by an earlier collection')
-            if root is None:
+            if root is None or name is None:
                 continue
             for other, label in [(vault, "the vault"), *((one.root, f'"{one.name}"') for one in found)]:
                 if other and (root == other or root in other.parents or other in root.parents):
@@ -278,9 +298,10 @@ class _Reader:
             name, command = values.get("name"), values.get("command")
             if not isinstance(name, str) or not name or name in {one.name for one in found}:
                 self.fault((*key, "name"), "must be a name that no other server has")
-            elif not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+                name = None
+            if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
                 self.fault((*key, "command"), 'must be a list of texts: ["program", "argument"]')
-            else:
+            elif name is not None:
                 found.append(McpServer(name, tuple(command)))
         return tuple(found)
 
@@ -289,7 +310,9 @@ class _Reader:
         for rule in own.exclude:
             self.check_rule(rule, ("vault", "exclude"))
         parts = own.memory_folder.strip("/").split("/")
-        if own.memory_folder.startswith(("/", "~")) or any(not part or part.startswith(".") for part in parts):
+        if "\0" in own.memory_folder:
+            self.fault(("vault", "memory_folder"), NO_PATH)
+        elif own.memory_folder.startswith(("/", "~")) or any(not part or part.startswith(".") for part in parts):
             self.fault(("vault", "memory_folder"), f'"{own.memory_folder}" must be a folder in the vault, not hidden')
 
     def check_rule(self, rule: str, key: Key) -> None:

@@ -14,7 +14,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from io import FileIO, TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ REPEAT_S = 60.0
 CHATTY = ("asyncio", "aiohttp", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic", "ollama", "watchdog")
 
 _DIGITS = re.compile(r"\d+")
+_PLACEHOLDER = re.compile(r"%(?:%|(?:\(\w+\))?[-#0 +]*[\d*]*(?:\.[\d*]+)?[a-zA-Z])")
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "repeated"}
 
 
@@ -48,8 +49,8 @@ class ShortLines(logging.Formatter):
 
 def _line(record: logging.LogRecord) -> dict[str, object]:
     ours = record.name == "tarsd" or record.name.startswith("tarsd.")
-    # the arguments of other people's messages may hold anything
-    event = record.getMessage() if ours else str(record.msg)
+    # the arguments of other people's messages may hold anything, so only what type they have is told
+    event = record.getMessage() if ours else _without_arguments(record)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     line: dict[str, object] = {
         "time": f"{stamp}.{int(record.msecs):03d}Z",
@@ -68,9 +69,31 @@ def _line(record: logging.LogRecord) -> dict[str, object]:
     return line
 
 
+def _without_arguments(record: logging.LogRecord) -> str:
+    given = record.args.values() if isinstance(record.args, Mapping) else record.args or ()
+    message = str(record.msg)
+    if not given:
+        return message
+    kinds = iter([type(one).__name__ for one in given])
+    return _PLACEHOLDER.sub(lambda found: "%" if found[0] == "%%" else f"({next(kinds, '…')})", message)
+
+
 def _places(trace: TracebackType | None) -> list[str]:
     frames = traceback.extract_tb(trace)[-8:]
     return [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
+
+
+def spare_clients(record: logging.LogRecord) -> bool:
+    """A filter: what aiohttp calls an error and is a request that nobody could read, is a warning."""
+    error = record.exc_info[1] if record.exc_info else None
+    if error is None or record.levelno <= logging.WARNING or not record.name.startswith("aiohttp"):
+        return True
+    code = getattr(error, "code", 0)
+    refused = isinstance(code, int) and 400 <= code < 500
+    # by its name, since aiohttp is not needed for a log
+    if refused or isinstance(error, ConnectionError) or type(error).__name__ == "RequestPayloadError":
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+    return True
 
 
 class Repeats(logging.Filter):
@@ -106,6 +129,7 @@ class _Fan(logging.Handler):
     def __init__(self, handlers: Sequence[logging.Handler]) -> None:
         super().__init__()
         self._handlers = tuple(handlers)
+        self.addFilter(spare_clients)
         self.addFilter(Repeats())
 
     def emit(self, record: logging.LogRecord) -> None:

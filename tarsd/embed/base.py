@@ -1,6 +1,7 @@
 """What every embedder is, and what all of them share: prefixes, fingerprints, and the check of what comes back.
 
-Words of this package: a *row* is the vector of one text; a *bad row* is all NaN and means "this text has no vector".
+Words of this package: a *row* is the vector of one text; a *bad row* is all NaN and means "this text has no vector",
+or all infinite and means "not this time": the server took the text and sent nothing that can be compared.
 A bad row is never stored and never compared; keyword search still finds its text.
 """
 
@@ -43,8 +44,9 @@ class Embedder(Protocol):
     def fingerprint(self) -> str:
         """16 hex digits of everything that changes vectors.
 
-        Ollama's holds the digest of the model's weights, so the first look asks the server and raises EmbedError
-        when that cannot be reached; every other embedder knows its own.
+        Behind a server it holds the width that the server really gives (and Ollama's digest of the weights), so the
+        first look asks the server and raises EmbedError when that cannot be reached. It is another one after the
+        server was found to give another width. The other embedders know their own.
         """
 
     @property
@@ -60,18 +62,40 @@ class Embedder(Protocol):
         """The most texts that are worth handing over at once; more are split up inside."""
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """float32 [len(texts), dim], each row of length 1 or all NaN.
+        """float32 [len(texts), dim], each row of length 1 or a bad one.
 
-        Raises EmbedError (EmbedderUnreachable, ModelMissing, RateLimited) when nothing could be embedded at all.
+        Raises EmbedError (EmbedderUnreachable, ModelMissing, RateLimited, OtherWidth) when nothing could be embedded
+        at all.
         """
 
     def close(self) -> None:
         """Let go of sessions and connections; the embedder may be used again and then reopens them."""
 
 
+class OtherWidth(EmbedError):
+    """Vectors of another width than before come back: another model answers. Never a fault of the texts."""
+
+    def __init__(self, found: int, expected: int) -> None:
+        super().__init__(
+            f"The embedding model answers with {found} numbers a text where {expected} were expected.",
+            "Another model answers under this name; its vectors are made anew by themselves.",
+        )
+        self.found = found
+
+
 def nothing(n: int, dim: int) -> Vectors:
     """n bad rows."""
     return np.full((n, dim), np.nan, dtype=np.float32)
+
+
+def unusable(n: int, dim: int) -> Vectors:
+    """n bad rows that are worth another try at another time."""
+    return np.full((n, dim), np.inf, dtype=np.float32)
+
+
+def is_unusable(vectors: Vectors) -> NDArray[np.bool_]:
+    """One flag a row: True where the text may have a vector at another time."""
+    return np.asarray(np.isinf(vectors).any(axis=1), dtype=np.bool_)
 
 
 def is_bad(vectors: Vectors) -> NDArray[np.bool_]:
@@ -93,24 +117,21 @@ def normalised(vectors: NDArray[np.floating]) -> Vectors:
 
 
 def check(raw: object, n: int, dim: int) -> Vectors:
-    """Raw lists from outside as float32 [n, dim] of unit length; rows that cannot be used are bad rows.
+    """Raw lists from outside as float32 [n, dim] of unit length; rows that cannot be used are unusable ones.
 
-    dim 0 takes the width of the first row that has one. Raises EmbedError when the count is wrong (nobody can tell
-    which row is whose) or when every row has another width than dim (another model answers under this name).
+    dim 0 takes the width that most rows have. Raises EmbedError when the count is wrong (nobody can tell which row is
+    whose) and OtherWidth when no row has the width dim and some have another.
     """
     rows = list(raw) if isinstance(raw, (list, tuple, np.ndarray)) else []
     if len(rows) != n:
-        raise EmbedError(f"The embedding server sent {len(rows)} vectors for {n} texts.", "It will be asked again.")
+        got = _count(len(rows), "vector") if rows else "no vectors"
+        raise EmbedError(f"The embedding server sent {got} for {_count(n, 'text')}.", "It will be asked again.")
     widths = [len(row) if isinstance(row, (list, tuple, np.ndarray)) else 0 for row in rows]
     known = [width for width in widths if width]
     if dim == 0:
-        dim = known[0] if known else 0
+        dim = max(known, key=known.count) if known else 0
     elif known and dim not in known:
-        raise EmbedError(
-            f"The embedding model answers with {known[0]} numbers a text where {dim} were expected.",
-            "Was the model replaced under the same name? Restart tarsd to build its vectors anew.",
-            permanent=True,
-        )
+        raise OtherWidth(max(known, key=known.count), dim)
     out = nothing(n, dim)
     for at, row in enumerate(rows):
         if widths[at] == dim and dim:
@@ -119,7 +140,13 @@ def check(raw: object, n: int, dim: int) -> Vectors:
                 out[at] = np.asarray(row, dtype=np.float64)
             except (TypeError, ValueError, OverflowError):
                 continue
-    return normalised(out)
+    out = normalised(out)
+    out[is_bad(out)] = np.inf
+    return out
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def fingerprint(*parts: object) -> str:

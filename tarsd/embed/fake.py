@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tarsd.embed.base import Kind, Vectors, fingerprint, is_bad, normalised, nothing
+from tarsd.embed.base import Kind, Vectors, fingerprint, is_bad, normalised, nothing, unusable
 
 
 class Fake:
@@ -20,7 +20,7 @@ class Fake:
 
     `error`: raised by each call until it is set to None again. `errors`: raised one by one, one a call, before
     anything else. `zeros` / `nans`: texts for which this holds come back as the server's zero or NaN vector would,
-    that is as a bad row. `refuse`: the same for texts that a server refuses.
+    that is as a row that is unusable this time. `refuse`: a bad row for good, as of texts that a server refuses.
     """
 
     local = True
@@ -67,12 +67,12 @@ class Fake:
             for half in (digest[:4], digest[4:]):
                 at = int.from_bytes(half, "big")
                 row[0, at % self.dim] += 1.0 if at & 0x80000000 else -1.0
-        if self.zeros is not None and self.zeros(text):
-            row[:] = 0.0
-        if (self.nans is not None and self.nans(text)) or (self.refuse is not None and self.refuse(text)):
+        if self.refuse is not None and self.refuse(text):
             row[:] = np.nan
+        elif any(lies is not None and lies(text) for lies in (self.zeros, self.nans)):
+            return np.asarray(unusable(1, self.dim)[0], dtype=np.float32)
         unit = normalised(row)
-        if is_bad(unit)[0] and np.isfinite(row).all() and re.search(r"\w", text) and self.zeros is None:
+        if is_bad(unit)[0] and np.isfinite(row).all() and re.search(r"\w", text):
             # Words that cancel each other out exactly still deserve a vector.
             row[0, len(text) % self.dim] = 1.0
             unit = normalised(row)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from tarsd.config.spelling import ollama_host
-from tarsd.embed.base import Kind, Vectors, check, fingerprint, is_loopback, nothing, prefixes
-from tarsd.embed.remote import MAX_TEXTS, TextRefused, embed_all
+from tarsd.embed.base import Kind, OtherWidth, Vectors, fingerprint, is_loopback, nothing, prefixes
+from tarsd.embed.remote import MAX_TEXTS, PROBE, TextRefused, checked, embed_all, worded
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TOKENS: Final = 2048
 CONNECT_S: Final = 3.0
 DOCUMENT_S: Final = 300.0  # a large model may have to be read from a slow disk first
-QUERY_S: Final = 10.0  # somebody is waiting, and the table can answer instead
+QUERY_S: Final = 10.0  # search waits less; the answer may still serve the next question
 KEEP_ALIVE: Final = "10m"
 REST_S: Final = 3.0  # a host that is down costs one question its time-out, not each of them
 
@@ -53,6 +53,7 @@ class Ollama:
         self._dimensions = settings.dimensions
         self._prefixes = prefixes(model, settings)
         self._model: _Model | None = None
+        self._given = 0  # the width that the server was seen to give, whatever it says
         self._failed: tuple[EmbedError | None, float] = (None, 0.0)
         self._client: ollama.Client | None = None
         self._lock = threading.RLock()
@@ -68,7 +69,8 @@ class Ollama:
     @property
     def fingerprint(self) -> str:
         """Asks the server the first time; raises EmbedError when it cannot say which weights it has."""
-        return fingerprint("ollama", self._model_name, self._known().digest, self._dimensions, *self._prefixes)
+        known = self._measured()
+        return fingerprint("ollama", self._model_name, known.digest, self._dimensions, known.dim, *self._prefixes)
 
     @property
     def local(self) -> bool:
@@ -89,26 +91,43 @@ class Ollama:
         seconds = QUERY_S if kind == "query" else DOCUMENT_S
 
         def send(batch: Sequence[str]) -> Vectors:
-            body: dict[str, Any] = {
-                "model": self._model_name,
-                "input": [prefix + text for text in batch],
-                "truncate": True,
-                "keep_alive": KEEP_ALIVE,
-            }
-            if self._dimensions is not None:
-                body["dimensions"] = self._dimensions
-            reply = self._ask("POST", "/api/embed", body, seconds)
-            return check(reply.get("embeddings"), len(batch), known.dim)
+            rows = self._send([prefix + text for text in batch], seconds)
+            return checked(rows, len(batch), known.dim, lambda: self._probe(seconds))
 
-        vectors = embed_all(texts, known.dim, send, salvage=kind == "document")
+        try:
+            vectors = embed_all(texts, known.dim, send, salvage=kind == "document")
+        except OtherWidth as error:
+            with self._lock:
+                self._model, self._given = None, error.found  # its digest may be another too
+            raise
         if not self.dim and vectors.shape[1]:
             with self._lock:
-                self._model = _Model(vectors.shape[1], known.digest, known.max_tokens, known.remote)
+                self._model = replace(known, dim=vectors.shape[1])
         return vectors
+
+    def _send(self, batch: Sequence[str], seconds: float) -> object:
+        body: dict[str, Any] = {
+            "model": self._model_name,
+            "input": list(batch),
+            "truncate": True,
+            "keep_alive": KEEP_ALIVE,
+        }
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        return self._ask("POST", "/api/embed", body, seconds).get("embeddings")
+
+    def _probe(self, seconds: float) -> int:
+        """How many numbers the server gives a text now."""
+        try:
+            rows = self._send([self._prefixes[0] + PROBE], seconds)
+        except TextRefused as error:
+            raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
+        return len(rows[0]) if isinstance(rows, list) and rows and isinstance(rows[0], list) else 0
 
     def close(self) -> None:
         with self._lock:
-            client, self._client, self._model, self._failed = self._client, None, None, (None, 0.0)
+            client, self._client, self._failed = self._client, None, (None, 0.0)
+            self._model, self._given = None, 0
         if client is not None:
             client.close()  # type: ignore[no-untyped-call]
 
@@ -120,10 +139,27 @@ class Ollama:
                     raise type(error)(error.message, error.hint)
                 try:
                     self._model = self._look()
+                    if self._given:
+                        self._model = replace(self._model, dim=self._given)
                 except EmbedError as error:
                     self._failed = error, time.monotonic() + REST_S
                     raise
             return self._model
+
+    def _measured(self) -> _Model:
+        """As `_known`, with a width: some servers do not tell it, and are given a word to embed."""
+        known = self._known()
+        if known.dim:
+            return known
+        # Without the lock: it may take as long as a model takes to load.
+        dim = self._probe(DOCUMENT_S)
+        if not dim:
+            raise EmbedError(f"{self.name} gives no vectors.", "Is it an embedding model?")
+        measured = replace(known, dim=dim)
+        with self._lock:
+            if self._model is known:
+                self._model = measured
+        return measured
 
     def _look(self) -> _Model:
         shown = self._ask("POST", "/api/show", {"model": self._model_name}, CONNECT_S * 3)
@@ -179,7 +215,7 @@ class Ollama:
             ) from error
         except (ConnectionError, httpx.TransportError) as error:
             with self._lock:
-                self._model = None  # when it is back, it may have other weights
+                self._model, self._given = None, 0  # when it is back, it may have other weights
             raise self._unreachable() from error
         except ValueError as error:
             raise EmbedError(
@@ -202,16 +238,16 @@ class Ollama:
                 f"Ollama at {self._host} has no model {self._model_name}.", f"Run `ollama pull {self._model_name}`."
             )
         if status in (429, 503):
-            return RateLimited(f"Ollama is busy: {text}", "It will be asked again by itself.")
+            return RateLimited(worded("Ollama is busy", text), "It will be asked again by itself.")
         if "loading" in low:
             return EmbedError(f"Ollama is loading {self._model_name}.", "It will be asked again by itself.")
         if "does not support" in low:
             return EmbedError(
-                f"{self._model_name} is no embedding model: {text}",
+                worded(f"{self._model_name} is no embedding model", text),
                 "Name one in embedding.model, for example ollama:embeddinggemma.",
                 permanent=True,
             )
         about_text = any(word in low for word in ("input length", "context length", "nan", "too long", "too large"))
         if about_text or status == 400:
-            return TextRefused(f"Ollama refuses the text: {text}", certain=about_text)
-        return EmbedError(f"Ollama failed ({status}): {text}", "See Ollama's own log.")
+            return TextRefused(worded("Ollama refuses the text", text), certain=about_text)
+        return EmbedError(worded(f"Ollama failed ({status})", text), "See Ollama's own log.")

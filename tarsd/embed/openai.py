@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from tarsd.embed.base import Kind, Vectors, check, fingerprint, is_loopback, nothing, prefixes
-from tarsd.embed.remote import MAX_TEXTS, TextRefused, embed_all, retry_after
+from tarsd.embed.base import Kind, OtherWidth, Vectors, fingerprint, is_loopback, nothing, prefixes
+from tarsd.embed.remote import MAX_TEXTS, PROBE, TextRefused, checked, embed_all, retry_after, worded
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
 CONNECT_S: Final = 5.0
 DOCUMENT_S: Final = 120.0
-QUERY_S: Final = 10.0
+QUERY_S: Final = 10.0  # search waits less; the answer may still serve the next question
+REST_S: Final = 3.0
 
 
 class OpenAI:
-    """`openai:MODEL`. Nothing is sent before the first text."""
+    """`openai:MODEL`. Nothing is sent before the first text, or the first look at the fingerprint."""
 
     batch: Final = MAX_TEXTS
     # The hosted models read 8,191; local servers tell nobody, and refuse what is beyond their batch.
@@ -30,7 +32,8 @@ class OpenAI:
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
         self.name = f"openai:{model}"
-        self.dim = settings.dimensions if settings.dimensions is not None else 0
+        self.dim = 0  # what the server gives counts, not what it is asked for
+        self._failed: tuple[EmbedError | None, float] = (None, 0.0)
         self._model_name = model
         self._dimensions = settings.dimensions
         self._base_url = settings.openai_base_url.rstrip("/")
@@ -38,12 +41,17 @@ class OpenAI:
         self._prefixes = prefixes(model, settings)
         self._client: openai.OpenAI | None = None
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
         loopback = is_loopback(urlsplit(self._base_url).hostname)
         # Ollama's own /v1 on this machine passes its cloud models on.
         self.local = loopback and not model.endswith(("-cloud", ":cloud"))
         self._trust_env = not loopback  # a proxy may lead to the outside, never to this machine
-        # One name may stand for other weights on another server, and there is no digest to tell.
-        self.fingerprint = fingerprint("openai", self._base_url, model, settings.dimensions, *self._prefixes)
+
+    @property
+    def fingerprint(self) -> str:
+        """Embeds a word the first time; raises EmbedError when the server does not answer."""
+        # One name may stand for other weights, here or on another server, and only the width can tell.
+        return fingerprint("openai", self._base_url, self._model_name, self._dimensions, self._width(), *self._prefixes)
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """float32 [len(texts), dim]; refused texts are bad rows after they were tried alone, halved and quartered."""
@@ -51,12 +59,17 @@ class OpenAI:
             return nothing(0, self.dim)
         prefix = self._prefixes[kind == "query"]
         seconds = QUERY_S if kind == "query" else DOCUMENT_S
-        vectors = embed_all(
-            texts,
-            self.dim,
-            lambda batch: self._send([prefix + text for text in batch], seconds),
-            salvage=kind == "document",
-        )
+        dim = self.dim
+
+        def send(batch: Sequence[str]) -> Vectors:
+            sent = [prefix + text for text in batch]
+            return checked(self._send(sent, seconds), len(sent), dim, lambda: self._probe(seconds))
+
+        try:
+            vectors = embed_all(texts, dim, send, salvage=kind == "document")
+        except OtherWidth as error:
+            self.dim = error.found
+            raise
         if not self.dim:
             self.dim = vectors.shape[1]
         return vectors
@@ -66,6 +79,29 @@ class OpenAI:
             client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    def _width(self) -> int:
+        with self._asking:
+            if not self.dim:
+                error, until = self._failed
+                if error is not None and time.monotonic() < until:
+                    raise type(error)(error.message, error.hint, retry_after=error.retry_after)
+                try:
+                    self.dim = self._probe(DOCUMENT_S)
+                    if not self.dim:
+                        raise EmbedError(f"{self.name} gives no vectors.", "Is it an embedding model?")
+                except EmbedError as error:
+                    self._failed = error, time.monotonic() + REST_S
+                    raise
+            return self.dim
+
+    def _probe(self, seconds: float) -> int:
+        """How many numbers the server gives a text now."""
+        try:
+            (row,) = self._send([self._prefixes[0] + PROBE], seconds) or [None]
+        except TextRefused as error:
+            raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
+        return len(row) if isinstance(row, list) else 0
 
     def _connected(self) -> openai.OpenAI:
         with self._lock:
@@ -83,7 +119,7 @@ class OpenAI:
                 )
             return self._client
 
-    def _send(self, batch: Sequence[str], seconds: float) -> Vectors:
+    def _send(self, batch: Sequence[str], seconds: float) -> list[object]:
         import httpx2
         import openai
 
@@ -112,7 +148,7 @@ class OpenAI:
             raise EmbedError(
                 f"{self._base_url} sent no embeddings: {error}", "Is this an embedding model, and the URL complete?"
             ) from error
-        return check(_rows(reply, len(batch)), len(batch), self.dim)
+        return _rows(reply, len(batch))
 
     def _refusal(self, error: openai.APIStatusError) -> EmbedError:
         text, status = _said(error), error.status_code
@@ -121,9 +157,11 @@ class OpenAI:
             return EmbedError(f"{self._base_url} does not accept the key.", "Set it anew with `tarsd key`.")
         if status == 429:
             if error.code == "insufficient_quota":
-                return EmbedError(f"The quota at {self._base_url} is used up: {text}", "See the provider's billing.")
+                return EmbedError(
+                    worded(f"The quota at {self._base_url} is used up", text), "See the provider's billing."
+                )
             return RateLimited(
-                f"{self._base_url} asks to wait: {text}",
+                worded(f"{self._base_url} asks to wait", text),
                 "It goes on by itself.",
                 retry_after=retry_after(error.response.headers),
             )
@@ -133,7 +171,7 @@ class OpenAI:
             )
         if status == 503:
             return RateLimited(
-                f"{self._base_url} is not ready: {text}",
+                worded(f"{self._base_url} is not ready", text),
                 "It goes on by itself.",
                 retry_after=retry_after(error.response.headers),
             )
@@ -141,16 +179,16 @@ class OpenAI:
             word in low for word in ("context length", "context size", "too long", "too large", "maximum", "nan")
         )
         if about_text or status in (400, 422):
-            return TextRefused(f"{self._base_url} refuses the text: {text}", certain=about_text)
-        return EmbedError(f"{self._base_url} failed ({status}): {text}", "See the server's own log.")
+            return TextRefused(worded(f"{self._base_url} refuses the text", text), certain=about_text)
+        return EmbedError(worded(f"{self._base_url} failed ({status})", text), "See the server's own log.")
 
 
 def _said(error: openai.APIStatusError) -> str:
     """The server's own words; some send `error` as a plain string, which the SDK leaves out of its message."""
     body: object = error.body
     if isinstance(body, dict):
-        body = body.get("message", body.get("detail", error.message))
-    return str(body if body else error.message).strip()[:500]
+        body = body.get("message", body.get("detail", ""))
+    return str(body or "").strip()[:500]
 
 
 def _rows(reply: Any, n: int) -> list[object]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tarsd.embed.base import Vectors, is_bad, nothing
+from tarsd.embed.base import OtherWidth, Vectors, check, is_bad, nothing, unusable
 from tarsd.errors import EmbedError
 
 log = logging.getLogger(__name__)
@@ -23,6 +23,9 @@ MAX_REFUSALS = 24
 CUTS = (2, 4)
 # How many are tried together where any of them may be the refused one.
 GROUP = 6
+
+# What is embedded to learn the width of a vector.
+PROBE = "note"
 
 Send = Callable[[Sequence[str]], Vectors]
 
@@ -56,11 +59,31 @@ def batches(texts: Sequence[str], most: int = MAX_TEXTS, tokens: int = MAX_TOKEN
         yield slice(start, len(texts))
 
 
+def worded(what: str, said: str) -> str:
+    """A sentence with the server's own words, where those say anything: an empty reply is no news."""
+    return f"{what}: {said}" if any(letter.isalnum() for letter in said) and said != "null" else f"{what}."
+
+
+def checked(raw: object, n: int, dim: int, probe: Callable[[], int]) -> Vectors:
+    """`check`, where one odd row is not taken for another model: `probe` gives the width of a known text.
+
+    Raises OtherWidth only where that has another width too.
+    """
+    try:
+        return check(raw, n, dim)
+    except OtherWidth:
+        found = probe()
+        if found in (0, dim):
+            return unusable(n, dim)
+        raise OtherWidth(found, dim) from None
+
+
 def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = True) -> Vectors:
     """Every text through `send`, batch by batch. Texts that the server refuses are bad rows; the others are not hurt.
 
-    `send` gives checked rows for one batch, and raises TextRefused where a text is to blame. Rows that come back bad
-    are asked for once more by themselves. Blank texts are never sent. `salvage` off: one try, for a question that
+    `send` gives checked rows for one batch, and raises TextRefused where a text is to blame. Rows that come back
+    unusable are asked for once more by themselves, but not those of a batch of one text: whoever asks again for it,
+    later, does not want two more calls. Blank texts are never sent. `salvage` off: one try, for a question that
     somebody waits for. Raises EmbedError when nothing could be embedded.
     """
     asked = [at for at, text in enumerate(texts) if text.strip()]
@@ -91,7 +114,8 @@ class _Salvage:
 
     def run(self, batch: Sequence[str]) -> Vectors:
         try:
-            vectors = self.again(batch, self.send(batch))
+            vectors = self.send(batch)
+            self.accepted += 1
         except TextRefused as error:
             self.refusals += 1
             vectors = self.apart(batch) if len(batch) > 1 else self.cut(batch[0], CUTS)
@@ -99,17 +123,17 @@ class _Salvage:
                 # The server likes none of them and does not say why: then the texts are not to blame.
                 raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
             log.warning("%d of %d texts have no vector: %s", int(is_bad(vectors).sum()), len(batch), error.message)
-        return vectors
+            return vectors
+        return self.again(batch, vectors)
 
     def again(self, batch: Sequence[str], vectors: Vectors) -> Vectors:
         """Zeros and NaN have been seen to come from load, and to be gone at the next try."""
-        self.accepted += 1
         bad = np.flatnonzero(is_bad(vectors))
-        if len(bad) == 0:
+        if len(bad) == 0 or len(batch) == 1:
             return vectors
         try:
             vectors[bad] = self.send([batch[int(at)] for at in bad])
-        except (TextRefused, ValueError) as error:
+        except TextRefused as error:
             log.warning("%d of %d texts have no vector: %s", len(bad), len(batch), error)
         return vectors
 
@@ -135,7 +159,9 @@ class _Salvage:
     def together(self, texts: Sequence[str]) -> list[Vectors] | None:
         """One part a text, None if they are refused."""
         try:
-            return list(np.split(self.again(texts, self.send(texts)), len(texts)))
+            vectors = self.send(texts)
+            self.accepted += 1
+            return list(np.split(vectors, len(texts)))
         except TextRefused:
             self.refusals += 1
             return None

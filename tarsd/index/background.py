@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tarsd.chunk import Chunk, count_tokens, embed_text
-from tarsd.embed.base import Embedder, Vectors, is_bad
+from tarsd.embed.base import Embedder, OtherWidth, Vectors, is_bad, is_unusable, nothing
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.values import Embedding, EmbeddingName
@@ -33,6 +33,8 @@ _BUSY_S = 0.02
 # Others may keep us waiting, but not for ever: a client that asks without end must not stop embedding.
 _MOST_BUSY_S = 5.0
 _FAILURES_BEFORE_HALVING = 3
+# How long a text that a server sent nothing usable for is left alone, after the first such time and the later ones.
+_LEFT_ALONE_S = (60.0, 3_600.0)
 _COMMITS_BETWEEN_UPKEEP = 200
 _PAUSES: dict[type[EmbedError], tuple[EmbeddingName, float, float]] = {
     RateLimited: ("rate_limited", 1.0, 120.0),
@@ -40,6 +42,7 @@ _PAUSES: dict[type[EmbedError], tuple[EmbeddingName, float, float]] = {
     ModelMissing: ("model_missing", 15.0, 300.0),
     EmbedError: ("failing", 2.0, 300.0),
 }
+_NO_FAULT_OF_TEXTS = (RateLimited, EmbedderUnreachable, ModelMissing, OtherWidth)
 
 
 class Background:
@@ -61,9 +64,13 @@ class Background:
         # Asking a model whether it is local may mean asking its server: only our own thread does that.
         self._local = False
         self._space: int | None = None
+        # Of that space, not of the model: the model may turn out to be another one in the middle of a batch.
+        self._fingerprint, self._dim = "", 0
         self._state: EmbeddingName = "starting" if model is not None else "none"
         self._reason = self._hint = ""
         self._failures = 0
+        # Texts that get another try, and not before when. A new start tries them at once.
+        self._later: dict[bytes, float] = {}
         self._delivered = False
         self._given = 0
         self._kept_up = store.generation
@@ -85,7 +92,7 @@ class Background:
             return Embedding(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
         counts = self._store.counts()
         held = 0 if self._local else counts.held_back
-        remaining = self._store.count_missing(space.id, local=self._local)
+        remaining = self._store.count_missing(space.id, local=self._local, later=list(self._later))
         return Embedding(
             model.name,
             self._state,
@@ -104,7 +111,8 @@ class Background:
         self._wake.set()
 
     def forgive(self) -> None:
-        """Try again what failed for good."""
+        """Try again what failed, for good or for now."""
+        self._later = {}
         space = next((one for one in self._store.spaces() if one.id == self._space), None)
         if space is not None:
             self._store.forgive(space.fingerprint)
@@ -177,7 +185,9 @@ class Background:
         space = self._ensure(model)
         if self._stale or not self._queue:
             self._stale, self._local = False, model.local
-            self._queue = deque(self._store.missing(space.id, _QUEUE, local=self._local))
+            now = time.monotonic()
+            self._later = {hash: when for hash, when in self._later.items() if when > now}
+            self._queue = deque(self._store.missing(space.id, _QUEUE, local=self._local, later=list(self._later)))
         if not self._queue:
             others = any(other.role == "model" and other.id != space.id for other in self._store.spaces())
             if others or (space.state == "building" and space.chunks):
@@ -188,7 +198,14 @@ class Background:
         most = max(1, min(model.batch, _BATCH))
         batch = [self._queue.popleft()]
         tokens = batch[0].tokens
-        while self._queue and len(batch) < most and tokens + self._queue[0].tokens <= _BATCH_TOKENS:
+        # A text that failed before is asked for alone: it costs no other one a further call, and is sent only once.
+        most = 1 if batch[0].tries else most
+        while (
+            self._queue
+            and len(batch) < most
+            and not self._queue[0].tries
+            and tokens + self._queue[0].tokens <= _BATCH_TOKENS
+        ):
             tokens += self._queue[0].tokens
             batch.append(self._queue.popleft())
         return batch
@@ -197,7 +214,7 @@ class Background:
         """The model's space. The first look at a new model may ask its server for the width of a vector."""
         fingerprint = model.fingerprint
         known = self._store.space_for(fingerprint)
-        if known is None or known.id != self._space:
+        if known is None or (known.id, fingerprint) != (self._space, self._fingerprint):
             dim = known.dim if known is not None else model.dim
             if not dim:
                 probe = model.embed(["note"], "document")
@@ -205,7 +222,8 @@ class Background:
                 if not dim or bool(is_bad(probe)[0]):
                     raise EmbedError(f"{model.name} gives no vectors.", "Is it an embedding model?")
             known = self._store.ensure_space(model.name, fingerprint, dim, "model")
-            self._space = known.id
+            self._space, self._fingerprint, self._dim = known.id, fingerprint, known.dim
+            self._later = {}
             self._stale = True
         return known
 
@@ -220,7 +238,7 @@ class Background:
             vectors = self._vectors_of(model, [text_of(one, model.max_tokens) for one in batch])
         except EmbedError as error:
             poisoned = error.permanent or self._failures >= _FAILURES_BEFORE_HALVING
-            if not poisoned or isinstance(error, (RateLimited, EmbedderUnreachable, ModelMissing)):
+            if not poisoned or isinstance(error, _NO_FAULT_OF_TEXTS):
                 raise
             self._halve(model, batch, error)
             return
@@ -230,9 +248,9 @@ class Background:
         """One text may have spoiled the batch: find it, and give it up alone. If all fail, no text is to blame."""
         if len(batch) == 1:
             if not self._delivered and batch[0].tries == 0:
-                self._store.fail(model.fingerprint, [(batch[0].hash, error.message)])
+                self._store.fail(self._fingerprint, [(batch[0].hash, error.message)])
                 raise error
-            self._store.fail(model.fingerprint, [(batch[0].hash, error.message)], permanent=self._delivered)
+            self._store.fail(self._fingerprint, [(batch[0].hash, error.message)], permanent=self._delivered)
             return
         delivered, self._delivered = self._delivered, False
         bad: list[tuple[Pending, EmbedError]] = []
@@ -243,7 +261,7 @@ class Background:
             self._delivered = self._delivered or delivered
         if not fine:
             raise error
-        self._store.fail(model.fingerprint, [(one.hash, why.message) for one, why in bad], permanent=True)
+        self._store.fail(self._fingerprint, [(one.hash, why.message) for one, why in bad], permanent=True)
 
     def _search(self, model: Embedder, batch: Sequence[Pending], bad: list[tuple[Pending, EmbedError]]) -> None:
         """In groups, then one by one in a group that fails: no text is asked for more than three times (C74)."""
@@ -260,7 +278,7 @@ class Background:
         """Why these texts cannot be embedded; None if they were. Raises what is no fault of theirs."""
         try:
             vectors = self._vectors_of(model, [text_of(one, model.max_tokens) for one in batch])
-        except (RateLimited, EmbedderUnreachable, ModelMissing):
+        except _NO_FAULT_OF_TEXTS:
             raise
         except EmbedError as error:
             return error
@@ -269,14 +287,26 @@ class Background:
 
     def _keep(self, model: Embedder, batch: Sequence[Pending], vectors: Vectors) -> None:
         assert self._space is not None
+        if vectors.shape[1] != self._dim:
+            if not is_bad(vectors).all():
+                raise OtherWidth(vectors.shape[1], self._dim)
+            vectors = nothing(len(batch), self._dim)
         hashes = [one.hash for one in batch]
         bad = self._store.put_vectors(self._space, hashes, vectors)
         self._given += len(batch) - len(bad)
         if len(bad) < len(batch):
             self._delivered = True
-        if bad:
-            reason = NOT_READ if model.name == _BUILTIN else f"{model.name} makes no vector of this text"
-            self._store.fail(model.fingerprint, [(hashes[at], reason) for at in bad], permanent=True)
+        unusable = is_unusable(vectors)
+        for again in (False, True):
+            some = [at for at in bad if bool(unusable[at]) is again]
+            if not some:
+                continue
+            reason = f"{model.name} {'sent nothing usable for' if again else 'makes no vector of'} this text"
+            reason = NOT_READ if model.name == _BUILTIN else reason
+            self._store.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
+            for one in (batch[at] for at in some) if again else ():
+                pause = _LEFT_ALONE_S[min(one.tries, len(_LEFT_ALONE_S) - 1)]
+                self._later[one.hash] = time.monotonic() + pause
 
     def _vectors_of(self, model: Embedder, texts: Sequence[str]) -> Vectors:
         """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""

@@ -29,10 +29,11 @@ class Guards:
         rows: Mapping[Key, FileRow],
         todo: Plan,
         second_look_s: float,
-    ) -> State | None:
-        """Why the deletions of a scan of a whole collection are not believed yet; None if they are.
+        look_again_s: float,
+    ) -> tuple[State, float] | None:
+        """Why the deletions of a scan of a whole collection are not believed yet, and seconds to the next look.
 
-        A look at least `second_look_s` seconds after the first may confirm them.
+        A familiar folder that is quite empty is believed by a look at least `second_look_s` seconds after the first.
         """
         excluded = sum(1 for key in todo.vanished if vault.excluded_by(key[1], folder=False) is not None)
         known = len(rows) - excluded
@@ -42,15 +43,22 @@ class Guards:
             return None
         # A folder that never held `.obsidian` is recognised by being the same folder as before.
         familiar = scan.marker or (not self._store.meta(f"marker:{name}") and self._roots.get(name) == root)
-        since = self._doubts.setdefault(name, time.monotonic())
-        if familiar and found == 0 and time.monotonic() - since >= second_look_s:
-            return None
         shown = f"collection {name}" if name else str(vault.root)
-        return State(
-            "suspicious",
-            f"{known - found} of {known} notes are missing from {shown}; what is known of them is kept.",
-            "If that is how you want it, run `tarsd reindex --full`; else connect the disk, and wait.",
+        missing = f"{known - found} of {known} notes are missing from {shown}; what is known of them is kept"
+        if not familiar or found:
+            # An absent disk that comes back without its notes yet is a first look, however long it was away.
+            self._doubts.pop(name, None)
+            hint = "If that is how you want it, run `tarsd reindex --full`; else connect the disk, and wait."
+            return State("suspicious", f"{missing}.", hint), look_again_s
+        now = time.monotonic()
+        left = self._doubts.setdefault(name, now) + second_look_s - now
+        if left <= 0:
+            return None
+        hint = (
+            f"If they are still missing at a second look after {second_look_s:.0f} seconds, they are taken as deleted. "
+            "If they are not, bring them back before; the command `tarsd reindex --full` takes them as deleted at once."
         )
+        return State("suspicious", f"{missing} for now.", hint), left
 
     def believed(self, vault: Vault, root: tuple[int, int], scan: Scan) -> None:
         """A scan of a whole collection was as it should be."""

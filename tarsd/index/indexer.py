@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,17 +31,20 @@ OnEvent = Callable[[Event], None]
 
 _FEW = 24
 _MANY = 500
-_SECOND_LOOK_S = 5.0
+_LOOK_AGAIN_S = 5.0
+# An emptied vault may be one that a sync tool or a remount fills again, and these take their time.
+_SECOND_LOOK_S = 30.0
 _GROUP_NOTES = 96
 _GROUP_BYTES = 400_000
 
 
 @dataclass
 class _Pass:
-    """A running pass: what it found, and the notes that a shorter pass has dealt with since it began."""
+    """A running pass: what it found, the notes still to do, and those a shorter pass has dealt with since it began."""
 
     total: int = 0
     done: int = 0
+    left: set[Key] = field(default_factory=set)
     overtaken: set[Key] = field(default_factory=set)
     report: Report = field(default_factory=Report)
 
@@ -93,6 +96,8 @@ class Indexer:
         self._short = threading.Lock()
         self._apply_lock = threading.Lock()
         self._running: list[_Pass] = []
+        # What a pass that ended early had still to do; a new set each time, since `behind` reads it without a lock.
+        self._left: frozenset[Key] = frozenset()
         self._start_lock = threading.Lock()
         self._started = False
         self._scanned = False
@@ -122,8 +127,8 @@ class Indexer:
     @property
     def behind(self) -> int:
         """Notes changed on disk and not yet indexed; at least 1 until the first scan is complete."""
-        open_work = sum(one.total - one.done for one in list(self._running))
-        return max(open_work, 0 if self._scanned else 1)
+        open_work = self._left.union(*(one.left for one in list(self._running)))
+        return max(len(open_work), 0 if self._scanned else 1)
 
     @property
     def embedding(self) -> Embedding:
@@ -172,13 +177,16 @@ class Indexer:
                 except StoreError:
                     if not self.store.damaged:
                         raise
-                    self._rebuild(one, progress)
+                    scopes = self._scopes(None)
+                    self._rebuild(one, scopes, progress)
                 self._trouble = None
+                self._settled(scopes)
             except DiskFull as error:
                 self._trouble = State("disk_full", error.message, error.hint)
                 raise
             finally:
                 with self._apply_lock:
+                    self._left |= one.left
                     self._running.remove(one)
         report = replace(one.report, seconds=time.monotonic() - begun)
         if report.changed + report.moved + report.removed > _MANY:
@@ -186,13 +194,27 @@ class Indexer:
         self._on_event({"type": "report", **report.__dict__})
         return report
 
-    def _rebuild(self, one: _Pass, progress: OnEvent | None) -> None:
+    def _settled(self, scopes: Mapping[str, set[str] | None]) -> None:
+        """A pass came to its end: in its scope nothing is left over from one that did not."""
+        with self._apply_lock:
+            self._left = frozenset(
+                key for key in self._left if key[0] not in scopes or not in_scope(key[1], scopes[key[0]])
+            )
+
+    def _done(self, one: _Pass, keys: Collection[Key]) -> None:
+        with self._apply_lock:
+            one.left.difference_update(keys)
+            if self._left:
+                self._left = self._left.difference(keys)
+
+    def _rebuild(self, one: _Pass, scopes: Mapping[str, set[str] | None], progress: OnEvent | None) -> None:
         self._trouble = State("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
         self._on_event({"type": "rebuilding"})
         self.store.reopen()
         self._started = False
         one.total = one.done = 0
-        self._run(one, self._scopes(None), full=False, force=False, progress=progress)
+        one.left.clear()
+        self._run(one, scopes, full=False, force=False, progress=progress)
 
     def _scopes(self, paths: Iterable[str | Key] | None) -> dict[str, set[str] | None]:
         """Per collection the wanted paths, None for all of it."""
@@ -289,10 +311,10 @@ class Indexer:
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
         doubt = None
         if not force and scope is None:
-            doubt = self._guards.doubt(vault, root, scan, rows, todo, _SECOND_LOOK_S)
+            doubt = self._guards.doubt(vault, root, scan, rows, todo, _SECOND_LOOK_S, _LOOK_AGAIN_S)
         if doubt is not None:
-            self._faults[collection] = doubt
-            one.again(_SECOND_LOOK_S)
+            self._faults[collection], again = doubt
+            one.again(again)
             todo = replace(todo, vanished=())
         elif scope is None:
             self._faults.pop(collection, None)
@@ -300,12 +322,13 @@ class Indexer:
         self._note_skipped(collection, scope, scan)
         one.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
         jobs = [work.Job(info, self._known(rows.get(info.key), full)) for info in todo.read]
-        emptied, again = self._guards.emptied(todo, scan, force=force)
+        emptied, later = self._guards.emptied(todo, scan, force=force)
         for info in emptied:
             jobs.append(work.Job(info))
             self._on_event({"type": "emptied", "collection": info.collection, "path": info.path})
-        if again is not None:
-            one.again(again)
+        if later is not None:
+            one.again(later)
+        one.left.update((job.info.key for job in jobs), todo.vanished)
         one.total += len(jobs) + len(todo.vanished)
         states = [*todo.kept, *((key, "ok" if rows[key].size else "empty") for key in todo.revived)]
         if states:
@@ -343,8 +366,10 @@ class Indexer:
         for done in self._prepared(jobs):
             self._store_group(one, done, rows, moved_from, left, few)
             one.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
+            self._done(one, done.keys)
             last = done.prepared[-1].path if done.prepared else ""
             self._say(progress, one, last)
+        self._done(one, set(vanished) - left)
         gone = sorted(left)
         for start in range(0, len(gone), _GROUP_NOTES):
             with self._apply_lock:
@@ -352,6 +377,7 @@ class Indexer:
                 self.store.apply(Batch(delete=part), settle=few)
                 self._overtake(one, part)
             one.done += len(gone[start : start + _GROUP_NOTES])
+            self._done(one, gone[start : start + _GROUP_NOTES])
             one.count(removed=len(part))
             self._say(progress, one, part[-1][1] if part else "")
         if jobs or gone:

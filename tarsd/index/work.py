@@ -17,8 +17,10 @@ from tarsd.embed.table import Table
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
 from tarsd.parse import parse
-from tarsd.store import Prepared, SkippedRow, Stat
+from tarsd.store import Key, Prepared, SkippedRow, Stat
 from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
+
+_HEADING_CHARS = 600
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ class Done:
     failed: list[SkippedRow] = field(default_factory=list)
     hashes: list[bytes] = field(default_factory=list)
     vectors: npt.NDArray[np.float32] | None = None
+
+    @property
+    def keys(self) -> list[Key]:
+        """The notes that were dealt with, whatever came of it."""
+        keys = [note.key for note in self.prepared] + [stat.key for stat in self.same]
+        return keys + [info.key for info in self.gone] + [(bad.collection, bad.path) for bad in self.failed]
 
 
 def is_local_only(path: str, tags: Sequence[str], rules: Sequence[str]) -> bool:
@@ -108,7 +116,7 @@ def prepare_group(jobs: Sequence[Job], settings: Settings) -> Done:
 def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tuple[Prepared, list[str]]:
     decoded = decode(raw)
     note = parse(decoded.text, info.path, include_comments=settings.include_comments)
-    chunks = chunk(note, settings.chunk)
+    chunks = [_held(one) for one in chunk(note, settings.chunk)]
     problems = [(one.line, one.reason, one.hint) for one in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
@@ -135,6 +143,13 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tup
         state="ok" if raw else "empty",
     )
     return prepared, [embed_text(note.title, note.aliases, one) for one in chunks] if settings.table else []
+
+
+def _held(one: Chunk) -> Chunk:
+    """The chunk with headings of bearable length: they are kept with every chunk below them."""
+    if all(len(part) <= _HEADING_CHARS for part in one.trail):
+        return one
+    return replace(one, heading=one.heading[:_HEADING_CHARS], trail=tuple(part[:_HEADING_CHARS] for part in one.trail))
 
 
 def _row(one: Chunk) -> tuple[int, str, str, int, int, str, bytes, int]:

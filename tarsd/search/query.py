@@ -76,7 +76,7 @@ class Query:
     @property
     def blank(self) -> bool:
         """Whether there is nothing to look for and nothing to filter by."""
-        return not (self.terms or self.phrases or self.filters or self.text)
+        return not (self.terms or self.phrases or self.negatives or self.filters or self.text)
 
 
 def parse_query(text: str) -> Query:
@@ -121,6 +121,20 @@ def parse_query(text: str) -> Query:
         tuple(negatives[:MAX_TERMS]),
         tuple(filters[:MAX_TERMS]),
     )
+
+
+def check_dates(text: str) -> None:
+    """Raises BadRequest for `after:` and `before:` with digits that are no date, such as 2026-13-01.
+
+    Searched as a word, it would find nothing and not say why. `before:lunch` cannot be meant as a date and is words.
+    """
+    for match in _TOKEN.finditer(text[:MAX_CHARS]):
+        kind = (match["key"] or "").lower()
+        value = (match["quoted"] if match["quoted"] is not None else match["bare"] or "").strip()
+        if kind in ("before", "after") and re.fullmatch(r"-*[0-9][0-9-]*", value) and not parse_date(value):
+            raise BadRequest(
+                f"“{kind}:{value}” is not a date.", f"Write {kind}:2026-03-09, 2026-03 or 2026.", field="query"
+            )
 
 
 def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:

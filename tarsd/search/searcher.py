@@ -245,9 +245,15 @@ class Searcher:
         ranking.file_of = {i: file_id for i, file_id in ranking.file_of.items() if file_id not in bad}
 
     def _listing(self, ranking: Ranking, limit: int) -> Ranking:
-        """Filters without words: the notes that meet them, last changed first."""
-        allowed = ranking.allowed
-        listed = [note for note in self.store.titles() if allowed is None or note.id in allowed]
+        """Filters and exclusions without words: the notes that meet them, last changed first."""
+        allowed, left_out = ranking.allowed, set(ranking.barred)
+        if ranking.query.negatives:
+            match = " OR ".join(term.expression for term in ranking.query.negatives)
+            found = [i for i, _ in self.store.fts(match, COLUMN_WEIGHTS, self.store.counts().chunks, allowed)]
+            left_out.update(terms.files_of(self.store, found).values())
+        listed = [
+            note for note in self.store.titles() if note.id not in left_out and (allowed is None or note.id in allowed)
+        ]
         listed.sort(key=lambda note: (-note.mtime_ns, note.path))
         for note in listed[:limit]:
             for row in self.store.chunks_of(note.id)[:1]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from tarsd.embed.base import Embedder
+from tarsd.embed.base import Embedder, is_unusable
 from tarsd.errors import EmbedError, StoreError
 from tarsd.store import Role, Space, Store, terms
 
@@ -23,9 +25,14 @@ _PRIOR_SAMPLES = 32
 _PRIOR = {"table": 0.1, "minilm": 0.1}
 _PRIOR_ELSE = 0.3
 _REST_S = 15.0
+# What a question waits for a model behind a server: one that was waited for before, and one that never was.
+_WAIT_S, _FIRST_WAIT_S = 2.0, 5.0
+_BUILTIN = ("table", "minilm")
 _REMEMBERED = 256
 
 Vector = npt.NDArray[np.float32]
+_T = TypeVar("_T")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +61,14 @@ class Spaces:
         self._rests_until: dict[str, tuple[float, str]] = {}
         self._queries: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._samples: dict[int, tuple[tuple[int, int], Vector]] = {}
+        self._met: set[str] = set()
         self._lock = threading.Lock()
 
     def probes(self, text: str) -> tuple[list[Probe], str]:
         """The query in every space that serves now (model first), and what does not serve, as a sentence or "".
 
-        While the model covers everything the table is left out, unless the model fails.
+        While the model covers everything the table is left out, unless the model fails. Never raises: whatever is
+        wrong with vectors, words can still answer.
         """
         found: list[Probe] = []
         trouble = ""
@@ -68,8 +77,13 @@ class Spaces:
                 break
             try:
                 probe = self._probe(embedder, text)
+                trouble = trouble or self._renewed(role, embedder, probe)
             except (EmbedError, StoreError) as error:
                 trouble = self._failed(role, embedder, error)
+                continue
+            except Exception as error:
+                log.exception("the query has no vector of %s", embedder.name)
+                trouble = self._failed(role, embedder, EmbedError(f"{type(error).__name__}: {error}"))
                 continue
             if probe is not None:
                 found.append(probe)
@@ -84,9 +98,13 @@ class Spaces:
         return self._store.knn(probe.space.id, probe.vector, k, files)
 
     def cosines(self, probe: Probe, chunk_ids: Iterable[int]) -> dict[int, float]:
-        """Exact cosines of those of the chunks that have a vector."""
-        ids, vectors = self._store.vectors(probe.space.id, chunk_ids)
-        if not len(ids):
+        """Exact cosines of those of the chunks that have a vector; none when the space was dropped meanwhile."""
+        try:
+            ids, vectors = self._store.vectors(probe.space.id, chunk_ids)
+        except StoreError as error:
+            log.warning("no cosines: %s", error.message)
+            return {}
+        if not len(ids) or vectors.shape[1] != len(probe.vector):
             return {}
         return dict(zip(ids.tolist(), (vectors @ probe.vector).tolist(), strict=True))
 
@@ -97,29 +115,82 @@ class Spaces:
 
     def _space(self, embedder: Embedder) -> Space | None:
         try:
-            return self._store.space_for(embedder.fingerprint)
-        except EmbedError:
+            self._rested(embedder)
+            return self._store.space_for(self._soon(embedder, lambda: embedder.fingerprint))
+        except EmbedError as error:
+            self._failed("model", embedder, error)
             return None
 
     def _probe(self, embedder: Embedder, text: str) -> Probe | None:
-        resting = self._rests_until.get(embedder.name)
-        if resting is not None and self._clock() < resting[0]:
-            raise EmbedError(resting[1])
-        space = self._store.space_for(embedder.fingerprint)
+        self._rested(embedder)
+        started = time.monotonic()
+        space = self._store.space_for(self._soon(embedder, lambda: embedder.fingerprint))
         if space is None or not space.vectors:
             return None
         key = (space.fingerprint, text[:_MAX_TEXT])
         with self._lock:
             vector = self._queries.get(key)
         if vector is None:
-            vector = embedder.embed([key[1]], "query")[0]
-            with self._lock:
-                self._queries[key] = vector
-                while len(self._queries) > _REMEMBERED:
-                    self._queries.popitem(last=False)
+            vector = self._soon(embedder, lambda: self._ask(embedder, key), started)
+        if len(vector) != space.dim:
+            raise EmbedError(f"{embedder.name} gives {len(vector)} numbers where the index has {space.dim}")
         if not np.isfinite(vector).all():
             return None
         return Probe(space, embedder.name, vector, self._background(space, embedder.name, vector))
+
+    def _ask(self, embedder: Embedder, key: tuple[str, str]) -> Vector:
+        """The vector of a question, kept for when it is asked again; this also when nobody waits for it any more."""
+        rows = embedder.embed([key[1]], "query")
+        if is_unusable(rows)[0]:
+            raise EmbedError(f"{embedder.name} sent nothing usable for this question")
+        vector: Vector = rows[0]
+        self._met.add(embedder.name)
+        with self._lock:
+            self._queries[key] = vector
+            while len(self._queries) > _REMEMBERED:
+                self._queries.popitem(last=False)
+        return vector
+
+    def _rested(self, embedder: Embedder) -> None:
+        resting = self._rests_until.get(embedder.name)
+        if resting is not None and self._clock() < resting[0]:
+            raise EmbedError(resting[1])
+
+    def _soon(self, embedder: Embedder, work: Callable[[], _T], started: float | None = None) -> _T:
+        """What `work` gives, or EmbedError when a server takes longer for it than anybody should wait.
+
+        The request itself goes on: a model that was loading serves the next question.
+        """
+        if embedder.name in _BUILTIN:
+            return work()
+        seconds = _WAIT_S if embedder.name in self._met else _FIRST_WAIT_S
+        done: list[_T] = []
+        wrong: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                done.append(work())
+            except BaseException as error:
+                wrong.append(error)
+
+        thread = threading.Thread(target=run, name="tarsd-question", daemon=True)
+        thread.start()
+        thread.join(max(0.1, seconds - (time.monotonic() - started if started is not None else 0.0)))
+        if wrong:
+            raise wrong[0]
+        if not done:
+            self._met.add(embedder.name)
+            raise EmbedError(f"{embedder.name} did not answer within {seconds:.0f} s")
+        return done[0]
+
+    def _renewed(self, role: Role, embedder: Embedder, probe: Probe | None) -> str:
+        """What to say while the vectors of a model that changed under its name are made anew."""
+        if role != "model" or (probe is not None and probe.space.coverage >= 1.0):
+            return ""
+        same = [space for space in self._store.spaces() if space.role == role and space.name == embedder.name]
+        if not any(space.vectors and (probe is None or space.id != probe.space.id) for space in same):
+            return ""
+        return f"The embedding model {embedder.name} is another one than before, and its vectors are being made anew."
 
     def _failed(self, role: Role, embedder: Embedder, error: EmbedError | StoreError) -> str:
         message = error.message.rstrip(".")

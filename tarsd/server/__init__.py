@@ -12,7 +12,7 @@ import struct
 import sys
 from collections.abc import Awaitable, Callable
 
-from aiohttp import web
+from aiohttp import http_exceptions, web
 
 from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
 from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
@@ -39,6 +39,12 @@ class WrongMethod(BadRequest):
     status = 405
 
 
+class Unreadable(BadRequest):
+    """What came is no HTTP, or its body is not what its headers say."""
+
+    status = 400
+
+
 def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S) -> web.Application:
     """The server as an aiohttp application; the caller brings a socket and runs it."""
     app = web.Application(middlewares=[_guard], client_max_size=MAX_BODY)
@@ -58,8 +64,15 @@ async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _error_reply(error)
     except web.HTTPException as error:
         return _error_reply(_told(request, error))
+    except (web.RequestPayloadError, http_exceptions.HttpProcessingError):
+        reply = _error_reply(
+            Unreadable("The body is not encoded as its headers say.", "Send plain JSON with the right Content-Length.")
+        )
+        reply.force_close()  # where the next request begins is unknown
+        return reply
     except ConnectionError:
-        raise
+        # nobody is there to read this; raised, it would be logged as a fault of ours
+        return _error_reply(Unreadable("The connection ended within the request."))
     except Exception:
         log.exception("a request failed", extra={"route": _route_name(request)})
         return _error_reply(TarsdError("The daemon failed at this request.", "Its log says where."))
@@ -80,7 +93,7 @@ def _told(request: web.Request, error: web.HTTPException) -> TarsdError:
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return TooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MB.")
     if 400 <= error.status < 500:
-        return BadRequest("The request cannot be read.")
+        return Unreadable("The request cannot be read.")
     return TarsdError("The daemon failed at this request.")
 
 

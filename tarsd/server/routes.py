@@ -13,6 +13,7 @@ from aiohttp import web
 from tarsd import protocol
 from tarsd.errors import TarsdError
 from tarsd.protocol import Event, encode, error_json, query_number
+from tarsd.search.query import check_dates
 from tarsd.server.engine import Engine, Json
 
 HEARTBEAT = web.AppKey("heartbeat", float)
@@ -60,6 +61,7 @@ class Routes:
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.SearchRequest.read(await _body(request))
+        check_dates(wanted.query)
         return json_reply(await self._engine.thread(self._engine.search, wanted))
 
     async def related(self, request: web.Request) -> web.StreamResponse:
@@ -68,6 +70,7 @@ class Routes:
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.WhyRequest.read(await _body(request))
+        check_dates(wanted.query)
         return json_reply(await self._engine.thread(self._engine.why, wanted))
 
     async def notes(self, request: web.Request) -> web.StreamResponse:

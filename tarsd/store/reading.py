@@ -39,6 +39,11 @@ _OVERSAMPLE = 8
 _LEAST = 400
 
 
+def fits(dim: int) -> str:
+    """The condition that a cached vector `v` has the length of its space: any other counts as missing."""
+    return f"length(v.vector) = {2 * dim}"
+
+
 def _ids(values: Iterable[int]) -> str:
     return json.dumps([int(value) for value in values])
 
@@ -164,7 +169,7 @@ class Reading(Database):
         space = self._space(space_id)
         sql = (
             "SELECT c.id, v.vector FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
-            "CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
+            f"CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash AND {fits(space.dim)}"
         )
         with self.reader() as db:
             rows = fetch(db, sql, (_ids(chunk_ids), self._embedder(db, space.fingerprint)))
@@ -266,7 +271,10 @@ class Reading(Database):
             owners: dict[int, list[int]] = {}
             for chunk, ref in zip(ids.tolist(), refs.tolist(), strict=True):
                 owners.setdefault(ref, []).append(chunk)
-            sql = "SELECT v.id, v.vector FROM json_each(?) j CROSS JOIN emb.vectors v ON v.id = j.value"
+            sql = (
+                "SELECT v.id, v.vector FROM json_each(?) j "
+                f"CROSS JOIN emb.vectors v ON v.id = j.value AND {fits(space.dim)}"
+            )
             with self.reader() as db:
                 rows = fetch(db, sql, (_ids(owners),))
             return _matrix([(chunk, blob) for ref, blob in rows for chunk in owners[ref]], space.dim)
@@ -383,7 +391,7 @@ class Reading(Database):
                 "WHERE x.reason != ? ORDER BY 1, 2, 3",
                 (NOT_READ,),
             ):
-                hint = "Found by its words only; edit the passage to have it tried again."
+                hint = "Found by its words only. `tarsd reindex --full` has it tried again."
                 found.append(ProblemRow(collection, path, line, f"no vector: {reason}", hint))
         return found
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 FORMAT = 1
+# What a row of the keyword index is made of. Another number has that leg alone made anew, from the stored passages:
+# FORMAT also stands for the cache of vectors, and nothing is embedded again for this.
+KEYWORDS = 2
 APPLICATION_ID = 0x74617273  # "tars"
 
 COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors")
@@ -50,6 +53,7 @@ CREATE TABLE skipped(
 CREATE VIRTUAL TABLE fts USING fts5(
     {", ".join(COLUMNS)}, content='', contentless_delete=1, tokenize='{TOKENIZER}');
 INSERT INTO fts(fts, rank) VALUES('automerge', 8);
+INSERT INTO meta VALUES('keywords', {KEYWORDS});
 """
 
 EMBEDDINGS = """

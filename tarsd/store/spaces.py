@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import apsw
 import numpy as np
 import numpy.typing as npt
 
+from tarsd.errors import StoreError
 from tarsd.store import schema
 from tarsd.store.codes import code_bits, pack
 from tarsd.store.database import fetch
-from tarsd.store.reading import Reading
+from tarsd.store.reading import Reading, fits
 from tarsd.store.rows import Pending, Role, Space
 
 MAX_TRIES = 3
@@ -65,7 +66,8 @@ class Spaces(Reading):
     ) -> tuple[int, list[int]]:
         """Put vectors (float[n, dim], one per hash) into the cache; how many were new, and the positions of bad ones.
 
-        Known ones stay as they are. Bad is what cannot be compared: not finite, or without length.
+        Known ones stay as they are, unless they have another length than these. Bad is what cannot be compared: not
+        finite, or without length.
         """
         data = np.asarray(vectors, dtype=np.float32)
         norms = np.linalg.norm(data, axis=1)
@@ -78,7 +80,9 @@ class Spaces(Reading):
                 before = db.total_changes()
                 wanted = [hash for hash, fine in zip(hashes, good, strict=True) if fine]
                 db.executemany(
-                    "INSERT OR IGNORE INTO vectors(embedder, hash, vector) VALUES (?, ?, ?)",
+                    # One of another length can be read into no space; kept, its text would stay missing for ever.
+                    "INSERT INTO vectors(embedder, hash, vector) VALUES (?, ?, ?) ON CONFLICT(embedder, hash) "
+                    "DO UPDATE SET vector = excluded.vector WHERE length(vector) != length(excluded.vector)",
                     ((number, hash, row.tobytes()) for hash, row in zip(wanted, unit, strict=True)),
                 )
                 added = db.total_changes() - before
@@ -92,8 +96,14 @@ class Spaces(Reading):
             return {hash for hash in hashes if db.execute(sql, (number, hash)).get}
 
     def put_vectors(self, space_id: int, hashes: Sequence[bytes], vectors: npt.NDArray[np.floating[Any]]) -> list[int]:
-        """Cache vectors and give them to every chunk with these hashes; the positions of bad vectors."""
+        """Cache vectors and give them to every chunk with these hashes; the positions of bad vectors.
+
+        Vectors of another length than the space's raise StoreError.
+        """
         space = self._space(space_id)
+        width = np.asarray(vectors).shape[1]
+        if len(hashes) and width != space.dim:
+            raise StoreError(f"Vectors of {width} numbers cannot be kept beside those of {space.dim}: another model.")
         _, bad = self.cache_vectors(space.fingerprint, hashes, vectors)
         spoiled = set(bad)
         fine = [hash for position, hash in enumerate(hashes) if position not in spoiled]
@@ -110,7 +120,7 @@ class Spaces(Reading):
         space = self._space(space_id)
         sql = (
             f"SELECT c.id FROM chunks c JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash "
-            f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)})"
+            f"AND {fits(space.dim)} WHERE c.id NOT IN (SELECT {self._vec_key(space_id)})"
         )
         with self.reader() as db:
             ids = [row[0] for row in db.execute(sql, (self._embedder(db, space.fingerprint),))]
@@ -119,10 +129,11 @@ class Spaces(Reading):
                 self._insert_codes(db, space, ids[start : start + _SLICE])
         return len(ids)
 
-    def missing(self, space_id: int, limit: int, *, local: bool) -> list[Pending]:
+    def missing(self, space_id: int, limit: int, *, local: bool, later: Collection[bytes] = ()) -> list[Pending]:
         """Chunks without a vector, each text once, of the newest notes first.
 
-        Left out: what failed `MAX_TRIES` times, and without `local` the notes that must not leave this machine.
+        Left out: what failed `MAX_TRIES` times, the hashes in `later`, and without `local` the notes that must not
+        leave this machine.
         """
         space = self._space(space_id)
         sql = (
@@ -131,26 +142,28 @@ class Spaces(Reading):
             "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
             f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
             "AND (?3 OR NOT EXISTS (SELECT 1 FROM chunks d JOIN files g ON g.id = d.file_id "
-            "WHERE d.hash = c.hash AND g.local_only)) ORDER BY f.mtime_ns DESC, f.id, c.seq LIMIT ?4"
+            "WHERE d.hash = c.hash AND g.local_only)) "
+            "AND (?5 = '[]' OR hex(c.hash) NOT IN (SELECT value FROM json_each(?5))) "
+            "ORDER BY f.mtime_ns DESC, f.id, c.seq LIMIT ?4"
         )
         found: dict[bytes, Pending] = {}
         with self.reader() as db:
-            for row in fetch(db, sql, (space.fingerprint, MAX_TRIES, local, limit)):
+            for row in fetch(db, sql, (space.fingerprint, MAX_TRIES, local, limit, _hexes(later))):
                 pending = Pending(*(*row[:3], tuple(json.loads(row[3])), tuple(json.loads(row[4])), *row[5:]))
                 found.setdefault(pending.hash, pending)
         return list(found.values())
 
-    def count_missing(self, space_id: int, *, local: bool) -> int:
+    def count_missing(self, space_id: int, *, local: bool, later: Collection[bytes] = ()) -> int:
         """How many chunks `missing` would still hand out, duplicates counted."""
         space = self._space(space_id)
         sql = (
             "SELECT count(*) FROM chunks c JOIN files f ON f.id = c.file_id "
             "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
             f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
-            "AND (?3 OR NOT f.local_only)"
+            "AND (?3 OR NOT f.local_only) AND (?4 = '[]' OR hex(c.hash) NOT IN (SELECT value FROM json_each(?4)))"
         )
         with self.reader() as db:
-            return int(db.execute(sql, (space.fingerprint, MAX_TRIES, local)).get)
+            return int(db.execute(sql, (space.fingerprint, MAX_TRIES, local, _hexes(later))).get)
 
     def fail(self, fingerprint: str, failures: Sequence[tuple[bytes, str]], *, permanent: bool = False) -> None:
         """Note that no vector could be made of these hashes, with the reason; permanent ones are not tried again."""
@@ -178,7 +191,7 @@ class Spaces(Reading):
         number = self._embedder(db, space.fingerprint)
         sql = (
             "SELECT c.id, v.vector, v.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
-            "CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
+            f"CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash AND {fits(space.dim)}"
         )
         rows = fetch(db, sql, (json.dumps(list(ids)), number)) if ids else []
         places = np.array([(row[0], row[2]) for row in rows], dtype=np.int64).reshape(len(rows), 2)
@@ -196,6 +209,10 @@ class Spaces(Reading):
                 resident.add(places[:, 0], places[:, 1], codes)
 
         self._after.append(remember)
+
+
+def _hexes(hashes: Collection[bytes]) -> str:
+    return json.dumps([hash.hex().upper() for hash in hashes])
 
 
 def _register(db: apsw.Connection, fingerprint: str) -> int:

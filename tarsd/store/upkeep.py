@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -10,8 +11,9 @@ import numpy as np
 
 from tarsd.store import schema
 from tarsd.store.codes import code_bits
+from tarsd.store.database import fetch
 from tarsd.store.rows import Dump
-from tarsd.store.writing import _FTS, Writing, fts_row
+from tarsd.store.writing import Writing
 
 _SLACK_ROWS = 2_048
 _SLACK_PAGES = 100
@@ -46,35 +48,33 @@ class Store(Writing):
         return f"The index had gaps: {', '.join(parts)}." if parts else ""
 
     def _check_keywords(self) -> str:
+        with self.reader() as db:
+            old = db.execute("SELECT value FROM meta WHERE key = 'keywords'").get != schema.KEYWORDS
+        if old:
+            self.rebuild_keywords()
+            return "The keyword index was made by another version and is made anew."
         with self._transaction(self._db) as db:
             extra = "SELECT id FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunks)"
             surplus = db.execute(extra).fetchall()
             db.executemany("DELETE FROM fts WHERE rowid = ?", surplus)
-            lacking = [
-                row[0] for row in db.execute("SELECT id FROM chunks WHERE id NOT IN (SELECT id FROM fts_docsize)")
-            ]
-            db.executemany(_FTS, self._fts_rows(db, lacking))
+            lacking = self._fill_keywords(db, "WHERE id NOT IN (SELECT id FROM fts_docsize)")
         if not lacking and not surplus:
             return ""
-        return f"The keyword index differed: {len(lacking)} passages added, {len(surplus)} removed."
+        return f"The keyword index differed: {lacking} passages added, {len(surplus)} removed."
 
     def rebuild_keywords(self) -> None:
         """Make the keyword index anew from the stored passages."""
         with self._transaction(self._db) as db:
             db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
-            ids = [row[0] for row in db.execute("SELECT id FROM chunks")]
-            db.executemany(_FTS, self._fts_rows(db, ids))
+            self._fill_keywords(db)
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('keywords', ?)", (schema.KEYWORDS,))
 
-    def _fts_rows(self, db: apsw.Connection, ids: list[int]) -> list[tuple[Any, ...]]:
-        sql = (
-            "SELECT c.id, f.path, f.title, f.aliases, f.tags, c.trail, "
-            "iif(c.seq = 0, c.text || char(10) || f.words, c.text), iif(c.seq = 0, f.anchors, '') "
-            "FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value JOIN files f ON f.id = c.file_id"
-        )
-        return [
-            fts_row(row[0], row[1], row[2], json.loads(row[3]), json.loads(row[4]), json.loads(row[5]), row[6], row[7])
-            for row in db.execute(sql, (json.dumps(ids),))
-        ]
+    def _fill_keywords(self, db: apsw.Connection, where: str = "") -> int:
+        """Add the rows of these chunks, note by note, so that a note's names are read once; how many they were."""
+        found = fetch(db, f"SELECT file_id, id FROM chunks {where} ORDER BY file_id, seq")
+        for file_id, group in groupby(found, key=itemgetter(0)):
+            self._add_keywords(db, file_id, [row[1] for row in group])
+        return len(found)
 
     def _check_vectors(self) -> list[str]:
         said = []

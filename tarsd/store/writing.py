@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,54 @@ from tarsd.store.text import segment
 
 _FTS = "INSERT INTO fts(rowid, title, aliases, tags, headings, body, anchors) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SETTLED_AT_ONCE = 4_000
+# Of a note's names, what goes into the row of every chunk.
+_TAGS = 64
+_ALIASES = 32
+_NAME_CHARS = 120
+_REPEATED_CHARS = 800
 
 
-def fts_row(
-    chunk_id: int, path: str, title: str, aliases: Iterable[str], tags: Iterable[str], trail: Iterable[str], body: str,
-    anchors: str,
-) -> tuple[Any, ...]:  # fmt: skip
-    """One row of the keyword index; the title column also holds the file's name and folders."""
+def fts_rows(
+    path: str, title: str, aliases: Sequence[str], tags: Sequence[str], words: str, anchors: str,
+    chunks: Iterable[tuple[int, int, str, str]],
+) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+    """The rows of chunks (id, seq, trail as JSON, text) of one note; the title column also holds file name and folders.
+
+    Each chunk is found by what its note is called, but all of that stands with the first only: many tags in the row
+    of every chunk would cost chunks × tags.
+    """
     folder, _, name = path.rpartition("/")
     stem = name.rpartition(".")[0]
-    named = [title] if stem == title else [title, stem]
-    columns = ("\n".join((*named, folder)), "\n".join(aliases), "\n".join(tags), "\n".join(trail), body, anchors)
-    return (chunk_id, *(segment(column) for column in columns))
+    short: list[str] | None = None
+    for chunk_id, seq, trail, text in chunks:
+        first = seq == 0
+        if first:
+            called = [_called(title, stem, folder), "\n".join(aliases), "\n".join(tags)]
+        else:
+            if short is None:
+                some = (_called(title[:_REPEATED_CHARS], stem, folder), _some(aliases, _ALIASES), _some(tags, _TAGS))
+                short = [segment(one) for one in some]
+            called = short
+        body = f"{text}\n{words}" if first else text
+        rest = ("\n".join(_list(trail)), body, anchors if first else "")
+        yield (chunk_id, *(map(segment, called) if first else called), *map(segment, rest))
+
+
+def _called(title: str, stem: str, folder: str) -> str:
+    return "\n".join((title, folder) if stem == title else (title, stem, folder))
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """The first names, as many as are worth repeating in each row."""
+    kept: list[str] = []
+    room = _REPEATED_CHARS
+    for name in names[:most]:
+        shown = name[:_NAME_CHARS]
+        if len(shown) > room:
+            break
+        kept.append(shown)
+        room -= len(shown) + 1
+    return "\n".join(kept)
 
 
 class Writing(Spaces):
@@ -177,12 +213,9 @@ class Writing(Spaces):
         )
         db.executemany(
             _FTS,
-            (
-                fts_row(
-                    first + i, note.path, note.title, note.aliases, note.tags, _list(one[2]),
-                    one[5] if one[0] else f"{one[5]}\n{note.words}", "" if one[0] else anchors,
-                )
-                for i, one in enumerate(note.chunks)
+            fts_rows(
+                note.path, note.title, note.aliases, note.tags, note.words, anchors,
+                ((first + i, one[0], one[2], one[5]) for i, one in enumerate(note.chunks)),
             ),
         )  # fmt: skip
         if note.links:
@@ -288,14 +321,20 @@ class Writing(Spaces):
 
     def _rewrite_first(self, db: apsw.Connection, file_id: int, anchors: str) -> None:
         db.execute("UPDATE files SET anchors = ? WHERE id = ?", (anchors, file_id))
-        sql = (
-            "SELECT c.id, f.path, f.title, f.aliases, f.tags, c.trail, c.text, f.words "
-            "FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.file_id = ? AND c.seq = 0"
-        )
-        for chunk_id, path, title, aliases, tags, trail, text, words in fetch(db, sql, (file_id,)):
-            db.execute("DELETE FROM fts WHERE rowid = ?", (chunk_id,))
-            lists = (_list(aliases), _list(tags), _list(trail))
-            db.execute(_FTS, fts_row(chunk_id, path, title, *lists, f"{text}\n{words}", anchors))
+        first = [row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ? AND seq = 0", (file_id,))]
+        db.executemany("DELETE FROM fts WHERE rowid = ?", ((one,) for one in first))
+        self._add_keywords(db, file_id, first)
+
+    def _add_keywords(self, db: apsw.Connection, file_id: int, ids: Sequence[int]) -> None:
+        """Rows of the keyword index for stored chunks of one note, as `_put` writes them."""
+        sql = "SELECT path, title, aliases, tags, words, anchors FROM files WHERE id = ?"
+        for path, title, aliases, tags, words, anchors in fetch(db, sql, (file_id,)):
+            sql = (
+                "SELECT c.id, c.seq, c.trail, c.text FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
+                "ORDER BY c.seq"
+            )
+            chunks = fetch(db, sql, (json.dumps(ids),))
+            db.executemany(_FTS, fts_rows(path, title, _list(aliases), _list(tags), words, anchors, chunks))
 
     def _refresh_notes(self, removed: Iterable[int], touched: Sequence[Key]) -> None:
         """Bring the notes held in memory up to date after a commit."""
