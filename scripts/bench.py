@@ -101,7 +101,7 @@ class Daemon:
         while not ready(status := self.status()):
             if time.perf_counter() > end:
                 raise SystemExit(f"not ready after {seconds:.0f} s: {json.dumps(status)[:600]}")
-            time.sleep(0.05)
+            time.sleep(0.25)
         return status
 
     def pids(self) -> list[int]:

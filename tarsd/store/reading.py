@@ -35,7 +35,7 @@ from tarsd.store.rows import (
 _NOTE = "id, collection, path, title, aliases, tags, kind, memory_type, ours, local_only, mtime_ns, size, state"
 _FILE = "id, collection, path, disk, size, mtime_ns, hash, chunker, local_only, state, indexed_at"
 # Candidates compared exactly, per hit wanted: what keeps recall of the one-bit codes above 0.99.
-_OVERSAMPLE = 8
+_OVERSAMPLE = 4
 _LEAST = 400
 
 
