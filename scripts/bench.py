@@ -194,6 +194,7 @@ def first_index(vault: Path, scratch: Path, files: list[Path], runs: int) -> Dae
             shutil.rmtree(daemon.home)
         home = scratch / f"h{number}"
         home.mkdir()
+        os.sync()  # a vault that lies on the disk, not one that is still being written to it
         daemon = Daemon(vault, home, "table")
         daemon.wait(lambda s: s["behind"] == 0, 300)
         times.append(time.perf_counter() - daemon.started)
