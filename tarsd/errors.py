@@ -156,6 +156,61 @@ class RateLimited(EmbedError):
     code = "rate_limited"
 
 
+class ProviderError(TarsdError):
+    """A chat model did not deliver; `retry_after` is the server's wish in seconds."""
+
+    code = "model_failed"
+    status = 502
+
+    def __init__(self, message: str, hint: str = "", *, retry_after: float | None = None) -> None:
+        super().__init__(message, hint)
+        self.retry_after = retry_after
+
+
+class ProviderUnreachable(ProviderError):
+    """No server answers, or it broke the connection before it had said anything."""
+
+    code = "model_unreachable"
+
+
+class ProviderBusy(ProviderError):
+    """Overloaded, or a rate limit."""
+
+    code = "model_busy"
+    status = 503
+
+
+class ProviderRefused(ProviderError):
+    """No key, a wrong key, no credit, or a request that is not taken."""
+
+    code = "model_refused"
+
+
+class ChatModelMissing(ProviderError):
+    """The server answers, and has no such model."""
+
+    code = "model_missing"
+
+
+class ContextTooLong(ProviderError):
+    """The request is more than the model can read, though all that may be left out was left out."""
+
+    code = "context_too_long"
+    status = 413
+
+
+class AnswerCut(ProviderError):
+    """The stream of a chat model ended before the model was finished."""
+
+    code = "answer_cut"
+
+
+class ToolError(TarsdError):
+    """A tool failed; its message goes to the model, and the turn goes on."""
+
+    code = "tool_failed"
+
+
 class ClientError(TarsdError):
     """What a client of the socket meets; `code` is the daemon's own when it answered with one."""
 

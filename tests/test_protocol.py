@@ -22,7 +22,7 @@ READERS: list[Callable[[Mapping[str, Any]], object]] = [
     protocol.TurnRequest.read,
     protocol.ChatRequest.read,
     protocol.read_title,
-    protocol.read_allow,
+    protocol.Approval.read,
 ]
 FIELDS = [
     "query", "mode", "limit", "min_score", "filters", "path", "paths", "full", "conversation", "message", "notes",

@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 
 from tarsd.chat.evidence import RELEVANT, finish, mentions, pack, queries
 from tarsd.chat.turn import Turn
-from tarsd.errors import Conflict, NotFound, StoreError, TarsdError
+from tarsd.errors import AnswerCut, Conflict, NotFound, StoreError, TarsdError
 from tarsd.protocol import Event, TurnRequest
-from tarsd.providers.base import AnswerCut, Done, Evidence, Message, Provider, Request, Text, Thinking, Usage
+from tarsd.providers.base import Done, Evidence, Message, Provider, Request, Text, Thinking, Usage
 from tarsd.session import Conversation, Sessions, TurnRecord, interrupted
 
 __all__ = ["Chat", "Found", "Library", "Turn"]

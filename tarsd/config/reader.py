@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from tarsd.config.file import Key, key_lines, read_table
 from tarsd.config.places import NO_PATH, config_file, expand, paths, vault_id
 from tarsd.config.settings import (
+    ANTHROPIC,
     OLLAMA,
     OPENAI,
     ChatSettings,
@@ -24,9 +25,11 @@ from tarsd.config.settings import (
     EmbeddingSettings,
     HttpSettings,
     McpServer,
+    MemorySettings,
     Paths,
     PrivacySettings,
     SearchSettings,
+    ToolSettings,
     VaultSettings,
     WatchSettings,
 )
@@ -34,9 +37,10 @@ from tarsd.config.spelling import base_url, check_model, ollama_host
 from tarsd.errors import ConfigError
 
 SECTIONS = (
-    "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "chat", "privacy", "http", "mcp"
+    "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
+    "tools", "privacy", "http", "mcp"
 )  # fmt: skip
-NO_KEYS = "keys never stand in the config: set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use the system keyring"
+NO_KEYS = "keys never stand in the config: use tarsd key set"
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -77,8 +81,12 @@ class _Reader:
         self.unknown(table, SECTIONS, ())
         ollama = self.server(table, "ollama", "host", ollama_host, self.env.get("OLLAMA_HOST")) or OLLAMA
         openai = self.server(table, "openai", "base_url", base_url, None) or OPENAI
+        anthropic = self.server(table, "anthropic", "base_url", base_url, None) or ANTHROPIC
         embedding = self.fill(EmbeddingSettings(ollama_host=ollama, openai_base_url=openai), table, "embedding")
-        chat = self.fill(ChatSettings(ollama_host=ollama, openai_base_url=openai), table, "chat")
+        servers = ChatSettings(ollama_host=ollama, openai_base_url=openai, anthropic_base_url=anthropic)
+        chat = self.fill(servers, table, "chat")
+        if chat.fallback and (wrong := check_model("chat", chat.fallback)):
+            self.fault(("chat", "fallback"), wrong)
         own = self.fill(VaultSettings(), table, "vault")
         self.check_folders(own)
         root = self.root(own.path, vault, table.get("vault", {}))
@@ -102,6 +110,8 @@ class _Reader:
             search=self.fill(SearchSettings(), table, "search"),
             watch=self.fill(WatchSettings(), table, "watch"),
             chat=self.model(chat, "chat"),
+            memory=self.fill(MemorySettings(), table, "memory"),
+            tools=self.tools(table),
             privacy=privacy,
             http=self.fill(HttpSettings(), table, "http"),
             mcp=self.mcp(table),
@@ -290,20 +300,53 @@ class _Reader:
             found.append(Collection(name, root))
         return tuple(found)
 
+    def tools(self, table: dict[str, Any]) -> ToolSettings:
+        """The tools, with URLs that can be called."""
+        settings = self.fill(ToolSettings(), table, "tools")
+        for name in ("weather_url", "geocoding_url", "todoist_url"):
+            self.check_url(getattr(settings, name), ("tools", name))
+        return settings
+
+    def check_url(self, url: str, key: Key) -> None:
+        """A fault of a URL that cannot be called."""
+        try:
+            base_url(url)
+        except ValueError as error:
+            self.fault(key, f'"{url}" {error}')
+
     def mcp(self, table: dict[str, Any]) -> tuple[McpServer, ...]:
-        """The MCP servers to start."""
+        """The MCP servers to start or to call."""
         found: list[McpServer] = []
         for key, values in self.array(table, "mcp"):
-            self.unknown(values, ("name", "command"), key)
-            name, command = values.get("name"), values.get("command")
+            self.unknown(values, ("name", "command", "url", "env", "timeout_s", "allow"), key)
+            name = values.get("name")
             if not isinstance(name, str) or not name or name in {one.name for one in found}:
                 self.fault((*key, "name"), "must be a name that no other server has")
                 name = None
-            if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
-                self.fault((*key, "command"), 'must be a list of texts: ["program", "argument"]')
-            elif name is not None:
-                found.append(McpServer(name, tuple(command)))
+            command = self.texts(values, "command", key)
+            url = values.get("url", "")
+            if not isinstance(url, str) or bool(command) == bool(url):
+                self.fault((*key, "command"), 'a server has either a command, ["program", "argument"], or a url')
+                continue
+            if url:
+                self.check_url(url, (*key, "url"))
+            env = values.get("env", {})
+            if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
+                self.fault((*key, "env"), 'must be a table of texts: { NAME = "value" }')
+                env = {}
+            limits = {"low": 0.1, "high": 600.0}
+            timeout = self.number(values.get("timeout_s", 30.0), "float", limits, (*key, "timeout_s"))
+            if name is not None and timeout is not None:
+                found.append(McpServer(name, command, url, env, timeout, self.texts(values, "allow", key)))
         return tuple(found)
+
+    def texts(self, values: dict[str, Any], name: str, key: Key) -> tuple[str, ...]:
+        """A list of texts in a table of an array; empty when it is missing."""
+        value = values.get(name, [])
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        self.fault((*key, name), 'must be a list of texts: ["…", "…"]')
+        return ()
 
     def check_folders(self, own: VaultSettings) -> None:
         """Faults of the paths within the vault."""

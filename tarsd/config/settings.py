@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 OLLAMA = "http://127.0.0.1:11434"
 OPENAI = "https://api.openai.com/v1"
+ANTHROPIC = "https://api.anthropic.com"
 
 
 def _range(default: Any, low: float, high: float) -> Any:
@@ -103,11 +104,42 @@ class HttpSettings:
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """The chat model and where the servers of the model families are."""
+    """The chat model, the one that stands in for it, and the bounds of a turn.
+
+    `context` is the most tokens that a request may take (0: what the model has); `reply_tokens` of them are kept for
+    the reply, `evidence_tokens` at most go to passages. `rounds` bounds the calls of the model, `seconds` a turn.
+    """
 
     model: str = "auto"
+    fallback: str = ""
+    context: int = _range(0, 0, 2_000_000)
+    reply_tokens: int = _range(2048, 64, 100_000)
+    evidence_tokens: int = _range(3000, 200, 100_000)
+    rounds: int = _range(8, 1, 50)
+    seconds: float = _range(300.0, 1.0, 3600.0)
     ollama_host: str = _elsewhere(OLLAMA)
     openai_base_url: str = _elsewhere(OPENAI)
+    anthropic_base_url: str = _elsewhere(ANTHROPIC)
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """Whether anything is remembered at all, and whether conversations become notes in the vault."""
+
+    enabled: bool = True
+    session_notes: bool = True
+
+
+@dataclass(frozen=True)
+class ToolSettings:
+    """Tools that need no yes (`allow`: names, or "*"), the longest a tool may take, and where the outer ones are."""
+
+    allow: tuple[str, ...] = ()
+    timeout_s: float = _range(30.0, 0.1, 600.0)
+    weather_place: str = ""
+    weather_url: str = "https://api.open-meteo.com/v1/forecast"
+    geocoding_url: str = "https://geocoding-api.open-meteo.com/v1/search"
+    todoist_url: str = "https://api.todoist.com/api/v1"
 
 
 @dataclass(frozen=True)
@@ -119,10 +151,14 @@ class PrivacySettings:
 
 @dataclass(frozen=True)
 class McpServer:
-    """An MCP server to start: its name and command line."""
+    """An MCP server: a command line to start, or a URL; `allow` names the tools of it that need no yes ("*": all)."""
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_s: float = 30.0
+    allow: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,6 +191,8 @@ class Config:
     search: SearchSettings = SearchSettings()
     watch: WatchSettings = WatchSettings()
     chat: ChatSettings = ChatSettings()
+    memory: MemorySettings = MemorySettings()
+    tools: ToolSettings = ToolSettings()
     privacy: PrivacySettings = PrivacySettings()
     http: HttpSettings = HttpSettings()
     mcp: tuple[McpServer, ...] = ()
@@ -182,13 +220,22 @@ def as_tables(config: Config) -> dict[str, Any]:
     }
     if config.collections:
         tables["collection"] = [{"name": one.name, "path": str(one.root)} for one in config.collections]
-    for name in ("embedding", "chunk", "search", "watch", "chat", "privacy", "http"):
+    for name in ("embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "http"):
         section = getattr(config, name)
         own = [one.name for one in fields(section) if not one.metadata.get("elsewhere")]
         values = {key: getattr(section, key) for key in own}
         tables[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
     tables["ollama"] = {"host": config.embedding.ollama_host}
     tables["openai"] = {"base_url": config.embedding.openai_base_url}
+    tables["anthropic"] = {"base_url": config.chat.anthropic_base_url}
     if config.mcp:
-        tables["mcp"] = [{"name": one.name, "command": list(one.command)} for one in config.mcp]
+        tables["mcp"] = [_mcp_table(one) for one in config.mcp]
     return tables
+
+
+def _mcp_table(server: McpServer) -> dict[str, Any]:
+    """Without the values of its environment, which may be secrets."""
+    about: dict[str, Any] = {"name": server.name}
+    about |= {"command": list(server.command)} if server.command else {"url": server.url}
+    about |= {"env": dict.fromkeys(server.env, "…")} if server.env else {}
+    return about | {"timeout_s": server.timeout_s, "allow": list(server.allow)}

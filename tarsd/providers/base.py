@@ -6,10 +6,8 @@ A provider knows nothing of turns, sessions or the socket. A stream that ends wi
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
-
-from tarsd.errors import TarsdError
 
 
 @dataclass(frozen=True)
@@ -17,7 +15,8 @@ class Evidence:
     """A passage of a note as it is shown to the model and to the person.
 
     `number` is its citation `[n]`, from 1; lines are the file's own, counted from 1, both included; `link` is the
-    ready `[[Note#Heading]]`; `attached` notes were chosen by the person and are relevant whatever their figure says.
+    ready `[[Note#Heading]]`; `attached` notes were chosen by the person and are relevant whatever their figure says;
+    `local_only` ones never go to a model on another machine; `memory` is semantic, procedural, episodic or "".
     """
 
     number: int
@@ -31,6 +30,8 @@ class Evidence:
     relevance: float
     collection: str = ""
     attached: bool = False
+    local_only: bool = False
+    memory: str = ""
 
     def as_json(self) -> dict[str, object]:
         """A source as it stands in events and replies; the text itself stays in the vault."""
@@ -50,7 +51,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool the model may call; `schema` is the JSON schema of its arguments."""
+    """A tool the model may call; `schema` is the JSON schema of its arguments, an object."""
 
     name: str
     description: str
@@ -72,48 +73,82 @@ class Thinking:
 
 
 @dataclass(frozen=True)
+class Retract:
+    """All `Text` of this stream so far was reasoning after all, and no part of the answer."""
+
+
+@dataclass(frozen=True)
 class ToolCall:
-    """A complete call of a tool."""
+    """A complete call of a tool; `arguments` is {} when the model gave none. `problem` says what it got wrong."""
 
     id: str
     name: str
     arguments: Mapping[str, Any]
+    problem: str = ""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens read and written so far in this request."""
+    """Tokens read (cached ones included) and written so far in this request."""
 
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Why nothing comes yet: a model that is being loaded, a rate limit. For the reader, at once."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the answer has to say of itself: that a part of the prompt was not read."""
+
+    text: str
 
 
 @dataclass(frozen=True)
 class Done:
-    """The provider says that it is finished, and why: "stop", "length", "tools", "refusal"."""
+    """The provider says that it is finished, and why.
 
-    stop_reason: str = "stop"
+    "stop"; "tools": it wants its calls answered; "length": the reply was cut; "refusal": it will not answer.
+    `raw` is what the provider wants to see again in `Message.raw` while this turn goes on (signed reasoning, ids).
+    """
+
+    stop_reason: Literal["stop", "tools", "length", "refusal"] = "stop"
+    raw: Any = None
 
 
-ProviderEvent = Text | Thinking | ToolCall | Usage | Done
+ProviderEvent = Text | Thinking | Retract | ToolCall | Usage | Waiting | Notice | Done
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message of the conversation; `calls` belong to an assistant, `call_id` answers one of them."""
+    """One message of the conversation.
+
+    `calls` belong to an assistant; a "tool" message answers the call `call_id` of the tool `name`, `failed` or not.
+    `raw` is the provider's own form of an assistant's message, from its `Done`; used instead of text and calls.
+    """
 
     role: Literal["user", "assistant", "tool"]
     text: str
     calls: tuple[ToolCall, ...] = ()
     call_id: str = ""
+    name: str = ""
+    failed: bool = False
+    raw: Any = None
 
 
 @dataclass(frozen=True)
 class Request:
-    """Everything a provider is asked with; the last message is the question.
+    """Everything a provider is asked with; the last user message is the question, its passages already in the text.
 
-    `query` is the question as it was searched for, follow-ups resolved. `closest` are passages under the threshold
-    of relevance: near misses, to be named as such and never cited.
+    `system` stays the same from turn to turn, so that it can be cached. `evidence` are the passages again, for
+    providers that quote; `closest` are near misses, to be named as such and never cited. `query` is the question as
+    it was searched for, follow-ups resolved. `max_tokens` bounds the reply.
     """
 
     system: str
@@ -122,28 +157,63 @@ class Request:
     evidence: tuple[Evidence, ...] = ()
     closest: tuple[Evidence, ...] = ()
     query: str = ""
-    max_tokens: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    max_tokens: int = 2048
 
 
-class AnswerCut(TarsdError):
-    """The stream of a chat model ended before the model was finished."""
+@dataclass(frozen=True)
+class ModelInfo:
+    """A chat model that a provider offers: `id` is what `chat.model` takes, `context` its window in tokens or 0."""
 
-    code = "answer_cut"
-    status = 502
+    id: str
+    local: bool
+    context: int = 0
+    tools: bool | None = None
+    note: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """As it stands in `GET /v1/models`."""
+        return {
+            "id": self.id, "local": self.local, "context": self.context, "tools": self.tools, "note": self.note
+        }  # fmt: skip
 
 
 class Provider(Protocol):
     """A chat model. `local` is False when text leaves this machine.
 
-    `passages` is how many passages of the notes help it, `per_note` how many of them may be of one note.
+    `passages` is how many passages of the notes help it, `per_note` how many of them may be of one note. `quotes` is
+    True for one that only quotes the evidence: it gets no rules, no memory and no tools.
     """
 
     name: str
     local: bool
     passages: int
     per_note: int
+    quotes: bool
+
+    async def prepare(self) -> None:
+        """Find out what has to be known before a request is made (which model, how large); cheap once it is known.
+
+        Raises `ProviderError`. `name` and `local` may change here, and nowhere else.
+        """
+        ...
+
+    @property
+    def window(self) -> int:
+        """How many tokens a request may take, its reply included; right after `prepare`."""
+        ...
+
+    @property
+    def tools(self) -> bool:
+        """Whether the model can call tools; right after `prepare`."""
+        ...
 
     def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """Answer, piece by piece. Closing the iterator ends the work at once; raises `TarsdError`."""
+        """Answer, piece by piece. Closing the iterator closes the connection at once.
+
+        Raises `ProviderError`. A stream that ends without `Done` was cut. No retries are made in here.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
         ...

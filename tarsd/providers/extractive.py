@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tarsd.providers.base import Done, Evidence, ProviderEvent, Request, Text
+from tarsd.providers.text import without_comments
 from tarsd.search import words
 from tarsd.store import is_spaceless
 
@@ -24,7 +25,6 @@ NOTHING = "Your notes hold nothing that answers this."
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
-_COMMENT = re.compile(r"(^\s*(?:```|~~~).*?^\s*(?:```|~~~))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
 _ENDING = re.compile(r"(?:ing|ies|ied|ed|es|en|er|s|e)$")
 
@@ -36,6 +36,15 @@ class Extractive:
     local = True
     passages = PASSAGES
     per_note = 1
+    quotes = True
+    window = 1_000_000
+    tools = False
+
+    async def prepare(self) -> None:
+        """As `Provider.prepare`: nothing has to be known."""
+
+    async def close(self) -> None:
+        """As `Provider.close`."""
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
         """As `Provider.stream`."""
@@ -93,7 +102,7 @@ def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
     Lines are exact, but for HTML comments, which nobody sees; a line longer than a quote may be is cut around its
     best sentence, marked by “…”.
     """
-    lines = _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text).split("\n")
+    lines = without_comments(text).split("\n")
     blocks = _blocks(lines)
     if not blocks:
         return 0, [_cut(lines[0], {})]

@@ -18,9 +18,18 @@ class Fake:
     name = "fake"
     passages = 8
     per_note = 2
+    quotes = False
 
-    def __init__(self, *replies: str | Sequence[ProviderEvent | float | Exception], local: bool = True) -> None:
+    def __init__(
+        self,
+        *replies: str | Sequence[ProviderEvent | float | Exception],
+        local: bool = True,
+        window: int = 100_000,
+        tools: bool = True,
+    ) -> None:
         self.local = local
+        self.window = window
+        self.tools = tools
         self.requests: list[Request] = []
         self.closed = 0
         self._replies = list(replies)
@@ -29,10 +38,16 @@ class Fake:
         """Add a reply for a later request."""
         self._replies.append(reply)
 
+    async def prepare(self) -> None:
+        """As `Provider.prepare`: nothing has to be known."""
+
+    async def close(self) -> None:
+        """As `Provider.close`."""
+
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
         """As `Provider.stream`."""
         self.requests.append(request)
-        reply = self._replies.pop(0) if self._replies else request.messages[-1].text
+        reply = self._replies.pop(0) if self._replies else request.query or request.messages[-1].text
         try:
             if isinstance(reply, str):
                 words = reply.split(" ")

@@ -103,7 +103,7 @@ class Routes:
         return json_reply({"turn": turn.id, "stopped": bool(turn.events[-1].data.get("stopped"))})
 
     async def approve(self, request: web.Request) -> web.StreamResponse:
-        allow = protocol.read_allow(await _body(request))
+        allow = protocol.Approval.read(await _body(request)).allow
         await self._engine.chat.approve(request.match_info["turn"], request.match_info["call"], allow)
         return json_reply({"allow": allow})
 

@@ -1,0 +1,24 @@
+"""How large what comes may be, and the words that requests and events share."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+PROTOCOL: Final = 1
+HEARTBEAT_S: Final = 15.0
+MAX_BODY: Final = 8 * 1024 * 1024
+MAX_QUERY: Final = 10_000
+MAX_MESSAGE: Final = 200_000
+MAX_ID: Final = 200
+MAX_PATH: Final = 4_096
+MAX_PATHS: Final = 10_000
+MAX_WAIT_S: Final = 60
+
+Mode = Literal["hybrid", "fts", "vec"]
+Writer = Literal["client", "daemon"]
+MemoryKind = Literal["semantic", "procedural"]
+EventType = Literal[
+    "queued", "retrieved", "waiting", "token", "thinking", "retract", "tool", "approval", "write", "written", "usage",
+    "done", "failed",
+]  # fmt: skip
+LAST_EVENTS: Final = frozenset({"done", "failed"})

@@ -1,0 +1,43 @@
+"""Text on its way into a prompt: what nobody sees is left out, what could pose as markup is escaped. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_COMMENT = re.compile(r"(^\s*(?:```|~~~).*?^\s*(?:```|~~~))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+_UNSEEN = re.compile(
+    "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_JOINED = re.compile("(?<=[\u0600-\u1cff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])[\u200c\u200d](?=\\S)")
+_ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
+
+
+def without_comments(text: str) -> str:
+    """`text` with its HTML comments blanked, line by line; those in code are seen, and stay."""
+    return _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
+
+
+def visible(text: str) -> str:
+    """`text` as a reader sees it: no HTML comments, no invisible characters but the joiners of scripts and emoji."""
+    shown = without_comments(text)
+    joiners = {match.start() for match in _JOINED.finditer(shown)}
+    return _UNSEEN.sub(lambda match: match[0] if match.start() in joiners else "", shown)
+
+
+def escape(text: str) -> str:
+    """`text` that can open and close no tag."""
+    return text.translate(_ESCAPES)
+
+
+def cap(text: str, limit: int) -> str:
+    """At most about `limit` characters, cut at a line where one is near, with a word on what was cut."""
+    if len(text) <= limit:
+        return text
+    cut = text[:limit]
+    cut = cut[: cut.rfind("\n") + 1] if cut.rfind("\n") > limit * 0.8 else cut
+    return f"{cut}\n[… cut here: {len(text) - len(cut):,} of {len(text):,} characters are not shown]"
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a model makes of `text`, rather too many: 3 bytes each, and one for each CJK letter."""
+    return len(text.encode("utf-8", "replace")) // 3 + 1
