@@ -140,7 +140,7 @@ debounce_s = -1
         "12: search.fusion: must be one of weighted, rrf",
         "14: watch.debounce_s: must be from 0.0 to 60.0, and is -1",
         "15: nonsense: is no setting; known here: vault, collection, embedding, chunk, search, watch, ollama, openai, "
-        "chat, privacy, http, mcp",
+        "anthropic, chat, memory, tools, privacy, http, mcp",
     ]
 
 
@@ -152,8 +152,8 @@ debounce_s = -1
         ('[vault]\nx = """\n', "2: is no TOML: Unterminated string"),
         ("vault = 3", "1: vault: must be a table: write [vault] on a line of its own"),
         ("[mcp]\nname = 1", "1: mcp: must be an array of tables: write [[mcp]] on a line of its own"),
-        ('[openai]\napi_key = "sk-1"', "2: openai.api_key: is no setting; keys never stand in the config: "
-         "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or use the system keyring"),
+        ('[openai]\napi_key = "sk-1"', "2: openai.api_key: is no setting; keys never stand in the "
+         "config: use tarsd key set"),
         ('[ollama]\nhost = "ftp://x"', '2: ollama.host: "ftp://x" "ftp" is neither http nor https'),
         ('[embedding]\nmodel = "ollama"', '2: embedding.model: lacks the model: write "ollama:MODEL"'),
         ('[embedding]\nmodel = "ollama:"', '2: embedding.model: names no model after "ollama:"'),
@@ -161,7 +161,14 @@ debounce_s = -1
         ('[vault]\nexclude = ["/etc"]', '2: vault.exclude: "/etc" can match nothing: rules are relative to the vault'),
         ('[vault]\nexclude = "x"', '2: vault.exclude: must be a list of texts: ["…", "…"]'),
         ('[http]\nenabled = 1', "2: http.enabled: must be true or false"),
-        ('[[mcp]]\nname = "a"', '1: mcp[1].command: must be a list of texts: ["program", "argument"]'),
+        ('[[mcp]]\nname = "a"\nurl = "nowhere"',
+         '3: mcp[1].url: "nowhere" must be a whole URL such as "https://api.openai.com/v1"'),
+        ('[[mcp]]\nname = "a"\nurl = "http://h/mcp"\nenv = { A = 1 }',
+         '4: mcp[1].env: must be a table of texts: { NAME = "value" }'),
+        ('[chat]\nfallback = "gtp"',
+         '2: chat.fallback: "gtp" is no model; one of auto, extractive, anthropic:MODEL, ollama:MODEL, openai:MODEL'),
+        ('[tools]\nweather_url = "x"', '2: tools.weather_url: "x" must be a whole URL such as "https://api.openai.com/v1"'),
+        ('[[mcp]]\nname = "a"', '1: mcp[1].command: a server has either a command, ["program", "argument"], or a url'),
     ],
 )  # fmt: skip
 def test_a_fault_says_where_and_what(env: Env, text: str, fault: str) -> None:
@@ -283,7 +290,7 @@ def test_effective_settings_can_be_written_back(env: Env, tmp_path: Path) -> Non
     assert tables["vault"]["path"] == str(tmp_path / "Notes")
     assert tables["embedding"]["dimensions"] is None
     assert tables["ollama"] == {"host": "http://localhost:11434"}
-    assert tables["mcp"] == [{"name": "fetch", "command": ["uvx", "mcp-server-fetch"]}]
+    assert tables["mcp"] == [{"name": "fetch", "command": ["uvx", "mcp-server-fetch"], "timeout_s": 30.0, "allow": []}]
 
 
 LONG = "a" * 5000
@@ -323,7 +330,7 @@ def test_all_that_an_entry_lacks_is_told_together(env: Env) -> None:
     assert faults(env, '[[collection]]\nname = "a/b"\n[[mcp]]\nname = 1\n') == [
         "1: collection[1].path: must name a folder",
         "2: collection[1].name: must be a name without / and :",
-        '3: mcp[1].command: must be a list of texts: ["program", "argument"]',
+        '3: mcp[1].command: a server has either a command, ["program", "argument"], or a url',
         "4: mcp[1].name: must be a name that no other server has",
     ]
 

@@ -27,6 +27,7 @@ from tarsd.index import Indexer, Report, indexer, pool
 from tarsd.index.plan import in_scope, lost_too_much, plan, trusted_mtime
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.work import Job, Settings, is_local_only, prepare_group
+from tarsd.parse import parse
 from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, content_hash
 
@@ -174,7 +175,14 @@ def test_a_file_that_may_change_within_its_time_stamp_is_looked_at_again() -> No
     ],
 )
 def test_what_must_not_leave_this_machine(path: str, tags: tuple[str, ...], expected: bool) -> None:
-    assert is_local_only(path, tags, ("Private/", "#secret")) == expected
+    note = parse("".join(f"#{tag} " for tag in tags), path)
+    assert is_local_only(path, note, ("Private/", "#secret")) == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [("true", True), ("false", False), ("yes please", False)])
+def test_a_note_may_say_itself_that_it_must_not_leave(value: str, expected: bool) -> None:
+    note = parse(f"---\nlocal_only: {value}\n---\ntext", "a.md")
+    assert is_local_only("a.md", note, ()) == expected
 
 
 # Passes

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
     "errors", "config", "keys", "protocol", "vault", "watch", "parse", "chunk", "embed", "store", "index", "search",
-    "why", "providers", "memory", "tools", "session", "compact", "chat", "server", "daemon",
+    "why", "providers", "writing", "memory", "tools", "session", "compact", "chat", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
@@ -38,6 +38,10 @@ OWNERS = {
     "ollama": {"embed", "providers"},
     "openai": {"embed", "providers"},
     "anthropic": {"providers"},
+    "httpx": {"providers", "tools"},
+    "httpx2": {"providers", "tools"},
+    "mcp": {"tools"},
+    "todoist_api_python": {"tools"},
     "platformdirs": {"config"},
     "keyring": {"keys"},
     "click": {"cli"},

@@ -81,7 +81,7 @@ class Indexer:
         self._table = table
         self._on_event = on_event if on_event is not None else lambda event: None
         rules = config.privacy.local_only
-        digest = hashlib.sha256(json.dumps(rules).encode()).hexdigest()[:8] if rules else "0"
+        digest = hashlib.sha256(json.dumps([rules, work.LOCAL_ONLY]).encode()).hexdigest()[:8]
         cut = work.within(config.chunk, model.max_tokens if model is not None else None)
         self._settings = work.Settings(
             cut,

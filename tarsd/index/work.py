@@ -16,9 +16,12 @@ from tarsd.config import ChunkSettings
 from tarsd.embed.table import Table
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
-from tarsd.parse import parse
+from tarsd.parse import Note, parse
 from tarsd.store import Key, Prepared, SkippedRow, Stat
 from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
+
+LOCAL_ONLY = "local_only"
+"""The property with which a note says of itself that it never leaves this machine."""
 
 _HEADING_CHARS = 600
 
@@ -60,14 +63,19 @@ class Done:
         return keys + [info.key for info in self.gone] + [(bad.collection, bad.path) for bad in self.failed]
 
 
-def is_local_only(path: str, tags: Sequence[str], rules: Sequence[str]) -> bool:
-    """Whether a note must not leave this machine: it lies in one of the folders, or bears one of the tags."""
+def is_local_only(path: str, note: Note, rules: Sequence[str]) -> bool:
+    """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
+
+    The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
+    """
+    if note.properties.get(LOCAL_ONLY) is True:
+        return True
     folded = path.casefold()
     for rule in rules:
         name = rule.casefold().strip()
         if name.startswith("#"):
             tag = name[1:]
-            if any(own.casefold() == tag or own.casefold().startswith(f"{tag}/") for own in tags):
+            if any(own.casefold() == tag or own.casefold().startswith(f"{tag}/") for own in note.tags):
                 return True
         elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
             return True
@@ -136,7 +144,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tup
         words=note.property_text,
         memory_type=note.memory_type or "",
         ours=note.ours,
-        local_only=is_local_only(info.path, note.tags, settings.local_only),
+        local_only=is_local_only(info.path, note, settings.local_only),
         problems=tuple(problems),
         chunks=tuple(_row(one) for one in chunks),
         links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),
