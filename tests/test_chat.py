@@ -3,68 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tarsd.chat import Chat, Found, Turn
-from tarsd.chat.evidence import finish, mentions, pack, queries
+from tarsd.chat import Chat, Turn
+from tarsd.chat.evidence import finish, mentions, pack, queries, widen
 from tarsd.errors import Conflict, EmbedError, NotFound, PathRefused
 from tarsd.protocol import TurnRequest
-from tarsd.providers.base import Done, Evidence, Provider, Text, Thinking
-from tarsd.providers.extractive import NOTHING, Extractive
+from tarsd.providers.base import Done, Provider, Retract, Text, Thinking
+from tarsd.providers.extractive import NOTHING
 from tarsd.providers.fake import Fake
-from tarsd.session import Sessions
-
-
-def passage(path: str, text: str, relevance: float = 0.8, line: int = 1) -> Evidence:
-    name = path.removesuffix(".md")
-    return Evidence(0, path, name, "", f"[[{name}]]", line, line + text.count("\n"), text, relevance)
-
+from tests.turns import Shelf, Talk, ask, passage, types, until
 
 QUORL = passage("Quorl.md", "A quorl is the brass wedge that holds the ferry ramp level.")
 TIDES = passage("Other.md", "Tide tables.", 0.3)
-
-
-class Shelf:
-    """A library of a few passages: those whose text or path shares a word with the query are found."""
-
-    def __init__(self, *passages: Evidence) -> None:
-        self.passages = passages
-        self.asked: list[str] = []
-        self.degraded: str | None = None
-        self.notes_said: list[str] = []
-        self.delay = 0.0
-
-    def find(self, query: str, limit: int) -> Found:
-        self.asked.append(query)
-        words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
-        hits = [
-            one for one in self.passages if words & set(f"{one.path} {one.text}".casefold().replace(".", " ").split())
-        ]
-        return Found(tuple(hits[:limit]), self.degraded)
-
-    def attach(self, name: str) -> Sequence[Evidence]:
-        hits = [one for one in self.passages if name.casefold() in (one.title.casefold(), one.path.casefold())]
-        if not hits:
-            raise NotFound(f"There is no note “{name}”.")
-        return [replace(one, attached=True, relevance=1.0) for one in hits]
-
-    def exists(self, name: str) -> bool:
-        return any(one.title.casefold() == name.casefold() for one in self.passages)
-
-    def check(self, path: str) -> None:
-        if ".." in path:
-            raise PathRefused("This path leaves the vault.")
-
-    def behind(self) -> int:
-        return 2
-
-    def notices(self) -> list[str]:
-        return list(self.notes_said)
 
 
 @pytest.fixture
@@ -80,20 +36,12 @@ async def start(tmp_path: Path, shelf: Shelf) -> AsyncIterator[Start]:
     made: list[Chat] = []
 
     def build(provider: Provider | None = None) -> Chat:
-        chat = Chat(Sessions(tmp_path / "conversations"), shelf, provider or Extractive())
-        made.append(chat)
-        return chat
+        made.append(Talk(tmp_path, shelf, provider).chat)
+        return made[-1]
 
     yield build
     for chat in made:
         await chat.close()
-
-
-numbers = iter(range(10**6))
-
-
-def ask(message: str, conversation: str = "c", request_id: str = "", **more: Any) -> TurnRequest:
-    return TurnRequest(conversation, message, request_id or f"r{next(numbers)}", **more)
 
 
 async def ended(chat: Chat, request: TurnRequest) -> Turn:
@@ -101,16 +49,6 @@ async def ended(chat: Chat, request: TurnRequest) -> Turn:
     async for _ in turn.follow():
         pass
     return turn
-
-
-def types(turn: Turn) -> list[str]:
-    return [event.type for event in turn.events]
-
-
-async def until(turn: Turn, type: str) -> None:
-    async for event in turn.follow():
-        if event.type == type:
-            return
 
 
 async def test_a_question_is_answered_from_the_notes_with_sources(start: Start) -> None:
@@ -147,6 +85,7 @@ async def test_notes_named_or_attached_are_always_in(start: Start, shelf: Shelf)
     for request in fake.requests:
         assert request.evidence[0].path == "Other.md"
         assert request.evidence[0].attached
+        assert "Tide tables." in request.messages[-1].text
     turn = await ended(chat, ask("and [[Missing note]]?"))
     assert turn.events[-1].data["notices"] == ["There is no note “Missing note”."]
     with pytest.raises(PathRefused):
@@ -268,6 +207,12 @@ async def test_thinking_is_never_part_of_the_answer(start: Start) -> None:
     assert turn.events[-1].data["text"] == "yes"
 
 
+async def test_what_turns_out_to_be_thinking_is_taken_back(start: Start) -> None:
+    turn = await ended(start(Fake([Text("let me see"), Retract(), Text("yes"), Done()])), ask("x"))
+    assert types(turn) == ["retrieved", "token", "retract", "token", "done"]
+    assert turn.events[-1].data["text"] == "yes"
+
+
 async def test_what_runs_at_the_end_is_interrupted_and_kept(start: Start) -> None:
     chat = start(Fake([Text("half"), 60.0]))
     turn = await chat.turn(await chat.start(ask("x")))
@@ -348,3 +293,21 @@ def test_quotes_and_code_of_others_are_left_alone() -> None:
     done, citations = finish(text, [replace(QUORL, number=1)], lambda name: False)
     assert done == text.replace("end [7]", "end [7?]").replace("[[Ghost#H|seen]]", "seen")
     assert citations == []
+
+
+def test_passages_are_widened_by_neighbours_that_fit() -> None:
+    lines = [f"line {number}" for number in range(1, 31)]
+    parts = [passage("A.md", "\n".join(lines[at : at + 10]), line=at + 1) for at in (0, 10, 20)]
+    middle = replace(parts[1], number=1)
+    around = lambda one: [part for part in parts if part.start_line != one.start_line]  # noqa: E731
+    (wide,) = widen([middle], around, tokens=1000)
+    assert (wide.start_line, wide.end_line, wide.text) == (1, 30, "\n".join(lines))
+    assert widen([middle], around, tokens=20) == (middle,)
+    both = (middle, replace(parts[0], number=2))
+    assert [(one.start_line, one.end_line) for one in widen(both, around, tokens=1000)] == [(11, 30), (1, 10)]
+
+
+def test_a_neighbour_that_does_not_touch_is_not_taken() -> None:
+    here, far = replace(passage("A.md", "a", line=1), number=1), passage("A.md", "b", line=40)
+    cut = passage("A.md", "one line of three", line=2)
+    assert widen([here], lambda one: [far, replace(cut, end_line=4)], tokens=1000) == (here,)

@@ -185,6 +185,14 @@ def test_a_note_may_say_itself_that_it_must_not_leave(value: str, expected: bool
     assert is_local_only("a.md", note, ()) == expected
 
 
+def test_a_private_line_of_our_own_lists_keeps_the_list_here() -> None:
+    ours = "---\ntars: memory\n---\n- a %% 2026-11-28 · c-1 · private %%\n- b %% 2026-11-28 %%\n"
+    theirs = "# Mine\n- a %% private %%\n"
+    assert is_local_only("tars/Memory.md", parse(ours, "tars/Memory.md"), (), ours)
+    assert not is_local_only("tars/Memory.md", parse(ours, "tars/Memory.md"), (), ours.replace("· private", ""))
+    assert not is_local_only("a.md", parse(theirs, "a.md"), (), theirs)
+
+
 # Passes
 
 

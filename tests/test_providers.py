@@ -6,11 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from tarsd.errors import ConfigError
-from tarsd.providers import make
-from tarsd.providers.base import Done, Evidence, Message, ProviderEvent, Request, Text, Usage
+from tarsd.config.settings import ChatSettings
+from tarsd.errors import ConfigError, ProviderError
+from tarsd.providers import AVAILABLE, make, offered
+from tarsd.providers.auto import Auto
+from tarsd.providers.base import Done, Evidence, Message, Provider, ProviderEvent, Request, Text, Usage
 from tarsd.providers.extractive import NOTHING, compose, excerpt
 from tarsd.providers.fake import Fake
+from tests.doubles.anthropic import AnthropicDouble
+from tests.doubles.ollama import OllamaDouble, entry
+from tests.doubles.openai import OpenAIDouble
+from tests.doubles.script import Fail, Say
+from tests.doubles.server import Reply
+from tests.provider_contract import Silence, ask, dead_url, eventually, text_of
 
 SOUP = """# Lentil soup
 
@@ -138,3 +146,163 @@ def test_what_is_far_less_relevant_is_not_quoted_beside_the_answer() -> None:
     assert "[2]" in (reply := answer("kiln", best, close, far)) and "[3]" not in reply
     assert "[3]" in answer("kiln", far), "alone it is the best there is"
     assert "[3]" in answer("kiln", best, replace(far, attached=True)), "an attached note is always quoted"
+
+
+# ------------------------------------------------------------------------------------------------ by name
+
+
+def test_every_spelling_of_the_settings_makes_a_provider() -> None:
+    for spelling in AVAILABLE:
+        provider = make(spelling, ChatSettings(), lambda name: "sk-secret")
+        assert "secret" not in repr(provider) + provider.name
+        assert provider.local is not spelling.startswith(("anthropic", "openai"))
+    assert make("ollama:qwen3:8b").name == "ollama:qwen3:8b"
+
+
+@pytest.mark.parametrize("name", ["ollama", "ollama:", "openai:", "anthropic:", "", "claude", "auto:x"])
+def test_names_that_are_none_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError):
+        make(name)
+
+
+# ------------------------------------------------------------------------------------------------ auto
+
+
+async def name_after_prepare(provider: Provider) -> str:
+    await provider.prepare()
+    return provider.name
+
+
+async def test_auto_takes_a_model_of_this_machine_and_looks_like_it() -> None:
+    with OllamaDouble() as double:
+        auto = Auto(host=double.url)
+        assert (auto.name, auto.quotes, auto.local) == ("extractive", True, True)
+        await auto.prepare()
+        assert (auto.name, auto.quotes, auto.local, auto.tools) == ("ollama:gemma3:4b", False, True, True)
+        assert (auto.passages, auto.per_note, auto.window) == (8, 2, 16_384)
+        double.enqueue(Say("from Ollama"))
+        assert text_of(await collect(auto, ask("hello"))) == "from Ollama"
+        await auto.close()
+
+
+async def test_auto_prefers_what_is_in_memory_and_then_what_is_newest_and_stays_with_it() -> None:
+    newer = entry("newer:1b", modified="2026-11-01T12:00:00Z")
+    skipped = (
+        entry("embed:1b", capabilities=("embedding",), modified="2026-12-01T12:00:00Z"),
+        entry("big:cloud", modified="2026-12-01T12:00:00Z"),
+        entry("far:1b", modified="2026-12-01T12:00:00Z", remote_host="https://ollama.com:443"),
+    )
+    with OllamaDouble(others=(newer, *skipped), loaded={"embed:1b": 2048, "far:1b": 8192}) as double:
+        auto = Auto(host=double.url, fresh_s=0)
+        assert await name_after_prepare(auto) == "ollama:newer:1b"
+        double.loaded["gemma3:4b"] = 16_384
+        assert await name_after_prepare(auto) == "ollama:gemma3:4b"
+        double.loaded = {"newer:1b": 16_384, "gemma3:4b": 16_384}
+        assert await name_after_prepare(auto) == "ollama:gemma3:4b", "no change without need"
+        double.loaded.clear()
+        assert await name_after_prepare(auto) == "ollama:gemma3:4b"
+        await auto.close()
+
+
+async def test_auto_asks_once_in_a_while() -> None:
+    with OllamaDouble() as double:
+        auto = Auto(host=double.url)
+        for _ in range(3):
+            await auto.prepare()
+        assert [call.path for call in double.calls].count("/api/tags") == 1
+        await auto.close()
+
+
+async def test_auto_without_ollama_quotes() -> None:
+    auto = Auto(host=dead_url())
+    assert await name_after_prepare(auto) == "extractive"
+    request = Request("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
+    assert (await collect(auto, request))[-1] == Done("stop")
+    await auto.close()
+
+
+@pytest.mark.parametrize(
+    "double",
+    [
+        OllamaDouble(capabilities=("embedding",)),
+        OllamaDouble(remote="https://ollama.com:443"),
+        OllamaDouble(model="gpt-oss:120b-cloud"),
+    ],
+    ids=["embeds", "remote", "cloud"],
+)
+async def test_auto_takes_no_model_that_embeds_or_runs_elsewhere(double: OllamaDouble) -> None:
+    with double:
+        auto = Auto(host=double.url)
+        assert await name_after_prepare(auto) == "extractive"
+        assert auto.local
+        await auto.close()
+    assert not double.requests
+
+
+async def test_auto_takes_no_model_that_turns_out_to_run_elsewhere() -> None:
+    with OllamaDouble(remote="https://ollama.com:443") as double:
+        listed = [{key: value for key, value in one.items() if "remote" not in key} for one in double.models]
+        plain = double.reply
+        double.reply = lambda call: Reply({"models": listed}) if call.path == "/api/tags" else plain(call)  # type: ignore[method-assign]
+        auto = Auto(host=double.url)
+        assert await name_after_prepare(auto) == "extractive"
+        assert auto.local
+        await auto.close()
+
+
+async def test_auto_asks_nobody_on_another_machine() -> None:
+    auto = Auto(host="http://192.0.2.1:11434")
+    assert await name_after_prepare(auto) == "extractive"
+    await auto.close()
+
+
+async def test_auto_does_not_wait_for_a_server_that_says_nothing() -> None:
+    silence = Silence()
+    async with silence() as url:
+        auto = Auto(host=url, ask_s=0.2)
+        assert await name_after_prepare(auto) == "extractive"
+        await auto.close()
+        await eventually(lambda: silence.left == 2)
+
+
+async def test_auto_looks_again_when_its_model_failed() -> None:
+    with OllamaDouble() as double:
+        auto = Auto(host=double.url)
+        await auto.prepare()
+        double.enqueue(Fail(500, "model runner has unexpectedly stopped"))
+        with pytest.raises(ProviderError):
+            await collect(auto, ask("hello"))
+        double.models.clear()
+        assert await name_after_prepare(auto) == "extractive"
+        await auto.close()
+
+
+# ------------------------------------------------------------------------------------------------ what is offered
+
+
+async def test_all_providers_are_listed_and_only_named_vendors_asked() -> None:
+    with OllamaDouble() as ollama, OpenAIDouble() as openai, AnthropicDouble() as anthropic:
+        settings = ChatSettings(
+            model="auto",
+            fallback=f"anthropic:{anthropic.model}",
+            ollama_host=ollama.url,
+            openai_base_url=openai.url + "/v1",
+            anthropic_base_url=anthropic.url,
+        )
+        listed = await offered(settings, lambda name: "sk-secret", seconds=60)
+        assert [(one["provider"], one["state"]) for one in listed] == [
+            ("extractive", "ready"), ("ollama", "ready"), ("anthropic", "ready"), ("openai", "not configured"),
+        ]  # fmt: skip
+        assert listed[1]["models"][0]["id"] == "ollama:gemma3:4b"
+        assert any(one["id"] == f"anthropic:{anthropic.model}" for one in listed[2]["models"])
+        assert not openai.calls, "its key would go there"
+        listed = await offered(settings, lambda name: "sk-secret", {"openai"}, seconds=60)
+        assert listed[3]["state"] == "ready" and listed[3]["models"]
+
+
+async def test_what_cannot_be_listed_says_why() -> None:
+    settings = ChatSettings(model="anthropic:claude", ollama_host=dead_url(), anthropic_base_url=dead_url())
+    listed = {one["provider"]: one for one in await offered(settings, lambda name: None)}
+    assert listed["ollama"]["state"] == "unreachable" and "ollama serve" in listed["ollama"]["hint"]
+    assert listed["anthropic"]["state"] == "no key" and "tarsd key set anthropic" in listed["anthropic"]["hint"]
+    assert all(one["reason"] for one in listed.values() if one["state"] != "ready")

@@ -10,7 +10,7 @@ import pytest
 
 from tarsd.errors import DiskFull, NotFound, StoreError
 from tarsd.protocol import Event, TurnRequest
-from tarsd.session import Sessions, title_of
+from tarsd.session import Sessions, SummaryRecord, ToolUse, TurnRecord, title_of
 
 
 def ask(message: str = "What is a quorl?", conversation: str = "c1", request_id: str = "r1") -> TurnRequest:
@@ -145,6 +145,81 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "conversations").write_text("x")
     with pytest.raises(StoreError):
         Sessions(tmp_path / "conversations").begin("t1", ask())
+
+
+def record(*events: Event) -> TurnRecord:
+    return TurnRecord("t", "x", 0.0, "r", events=events)
+
+
+def test_retracted_text_was_never_said() -> None:
+    events = (Event(1, "token", {"text": "hm"}), Event(2, "retract"), Event(3, "token", {"text": "yes"}))
+    assert record(*events).text == "yes"
+    assert record(*events[:2]).text == ""
+    assert record(*events, Event(4, "done", {"text": "Yes."})).text == "Yes."
+
+
+def test_what_a_turn_saw_and_used_is_known() -> None:
+    turn = record(
+        Event(1, "retrieved", {"model": "ollama:a", "private": False}),
+        Event(2, "tool", {"call": "1", "name": "note_read", "state": "running"}),
+        Event(3, "tool", {"call": "2", "name": "weather", "state": "refused"}),
+        Event(4, "tool", {"call": "1", "name": "note_read", "state": "done", "private": True}),
+        Event(5, "done", {"text": "", "model": "extractive"}),
+    )
+    assert turn.private
+    assert turn.tools == (ToolUse("note_read", "done"), ToolUse("weather", "refused"))
+    assert turn.model == "extractive"
+    assert turn.as_json()["tools"] == [{"name": "note_read", "state": "done"}, {"name": "weather", "state": "refused"}]
+    old = record(Event(1, "retrieved", {}), Event(2, "done", {"text": ""}))
+    assert (old.private, old.tools, old.model) == (False, (), "")
+
+
+def test_the_note_of_a_conversation_is_remembered(folder: Path) -> None:
+    sessions = Sessions(folder)
+    finished(sessions)
+    assert sessions.note_path("c1") == ""
+    sessions.set_note_path("c1", "tars/sessions/A.md")
+    sessions.set_note_path("c1", "tars/sessions/Å.md")
+    (file,) = folder.glob("*.jsonl")
+    before = file.read_bytes()
+    sessions.set_note_path("c1", "tars/sessions/Å.md")
+    assert file.read_bytes() == before
+    assert Sessions(folder).note_path("c1") == "tars/sessions/Å.md"
+    assert Sessions(folder).load("c1").as_json()["note"] == "tars/sessions/Å.md"
+    for missing in (lambda: sessions.note_path("c2"), lambda: sessions.set_note_path("c2", "x.md")):
+        with pytest.raises(NotFound):
+            missing()
+
+
+def test_the_newest_summary_counts_and_the_turns_after_it(folder: Path) -> None:
+    sessions = Sessions(folder)
+    for turn in ("t1", "t2", "t3"):
+        finished(sessions, turn, ask(request_id=turn))
+    assert sessions.summary("c1") is None
+    assert [turn.id for turn in sessions.load("c1").since] == ["t1", "t2", "t3"]
+    sessions.add_summary("c1", "t1", "First.", private=False)
+    second = sessions.add_summary("c1", "t2", "Both.", private=True)
+    assert second == SummaryRecord("t2", "Both.", True, second.at)
+    again = Sessions(folder)
+    assert again.summary("c1") == second
+    loaded = again.load("c1")
+    assert (loaded.condensed, loaded.private) == (second, True)
+    assert [turn.id for turn in loaded.since] == ["t3"]
+    sessions.add_summary("c1", "gone", "Of what?", private=False)
+    assert len(sessions.load("c1").since) == 3
+    with pytest.raises(NotFound):
+        sessions.add_summary("c2", "t1", "x", private=False)
+
+
+def test_a_summary_that_says_nothing_of_privacy_is_private(folder: Path) -> None:
+    finished(Sessions(folder))
+    (file,) = folder.glob("*.jsonl")
+    with file.open("a") as log:
+        log.write('{"t":"summary","upto":"t1","text":"x","at":1}\n{"t":"summary","upto":"t1"}\n{"t":"note"}\n')
+        log.write('{"t":"turn","at":"never"}\n{"t":"title"}\n')
+    found = Sessions(folder).load("c1")
+    assert found.condensed == SummaryRecord("t1", "x", True, 1.0)
+    assert len(found.turns) == 1
 
 
 def test_titles_are_one_line_cut_at_a_word() -> None:

@@ -730,3 +730,109 @@ def test_temporary_files_are_no_notes_and_no_events(vault: Path, monkeypatch: py
     monkeypatch.setattr(os, "link", spy)
     Vault(vault).create("a.md", b"x")
     assert len(seen) == 1 and Vault(vault).ignores(seen[0])
+
+
+def test_a_read_only_note_is_not_replaced(vault: Path) -> None:
+    write(vault, "a.md", text="one")
+    (vault / "a.md").chmod(0o444)
+    with pytest.raises(Refused, match="read-only"):
+        Vault(vault).replace("a.md", b"two", content_hash(b"one"))
+    assert (vault / "a.md").read_text() == "one" and leftovers(vault) == []
+
+
+def test_a_hard_linked_copy_keeps_its_bytes(vault: Path, tmp_path: Path) -> None:
+    write(vault, "a.md", text="one")
+    os.link(vault / "a.md", tmp_path / "backup.md")
+    Vault(vault).replace("a.md", b"two", content_hash(b"one"))
+    assert (vault / "a.md").read_text() == "two" and (tmp_path / "backup.md").read_text() == "one"
+
+
+@pytest.mark.parametrize("how", ["in place", "beside and renamed"])
+def test_a_save_at_the_very_moment_of_writing_wins(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:  # C115
+    import tarsd.vault.files as files
+
+    write(vault, "a.md", text="one")
+    write(vault, "probe one.md", "probe two.md")
+    if not files._exchange(str(vault / "probe one.md"), str(vault / "probe two.md")):
+        pytest.skip("this disk cannot exchange two names in one step")
+    real, saves = files._exchange, ["typed just now", "and a moment later"]
+
+    def save() -> None:
+        if how == "in place":
+            write(vault, "a.md", text=saves.pop(0))
+        else:
+            write(vault, "new.md", text=saves.pop(0))
+            os.replace(vault / "new.md", vault / "a.md")
+
+    def exchange(one: str, other: str) -> bool:
+        if saves:  # after the check, before each exchange
+            save()
+        return real(one, other)
+
+    monkeypatch.setattr(files, "_exchange", exchange)
+    with pytest.raises(Conflict):
+        Vault(vault).replace("a.md", b"two", content_hash(b"one"))
+    assert (vault / "a.md").read_text() == "and a moment later" and leftovers(vault) == []
+
+
+def test_where_names_cannot_be_exchanged_a_note_is_replaced_all_the_same(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tarsd.vault.files as files
+
+    monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+    write(vault, "a.md", text="one")
+    Vault(vault).replace("a.md", b"two", content_hash(b"one"))
+    assert (vault / "a.md").read_text() == "two" and leftovers(vault) == []
+
+
+def test_a_discarded_note_lies_in_the_trash(vault: Path) -> None:
+    look = Vault(vault)
+    for number in ("", " 2", " 3"):
+        write(vault, "sub/Plan.md", text=f"text{number}")
+        assert look.discard("sub/Plan.md", content_hash(f"text{number}".encode())) == f".trash/Plan{number}.md"
+        assert not (vault / "sub/Plan.md").exists()
+        assert (vault / f".trash/Plan{number}.md").read_text() == f"text{number}"
+    assert look.scan().files == {}
+    write(vault, "a.md", text="one")
+    for path, hash in (("a.md", content_hash(b"two")), ("gone.md", content_hash(b"one"))):
+        with pytest.raises(Conflict):
+            look.discard(path, hash)
+    with pytest.raises(PathRefused):
+        look.discard(".obsidian/app.json", "")
+    assert (vault / "a.md").read_text() == "one"
+
+
+def test_a_note_saved_while_it_is_discarded_comes_back(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(vault, "a.md", text="one")
+    real = os.rename
+
+    def meanwhile(source: Path, target: Path) -> None:
+        write(vault, "a.md", text="typed just now")
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", meanwhile)
+    with pytest.raises(Conflict):
+        Vault(vault).discard("a.md", content_hash(b"one"))
+    assert (vault / "a.md").read_text() == "typed just now" and os.listdir(vault / ".trash") == []
+
+
+def test_the_trash_is_a_folder_in_the_vault(vault: Path, tmp_path: Path) -> None:
+    write(vault, "a.md", text="one")
+    (tmp_path / "elsewhere").mkdir()
+    (vault / ".trash").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Refused):
+        Vault(vault).discard("a.md", content_hash(b"one"))
+    assert (vault / "a.md").read_text() == "one" and os.listdir(tmp_path / "elsewhere") == []
+
+
+def test_what_a_crash_left_is_cleared_and_a_strangers_text_is_kept(vault: Path) -> None:
+    write(vault, "sub/a.md", text="new")
+    write(vault, "sub/.tarsd-0123456789abcdef.tmp", text="old")
+    write(vault, "sub/.tarsd-fedcba9876543210.tmp", text="typed just then")
+    Vault(vault).sweep("sub/a.md", (content_hash(b"old"), content_hash(b"new"), None))
+    assert leftovers(vault) == [] and (vault / "sub/a.md").read_text() == "new"
+    assert {file.name: file.read_text() for file in (vault / ".trash").iterdir()} == {"a.md": "typed just then"}
+    Vault(vault).sweep("no folder/a.md", ())

@@ -1,4 +1,4 @@
-"""The turn: retrieve, ask the provider, stream. A turn runs in the daemon whether or not anybody is listening."""
+"""The turn: retrieve, ask the model, call tools, stream. A turn runs in the daemon whether or not anybody listens."""
 
 from __future__ import annotations
 
@@ -7,77 +7,43 @@ import contextlib
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from tarsd.chat.evidence import RELEVANT, finish, mentions, pack, queries
+from tarsd.chat.answer import Answer, Means, Past
+from tarsd.chat.diary import Diary
+from tarsd.chat.evidence import finish
+from tarsd.chat.library import Found, Library
 from tarsd.chat.turn import Turn
-from tarsd.errors import AnswerCut, Conflict, NotFound, StoreError, TarsdError
-from tarsd.protocol import Event, TurnRequest
-from tarsd.providers.base import Done, Evidence, Message, Provider, Request, Text, Thinking, Usage
+from tarsd.errors import Conflict, NotFound, StoreError, TarsdError
+from tarsd.protocol import Approval, Event, TurnRequest
 from tarsd.session import Conversation, Sessions, TurnRecord, interrupted
 
-__all__ = ["Chat", "Found", "Library", "Turn"]
+__all__ = ["Chat", "Diary", "Found", "Library", "Means", "Turn"]
 
-EVIDENCE_TOKENS = 3_000
-HISTORY_TURNS = 6
 MOST_OPEN = 50
 MOST_KEPT = 100
-SYSTEM = "You are tars. Answer from the passages of the person's own notes, and cite each as [n]."
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Found:
-    """Passages for a query, best first, numbers still 0; `degraded` says what of the search did not work."""
-
-    passages: tuple[Evidence, ...]
-    degraded: str | None = None
-
-
-class Library(Protocol):
-    """The notes as a turn sees them. Called from threads; our own conversation notes are never in it."""
-
-    def find(self, query: str, limit: int) -> Found:
-        """The best passages for a query. Raises `StoreError`."""
-        ...
-
-    def attach(self, name: str) -> Sequence[Evidence]:
-        """All passages of the note with this path, name or alias, as it is now. Raises `NotFound`, `PathRefused`."""
-        ...
-
-    def exists(self, name: str) -> bool:
-        """Whether a link with this target leads to a note."""
-        ...
-
-    def check(self, path: str) -> None:
-        """Refuse a path that leaves the vault. Raises `PathRefused`."""
-        ...
-
-    def behind(self) -> int:
-        """How many notes have changed and are not indexed yet."""
-        ...
-
-    def notices(self) -> list[str]:
-        """What every answer has to say now: a vault that is away, an index that is being rebuilt."""
-        ...
-
-
 class Chat:
-    """All turns of the daemon. Lives in one event loop; a conversation answers one turn at a time, in order."""
+    """All turns of the daemon. Lives in one event loop; a conversation answers one turn at a time, in order.
+
+    Without a `diary` no notes are made of conversations.
+    """
 
     def __init__(
-        self, sessions: Sessions, library: Library, provider: Provider, executor: Executor | None = None
+        self, sessions: Sessions, means: Means, diary: Diary | None = None, executor: Executor | None = None
     ) -> None:
         self.sessions = sessions
-        self.provider = provider
-        self._library = library
+        self.means = means
+        self.diary = diary
         self._executor = executor
+        self._always: dict[str, set[str]] = {}
+        self._notes: set[asyncio.Task[None]] = set()
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._last: dict[str, asyncio.Task[None]] = {}
@@ -92,7 +58,7 @@ class Chat:
         Raises `PathRefused` for an attached path, `Conflict` when too much waits.
         """
         for path in request.notes:
-            self._library.check(path)
+            self.means.library.check(path)
         async with self._starting:
             known = await self._thread(self.sessions.requested, request.request_id)
             if known is not None:
@@ -132,14 +98,20 @@ class Chat:
             task = self._tasks.get(id)
             if task is not None:
                 task.cancel()
+            self._note(turn)
         return turn
 
-    async def approve(self, id: str, call: str, allow: bool) -> None:
+    async def approve(self, id: str, call: str, answer: Approval) -> None:
         """Answer a call that waits for a yes. Raises `NotFound`, `Conflict`."""
         turn = await self.turn(id)
         if turn.ended:
             raise Conflict("This turn has ended; nothing waits for an answer.")
-        raise NotFound("No such call waits for an answer.")
+        waiting = turn.approvals.get(call)
+        if waiting is None:
+            raise NotFound("No such call waits for an answer.", "It may have been answered already.")
+        if waiting.done():
+            raise Conflict("This call has been answered already.")
+        waiting.set_result(answer)
 
     async def conversation(self, id: str) -> Conversation:
         """A conversation with its turns. Raises `NotFound`."""
@@ -167,6 +139,10 @@ class Chat:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=2)
+        if self._notes:
+            await asyncio.wait(list(self._notes), timeout=2)
+        if self.diary is not None:
+            await self.diary.close()
 
     # -------------------------------------------------------------------------------------------- the turn itself
 
@@ -175,101 +151,59 @@ class Chat:
             if before is not None and not before.done():
                 turn.add("queued", position=self._position(turn))
                 await asyncio.wait({before})
-            history = await self._thread(self._history, turn)
-            prompt = await self._retrieve(turn, request, history)
-            await self._answer(turn, prompt)
+            past = await self._thread(self._past, turn)
+            always = self._always.setdefault(turn.conversation, set())
+            await Answer(self.means, turn, request, past, self._thread, always).run()
+            if self.diary is not None:
+                await self.diary.write(turn, self._last_event(turn), request.writer)
+            self._end(turn)
+            if self.diary is not None:
+                self.diary.compact_later(turn.conversation)
+            return
         except asyncio.CancelledError:
             if not turn.ended:
                 turn.add("failed", **interrupted(_record(turn)).data)
+            return
         except TarsdError as error:
-            turn.add("failed", error=error.as_json(), text=turn.text)
+            turn.add("failed", error=error.as_json(), text=turn.text, notices=list(turn.notices))
         except Exception:
             log.exception("a turn failed")
             fault = TarsdError("The answer failed inside the daemon.", "Its log says where.")
             turn.add("failed", error=fault.as_json(), text=turn.text)
-
-    async def _retrieve(self, turn: Turn, request: TurnRequest, history: list[TurnRecord]) -> Request:
-        question = request.message if not request.selection else f"{request.message}\n{request.selection}"
-        guesses = queries(question, [record.query for record in history])
-        found, query = await self._thread(self._find, guesses)
-        attached = await self._thread(self._attach, turn, [*request.notes, *mentions(request.message)])
-        turn.evidence, turn.closest = pack(
-            found.passages,
-            attached,
-            most=self.provider.passages,
-            per_note=self.provider.per_note,
-            tokens=EVIDENCE_TOKENS,
-        )
-        if found.degraded:
-            turn.notices.append(found.degraded)
-        turn.notices += self._library.notices()
-        turn.add(
-            "retrieved",
-            sources=[passage.as_json() for passage in turn.evidence],
-            closest=[passage.as_json() for passage in turn.closest],
-            relevance=max((passage.relevance for passage in found.passages), default=0.0),
-            behind=self._library.behind(),
-            query=query,
-            notices=list(turn.notices),
-        )
-        return Request(
-            system=SYSTEM,
-            messages=(*_messages(history[-HISTORY_TURNS:]), Message("user", question)),
-            evidence=turn.evidence,
-            closest=turn.closest,
-            query=query,
-        )
-
-    def _find(self, guesses: list[str]) -> tuple[Found, str]:
-        """The first guess that finds something relevant, or the one that came closest."""
-        best: tuple[Found, str] = (Found(()), guesses[0])
-        top = -1.0
-        for guess in guesses:
-            found = self._library.find(guess, 24)
-            relevance = max((passage.relevance for passage in found.passages), default=0.0)
-            if relevance > top:
-                best, top = (found, guess), relevance
-            if relevance >= RELEVANT:
-                break
-        return best
-
-    def _attach(self, turn: Turn, names: list[str]) -> list[Evidence]:
-        passages: list[Evidence] = []
-        for name in dict.fromkeys(names):
-            try:
-                passages += self._library.attach(name)
-            except TarsdError as error:
-                turn.notices.append(error.message)
-        return passages
-
-    async def _answer(self, turn: Turn, request: Request) -> None:
-        complete = False
-        async with aclosing(self.provider.stream(request)) as events:
-            async for event in events:
-                if isinstance(event, Text):
-                    turn.add("token", text=event.text)
-                elif isinstance(event, Thinking):
-                    turn.add("thinking", text=event.text)
-                elif isinstance(event, Usage):
-                    turn.add("usage", input_tokens=event.input_tokens, output_tokens=event.output_tokens)
-                elif isinstance(event, Done):
-                    complete = True
-        if not complete:
-            raise AnswerCut("The answer broke off before its end.", "Ask again.")
-        self._end(turn)
+        self._note(turn)
 
     def _end(self, turn: Turn, *, stopped: bool = False) -> None:
-        text, citations = finish(turn.text, turn.evidence, self._library.exists)
+        turn.add("done", **self._last_event(turn, stopped=stopped).data)
+
+    def _last_event(self, turn: Turn, *, stopped: bool = False) -> Event:
+        text, citations = finish(turn.text, turn.evidence, self.means.library.exists)
         more: dict[str, Any] = {"stopped": True} if stopped else {}
-        turn.add("done", text=text, citations=citations, notices=list(turn.notices), **more)
+        more |= {"private": True} if turn.private else {}
+        data = {"text": text, "citations": citations, "notices": list(turn.notices), **more}
+        return Event(len(turn.events) + 1, "done", data)
+
+    def _note(self, turn: Turn) -> None:
+        """Write a turn that ended early into the conversation's note, without holding anything up."""
+        if self.diary is None or self._closed:
+            return
+        task = asyncio.create_task(self.diary.write(turn, turn.events[-1], "daemon"), name=f"note {turn.id}")
+        self._notes.add(task)
+        task.add_done_callback(self._notes.discard)
 
     # -------------------------------------------------------------------------------------------- housekeeping
 
-    def _history(self, turn: Turn) -> list[TurnRecord]:
+    def _past(self, turn: Turn) -> Past:
+        """The conversation before this turn, its beginning summarised where it was."""
         try:
-            return [record for record in self.sessions.load(turn.conversation).turns if record.id != turn.id]
+            conversation = self.sessions.load(turn.conversation)
         except NotFound:
-            return []
+            return Past()
+        turns = [record for record in conversation.turns if record.id != turn.id]
+        short = conversation.condensed
+        at = next((n for n, record in enumerate(turns, 1) if short is not None and record.id == short.upto), 0)
+        if short is None or not at:
+            return Past(tuple(turns))
+        return Past(tuple(turns[at:]), short.text, short.private)
 
     def _position(self, turn: Turn) -> int:
         ahead = [id for id in self._tasks if id != turn.id and self._turns[id].conversation == turn.conversation]
@@ -298,14 +232,6 @@ class Chat:
 def _turn_id(request: TurnRequest) -> str:
     """An id that the same request always gets; hexadecimal, so that it can stand in a URL."""
     return hashlib.sha256(f"{request.conversation}\0{request.request_id}".encode()).hexdigest()[:24]
-
-
-def _messages(history: Sequence[TurnRecord]) -> list[Message]:
-    messages: list[Message] = []
-    for record in history:
-        if record.text:
-            messages += [Message("user", record.message), Message("assistant", record.text)]
-    return messages
 
 
 def _record(turn: Turn) -> TurnRecord:

@@ -92,6 +92,46 @@ def pack(
     return evidence, near
 
 
+def widen(
+    evidence: Sequence[Evidence], around: Callable[[Evidence], Sequence[Evidence]], tokens: int
+) -> tuple[Evidence, ...]:
+    """The passages, best first, each with its neighbours in the note as long as all stay within so many tokens.
+
+    A neighbour that is evidence itself, or does not touch the passage line by line, is not taken.
+    """
+    room = tokens * CHARS_PER_TOKEN - sum(len(passage.text) for passage in evidence)
+    wide = list(evidence)
+    for index, passage in enumerate(evidence):
+        if passage.attached or room <= 0:
+            continue
+        others = [other for other in wide if other.number != passage.number]
+        for neighbour in around(passage):
+            joined = _joined(wide[index], neighbour)
+            more = len(joined.text) - len(wide[index].text) if joined is not None else 0
+            if joined is None or more > room or any(_overlap(neighbour, other) for other in others):
+                continue
+            room -= more
+            wide[index] = joined
+    return tuple(wide)
+
+
+def _joined(passage: Evidence, neighbour: Evidence) -> Evidence | None:
+    """Both as one passage, None where their lines do not meet or a line of theirs was cut."""
+    parts = (passage, neighbour)
+    lines: dict[int, str] = {}
+    for part in parts:
+        rows = part.text.split("\n")
+        if len(rows) != part.end_line - part.start_line + 1:
+            return None
+        lines |= dict(zip(range(part.start_line, part.end_line + 1), rows, strict=True))
+    first, last = min(lines), max(lines)
+    # blank lines between two passages belong to neither of them
+    if max(part.start_line for part in parts) - min(part.end_line for part in parts) > 3:
+        return None
+    text = "\n".join(lines.get(number, "") for number in range(first, last + 1))
+    return replace(passage, start_line=first, end_line=last, text=text)
+
+
 def _overlap(one: Evidence, other: Evidence) -> bool:
     """Whether most of a passage's lines are in the other one already (chunks overlap a little on purpose)."""
     if (one.collection, one.path) != (other.collection, other.path):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any
 
-from tarsd.protocol import Event, EventType
+from tarsd.protocol import Approval, Event, EventType
 from tarsd.providers.base import Evidence
+from tarsd.session import TurnRecord
 
 
 class Turn:
-    """One question on its way to an answer. `keep` is called with every event, before any reader sees it."""
+    """One question on its way to an answer. `keep` is called with every event, before any reader sees it.
+
+    `private` once text of a private note was seen; `approvals` are the calls that wait for a yes.
+    """
 
     def __init__(self, id: str, conversation: str, keep: Callable[[Event], None], events: Iterable[Event] = ()) -> None:
         self.id = id
@@ -19,6 +23,8 @@ class Turn:
         self.evidence: tuple[Evidence, ...] = ()
         self.closest: tuple[Evidence, ...] = ()
         self.notices: list[str] = []
+        self.private = False
+        self.approvals: dict[str, asyncio.Future[Approval]] = {}
         self.events: list[Event] = list(events)
         self._keep = keep
         self._changed = asyncio.Event()
@@ -31,7 +37,16 @@ class Turn:
     @property
     def text(self) -> str:
         """The answer so far."""
-        return "".join(str(event.data["text"]) for event in self.events if event.type == "token")
+        return TurnRecord(self.id, "", 0.0, "", events=tuple(self.events)).text
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces of an answer have come, those that were taken back included."""
+        return sum(event.type == "token" for event in self.events)
+
+    def notice(self, *sentences: str) -> None:
+        """Have the answer say something about itself, once."""
+        self.notices += [one for one in dict.fromkeys(sentences) if one and one not in self.notices]
 
     def add(self, type: EventType, **data: Any) -> None:
         """Append an event; after the last one nothing is added any more, so that late ends are harmless."""
@@ -42,6 +57,19 @@ class Turn:
         self.events.append(event)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+    def emit(self, type: str, data: Mapping[str, Any]) -> None:
+        """What a writer tells of its work, as an event."""
+        self.add("written" if type == "written" else "write", **data)
+
+    async def wait_for(self, type: EventType) -> None:
+        """Until the next event of this type has come, or the turn has ended."""
+        after = len(self.events)
+        while True:
+            events = await self.wait(after)
+            if not events or any(event.type == type or event.last for event in events):
+                return
+            after += len(events)
 
     async def wait(self, after: int) -> list[Event]:
         """The events after number `after`, as soon as there are any; [] when the turn has ended before."""

@@ -25,6 +25,12 @@ COMMANDS = {
     "related": "find",
     "why": "find",
     "ask": "talk",
+    "chat": "chat",
+    "sessions": "sessions",
+    "memory": "memory",
+    "review": "review",
+    "models": "models",
+    "key": "keys",
     "reindex": "status",
     "init": "config",
     "config": "config",
@@ -81,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def tars(arguments: Sequence[str] | None = None) -> None:
-    """The command `tars`: the short form of `tarsd ask`."""
+    """The command `tars`: the short form of `tarsd ask`, and without a question that of `tarsd chat`."""
     _start(_command("ask"), "tars", arguments)
 
 

@@ -37,10 +37,19 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands, listed in the order in which they were added."""
+    """A group of such commands, listed in the order in which they were added; `default` is the one without a name."""
 
     command_class = Command
     group_class = type
+
+    def __init__(self, *arguments: Any, default: str = "", **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.default = default
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """As click does it; options without a command's name are the default command's."""
+        bare = not args or (args[0].startswith("-") and args[0] not in context.help_option_names)
+        return super().parse_args(context, [self.default, *args] if self.default and bare else args)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """Their names, as they were added."""

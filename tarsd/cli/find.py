@@ -86,12 +86,27 @@ def svec(query: tuple[str, ...], min_score: float, limit: int, vault: Path | Non
 def _search(query: str, mode: str, min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
     if not query.strip():
         raise BadRequest("The query is empty.", "Say what to look for.", field="query")
-    client = Client.find(vault)
-    body: dict[str, Any] = {"query": query, "mode": mode, "limit": limit}
-    if min_score:
-        body["min_score"] = min_score
-    reply = client.post("/v1/search", body)
-    _print(client, reply, query, f"Nothing found for {clean(query)!r}.", as_json)
+    more = {"min_score": min_score} if min_score else {}
+    _exit(find(Client.find(vault), query, mode, limit, more, as_json=as_json))
+
+
+def find(
+    client: Client,
+    query: str,
+    mode: str,
+    limit: int = 10,
+    more: Mapping[str, Any] | None = None,
+    *,
+    as_json: bool = False,
+) -> bool:
+    """Searches and prints what is found; whether anything was."""
+    reply = client.post("/v1/search", {"query": query, "mode": mode, "limit": limit, **(more or {})})
+    return _print(client, reply, query, f"Nothing found for {clean(query)!r}.", as_json)
+
+
+def _exit(found: bool) -> None:
+    if not found:
+        click.get_current_context().exit(EXIT_NOTHING)
 
 
 @click.command(cls=Command)
@@ -103,11 +118,11 @@ def related(note: str, limit: int, vault: Path | None, as_json: bool) -> None:
     """Find notes like NOTE (a path in the vault, or of the file)."""
     client = Client.find(vault)
     reply = client.post("/v1/related", {"path": note_path(client, note), "limit": limit})
-    _print(client, reply, "", f"Nothing is related to {clean(note)}.", as_json)
+    _exit(_print(client, reply, "", f"Nothing is related to {clean(note)}.", as_json))
 
 
-def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, as_json: bool) -> None:
-    """Prints the hits of a reply and ends with 1 when there are none."""
+def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, as_json: bool) -> bool:
+    """Prints the hits of a reply; whether there are any."""
     hits = reply.get("hits") or []
     if as_json:
         print_json(reply)
@@ -121,8 +136,7 @@ def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, a
             click.echo(text)
         for text in notes_below(reply, Terminal(sys.stderr)):
             click.echo(text, err=True)
-    if not hits:
-        click.get_current_context().exit(EXIT_NOTHING)
+    return bool(hits)
 
 
 def roots(client: Client) -> dict[str, Path]:

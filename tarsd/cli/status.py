@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tarsd.cli.common import Command, json_option, note_path, print_json, vault_option
+from tarsd.cli.models import chat_line, tool_rows
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.client import Client
 from tarsd.errors import EXIT_REFUSED
@@ -78,7 +79,8 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     vault = reply.get("vault") or {}
     rows = [("Vault", f"{line(vault.get('path', ''))}, {_watch(watch)}")]
     rows.append(("Meaning", _embedding(reply.get("embedding") or {}, out)))
-    rows.append(("Chat", _chat(reply.get("chat") or {})))
+    chat = reply.get("chat") or {}
+    rows += [("Chat", chat_line(chat, out)), *tool_rows(chat, out)]
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
     if left:
         rows.append(("Left out", " · ".join(left)))
@@ -149,11 +151,6 @@ def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
     if embedding.get("reason"):
         text += out.yellow(f" · {line(embedding['reason'])} {line(embedding.get('hint') or '')}".rstrip())
     return text
-
-
-def _chat(chat: Mapping[str, Any]) -> str:
-    model = line(chat.get("model") or "none")
-    return f"{model} (no model: quotes the best passages)" if model == "extractive" else model
 
 
 def _process(process: Mapping[str, Any]) -> str:

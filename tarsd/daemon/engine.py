@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import threading
@@ -14,11 +15,11 @@ from typing import Any, TypeVar
 
 import tarsd
 from tarsd import embed, keys
-from tarsd.chat import Chat
 from tarsd.config import Config
 from tarsd.daemon import status
+from tarsd.daemon.assistant import Assistant
 from tarsd.daemon.embedding import Embedding
-from tarsd.daemon.library import Shelf
+from tarsd.daemon.library import Shelf, matching
 from tarsd.daemon.process import DaemonThreads, give_memory_back, resident_mb
 from tarsd.daemon.worker import Job, Key, Worker
 from tarsd.embed.base import Embedder
@@ -34,9 +35,7 @@ from tarsd.protocol import (
     WhyRequest,
     query_number,
 )
-from tarsd.providers import AVAILABLE, make
 from tarsd.search import Hit, Searcher
-from tarsd.session import Sessions
 from tarsd.store import ProblemRow, SkippedRow, Store
 from tarsd.vault import Vault, content_hash, decode, nfc
 from tarsd.watch import Watcher, WatchState
@@ -71,16 +70,13 @@ class Engine:
         self._pool = DaemonThreads(THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
         self._vaults |= {one.name: Vault(one.root, one.name, config.exclude) for one in config.collections}
-        self._provider = self._make_provider()
-        shelf = Shelf(
-            self._searcher,
-            self._vaults,
-            config.chunk,
-            local=self._provider.local,
-            behind=self.behind,
-            notices=self.notices,
-        )
-        self.chat = Chat(Sessions(config.paths.state / "conversations"), shelf, self._provider, self._pool)
+        self._store: Store | None = None
+        self._search: Searcher | None = None
+        self._indexer: Indexer | None = None
+        shelf = Shelf(self._searcher, self._vaults, config, behind=self.behind, notices=self.notices)
+        say = functools.partial(self._say, for_ever=True)
+        self.assistant = Assistant(config, self._vaults[""], shelf, self._pool, say)
+        self.chat = self.assistant.chat
         # a pass over single notes does not wait for one over everything
         self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work)
         self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
@@ -88,16 +84,6 @@ class Engine:
         self._watchers = {name: self._watcher(name, vault) for name, vault in self._vaults.items()}
         if config.http.enabled:
             self._say("This version does not listen on TCP yet.", "Remove enabled under [http].", for_ever=True)
-        self._store: Store | None = None
-        self._search: Searcher | None = None
-        self._indexer: Indexer | None = None
-
-    def _make_provider(self) -> Any:
-        try:
-            return make(self.config.chat.model)
-        except TarsdError as error:
-            self._say(error.message, f"{error.hint} Until then, answers quote the best passages.", for_ever=True)
-            return make("extractive")
 
     def _watcher(self, name: str, vault: Vault) -> Watcher:
         def changed(paths: set[str] | None) -> None:
@@ -251,7 +237,7 @@ class Engine:
             "protocol": PROTOCOL,
             "vault": {"id": self.config.vault_id, "name": vault.name, "path": str(vault)},
             "collections": [{"name": one.name, "path": str(one.root)} for one in self.config.collections],
-            "chat_model": self._provider.name,
+            "chat_model": self.assistant.provider.name,
             "embedding_model": self.config.embedding.model,
             "features": list(FEATURES),
         }
@@ -284,7 +270,7 @@ class Engine:
             "counts": status.counted(counts, skipped, behind),
             "behind": behind,
             "embedding": status.embedding(vectors, self.config.embedding.model, counts),
-            "chat": {"model": self._provider.name, "state": self.chat.state(), "local": self._provider.local},
+            "chat": self.assistant.state(),
             "problems": status.problems(general, states, files, skipped),
             "process": {
                 "pid": os.getpid(),
@@ -299,14 +285,6 @@ class Engine:
         rows = [(key, store.note(key)) for key in sorted(self._emptied)]
         reason, hint = "It has become empty; what was in it is found no more.", "If that was a mistake, restore it."
         return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
-
-    def models(self) -> Json:
-        """As `server.Engine.models`."""
-        return {
-            "chat": {"configured": self.config.chat.model, "model": self._provider.name, "local": self._provider.local},
-            "available": [name for name in AVAILABLE if name != "fake"],
-            "embedding": {"model": self.config.embedding.model},
-        }
 
     # -------------------------------------------------------------------------------------------- search and notes
 
@@ -332,14 +310,8 @@ class Engine:
     def notes(self, filters: Mapping[str, str]) -> Json:
         """As `server.Engine.notes`."""
         recent = query_number(filters.get("recent"), "recent", 0, 10_000)
-        folder, tag = nfc(filters.get("folder", "")).strip("/"), filters.get("tag", "").lstrip("#").casefold()
-        rows = [
-            row
-            for row in self._searcher().store.titles()
-            if (not folder or row.path.startswith(f"{folder}/"))
-            and (not tag or any(f"{one.casefold()}/".startswith(f"{tag}/") for one in row.tags))
-        ]
-        rows.sort(key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))
+        every = self._searcher().store.titles()
+        rows = matching(every, filters.get("folder", ""), filters.get("tag", ""), recent=bool(recent))
         shown = rows[:recent] if recent else rows
         return {
             "notes": [

@@ -1,4 +1,4 @@
-"""The notes as a turn sees them: search for passages, live text for attached notes, and which links lead anywhere."""
+"""The notes as turns and tools see them: passages, live text, lists, and which links lead anywhere."""
 
 from __future__ import annotations
 
@@ -6,66 +6,99 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
 from tarsd.chat import Found
-from tarsd.chunk import anchor, chunk
-from tarsd.config import ChunkSettings
+from tarsd.chunk import Chunk, anchor, chunk
+from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, Refused, TarsdError, VaultUnavailable
+from tarsd.index.work import is_local_only
 from tarsd.parse import parse
 from tarsd.providers.base import Evidence
 from tarsd.search import Hit, Searcher
-from tarsd.store import NoteRow
-from tarsd.vault import Vault, decode
+from tarsd.store import ChunkRow, NoteRow
+from tarsd.tools import NoteEntry, NoteView
+from tarsd.vault import Vault, content_hash, decode
+from tarsd.writing import Loaded
 
+MAYBE = 0.25
 PRIVATE = "Passages of private notes were left out, for this chat model is not on this machine."
 
 
 class Shelf:
-    """The real `chat.Library`. `searcher` gives the searcher, and waits or raises while there is none."""
+    """The real `chat.Library` and `tools.Library`. `searcher` gives the searcher, and waits or raises without one."""
 
     def __init__(
         self,
         searcher: Callable[[], Searcher],
         vaults: Mapping[str, Vault],
-        settings: ChunkSettings,
+        config: Config,
         *,
-        local: bool,
         behind: Callable[[], int],
         notices: Callable[[], list[str]],
     ) -> None:
         self._searcher = searcher
         self._vaults = vaults
-        self._settings = settings
-        self._local = local
+        self._config = config
         self._behind = behind
         self._notices = notices
         self._names: tuple[int, dict[str, NoteRow]] = (-1, {})
 
-    def find(self, query: str, limit: int) -> Found:
-        """As `chat.Library.find`."""
-        results = self._searcher().search(query, limit=limit, evidence=True)
-        passages = [_evidence(hit) for hit in results.hits if not hit.ours and (self._local or not hit.local_only)]
-        said = [results.degraded] if results.degraded else []
-        if not self._local and any(hit.local_only for hit in results.hits):
-            said.append(PRIVATE)
-        return Found(tuple(passages), " ".join(said) or None)
+    # -------------------------------------------------------------------------------------------- passages
 
-    def attach(self, name: str) -> Sequence[Evidence]:
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool) -> Found:
+        """As `chat.Library.retrieve`."""
+        results = self._searcher().search(query, limit=limit, evidence=True)
+        hits = [hit for hit in results.hits if memory or hit.memory_type not in ("semantic", "procedural")]
+        private = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
+        said = [results.degraded] if results.degraded else []
+        if private:
+            said.append(PRIVATE)
+        passages = tuple(_evidence(hit) for hit in hits if local or not hit.local_only)
+        return Found(passages, " ".join(said) or None, tuple(dict.fromkeys(hit.path for hit in private)))
+
+    def find(self, query: str, limit: int, *, local: bool) -> Sequence[Evidence]:
+        """As `tools.Library.find`."""
+        return self.retrieve(query, limit, local=local, memory=False).passages
+
+    def around(self, passage: Evidence) -> Sequence[Evidence]:
+        """As `chat.Library.around`."""
+        store = self._searcher().store
+        row = store.note((passage.collection, passage.path))
+        if row is None:
+            return []
+        chunks = store.chunks_of(row.id)
+        at = next((n for n, one in enumerate(chunks) if one.start_line == passage.start_line), None)
+        if at is None:
+            return []
+        beside = [chunks[n] for n in (at - 1, at + 1) if 0 <= n < len(chunks)]
+        return [_passage(row, one) for one in beside]
+
+    def attach(self, name: str, *, local: bool) -> Sequence[Evidence]:
         """As `chat.Library.attach`: read from the vault, so that what was typed a moment ago is in it."""
+        try:
+            view = self.open(name)
+        except VaultUnavailable:
+            return self._stored(name, local)
+        if view.local_only and not local:
+            raise _private(view.title)
+        note = parse(view.loaded.text, view.path)
+        if note.ours and not note.memory_type:
+            raise Refused(f"“{view.title}” is a conversation with tars and is not used as a source.")
+        return [_passage(view, one, attached=True) for one in chunk(note, self._config.chunk)]
+
+    def _stored(self, name: str, local: bool) -> Sequence[Evidence]:
+        """What is known of a note while the vault is away."""
+        row = self._row(name)
+        if row is None:
+            raise NotFound(f"There is no note “{name}” to read.")
+        if row.local_only and not local:
+            raise _private(row.title)
+        return [_passage(row, one, attached=True) for one in self._searcher().store.chunks_of(row.id)]
+
+    # -------------------------------------------------------------------------------------------- notes
+
+    def open(self, name: str) -> NoteView:
+        """As `tools.Library.open`."""
         row = self._row(name)
         collection, path = row.key if row is not None else ("", name if "." in name[-7:] else f"{name}.md")
-        if row is not None and row.local_only and not self._local:
-            raise Refused(f"“{row.title}” is private and this chat model is not on this machine: it is not read.")
-        try:
-            return self._read(collection, path)
-        except VaultUnavailable:
-            if row is None:
-                raise
-            stored = self._searcher().store.chunks_of(row.id)
-            return [
-                _attached(collection, path, row.title, one.heading, one.start_line, one.end_line, one.text)
-                for one in stored
-            ]
-
-    def _read(self, collection: str, path: str) -> list[Evidence]:
         vault = self._vaults[collection]
         missing = NotFound(f"There is no note “{path.removesuffix('.md')}” to read.")
         try:
@@ -75,13 +108,20 @@ class Shelf:
         info = vault.scan([path]).files.get((collection, path))
         if info is None:
             raise missing
-        note = parse(decode(vault.read(info)).text, path)
-        if note.ours:
-            raise Refused(f"“{note.title}” is a conversation with tars and is not used as a source.")
-        return [
-            _attached(collection, path, note.title, one.heading, one.start_line, one.end_line, one.text)
-            for one in chunk(note, self._settings)
-        ]
+        raw = vault.read(info)
+        text = decode(raw)
+        note = parse(text.text, path)
+        private = is_local_only(path, note, self._config.privacy.local_only, text.text)
+        loaded = Loaded(path, raw, text.text, text.encoding, content_hash(raw))
+        return NoteView(path, note.title, private, note.ours, loaded, collection)
+
+    def session_note(self, conversation: str) -> str | None:
+        """As `chat.Library.session_note`."""
+        store = self._searcher().store
+        ours = {row.id: row.path for row in store.titles() if row.ours and not row.memory_type and not row.collection}
+        properties = store.properties(ours) if ours else {}
+        found = (path for id, path in ours.items() if properties.get(id, {}).get("id") == conversation)
+        return next(found, None)
 
     def exists(self, name: str) -> bool:
         """As `chat.Library.exists`."""
@@ -110,6 +150,30 @@ class Shelf:
             self._names = (generation, _names(store.titles()))
         return self._names[1].get(_fold(name))
 
+    def list(self, folder: str, tag: str, recent: bool, limit: int, *, local: bool) -> Sequence[NoteEntry]:
+        """As `tools.Library.list`."""
+        rows = [
+            row
+            for row in matching(self._searcher().store.titles(), folder, tag, recent=recent)
+            if local or not row.local_only
+        ]
+        return [
+            NoteEntry(row.path, row.title, row.mtime_ns / 1e9, row.tags, row.local_only, row.collection)
+            for row in rows[:limit]
+        ]
+
+
+def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool) -> list[NoteRow]:
+    """Those in a folder (and below) and with a tag (or one below it), "" for any; by path, or last changed first."""
+    folder, tag = unicodedata.normalize("NFC", folder).strip("/"), tag.lstrip("#").casefold()
+    found = [
+        row
+        for row in rows
+        if (not folder or row.path.startswith(f"{folder}/"))
+        and (not tag or any(f"{one.casefold()}/".startswith(f"{tag}/") for one in row.tags))
+    ]
+    return sorted(found, key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))
+
 
 def _names(rows: Sequence[NoteRow]) -> dict[str, NoteRow]:
     """Every name a note can be called by; of several notes the one with the shortest path has it, paths go first."""
@@ -130,6 +194,10 @@ def _fold(name: str) -> str:
     return folded.removesuffix(".md")
 
 
+def _private(title: str) -> Refused:
+    return Refused(f"“{title}” is private and this chat model is not on this machine: it is not read.")
+
+
 def _evidence(hit: Hit) -> Evidence:
     return Evidence(
         number=0,
@@ -142,10 +210,24 @@ def _evidence(hit: Hit) -> Evidence:
         text=hit.text,
         relevance=hit.relevance,
         collection=hit.collection,
+        local_only=hit.local_only,
+        memory=hit.memory_type or "",
     )
 
 
-def _attached(collection: str, path: str, title: str, heading: str, first: int, last: int, text: str) -> Evidence:
-    target = path.removesuffix(".md")
-    link = f"[[{target}#{anchor(heading)}]]" if heading else f"[[{target}]]"
-    return Evidence(0, path, title, heading, link, first, last, text, 1.0, collection, attached=True)
+def _passage(about: NoteRow | NoteView, one: Chunk | ChunkRow, *, attached: bool = False) -> Evidence:
+    target = about.path.removesuffix(".md")
+    return Evidence(
+        number=0,
+        path=about.path,
+        title=about.title,
+        heading=one.heading,
+        link=f"[[{target}#{anchor(one.heading)}]]" if one.heading else f"[[{target}]]",
+        start_line=one.start_line,
+        end_line=one.end_line,
+        text=one.text,
+        relevance=1.0 if attached else 0.0,
+        collection=about.collection,
+        attached=attached,
+        local_only=about.local_only,
+    )

@@ -24,7 +24,9 @@ from tarsd.errors import TarsdError
 MAX_BYTES = 5_000_000
 FILES = 3
 REPEAT_S = 60.0
-CHATTY = ("asyncio", "aiohttp", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic", "ollama", "watchdog")
+CHATTY = (
+    "asyncio", "aiohttp", "httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic", "ollama", "mcp", "watchdog"
+)  # fmt: skip
 
 _DIGITS = re.compile(r"\d+")
 _PLACEHOLDER = re.compile(r"%(?:%|(?:\(\w+\))?[-#0 +]*[\d*]*(?:\.[\d*]+)?[a-zA-Z])")

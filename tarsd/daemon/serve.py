@@ -37,6 +37,7 @@ async def _run(config: Config, server: socket.socket) -> None:
     loop.add_signal_handler(signal.SIGHUP, lambda: log.info("SIGHUP is ignored; restart to read the settings anew"))
     engine = Engine(config, lambda: loop.call_soon_threadsafe(stopping.set))
     engine.start()
+    await engine.assistant.start()
     runner = web.AppRunner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
     await runner.setup()
     await web.SockSite(runner, server).start()
@@ -47,7 +48,7 @@ async def _run(config: Config, server: socket.socket) -> None:
         notify("STOPPING=1", "STATUS=Stopping")
         for chore in chores:
             chore.cancel()
-        await engine.chat.close()
+        await engine.assistant.close()
         await asyncio.to_thread(engine.close)
         await runner.cleanup()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,6 +23,8 @@ from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
 
 LOCAL_ONLY = "local_only"
 """The property with which a note says of itself that it never leaves this machine."""
+
+_PRIVATE_LINE = re.compile(r"%%(?:[^%\n]*·)?\s*private\s*%%", re.IGNORECASE)
 
 _HEADING_CHARS = 600
 
@@ -63,12 +66,13 @@ class Done:
         return keys + [info.key for info in self.gone] + [(bad.collection, bad.path) for bad in self.failed]
 
 
-def is_local_only(path: str, note: Note, rules: Sequence[str]) -> bool:
+def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -> bool:
     """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
 
     The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
+    Our own lists mark single lines instead, in comments; `text` is the note's own, in which they stand.
     """
-    if note.properties.get(LOCAL_ONLY) is True:
+    if note.properties.get(LOCAL_ONLY) is True or (note.ours and _PRIVATE_LINE.search(text)):
         return True
     folded = path.casefold()
     for rule in rules:
@@ -144,7 +148,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tup
         words=note.property_text,
         memory_type=note.memory_type or "",
         ours=note.ours,
-        local_only=is_local_only(info.path, note, settings.local_only),
+        local_only=is_local_only(info.path, note, settings.local_only, decoded.text),
         problems=tuple(problems),
         chunks=tuple(_row(one) for one in chunks),
         links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),

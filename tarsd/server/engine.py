@@ -6,16 +6,82 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from tarsd.chat import Chat
-from tarsd.protocol import ReindexRequest, RelatedRequest, SearchRequest, WhyRequest
+from tarsd.protocol import (
+    FeedbackRequest,
+    ReindexRequest,
+    RelatedRequest,
+    RememberRequest,
+    ReviewDecisions,
+    SearchRequest,
+    WhyRequest,
+    WriteReport,
+)
 
 Json = dict[str, Any]
 T = TypeVar("T")
+
+
+class Assistant(Protocol):
+    """What is remembered, and who writes notes; all raise `TarsdError`."""
+
+    async def models(self) -> Json:
+        """The configured models, and what each provider offers."""
+        ...
+
+    def claim(self, write: str) -> Json:
+        """Let a client do a write; refused once it is settled."""
+        ...
+
+    def report(self, write: str, report: WriteReport) -> Json:
+        """What became of a write that a client claimed."""
+        ...
+
+    async def undo(self, write: str) -> Json:
+        """Take a write back, if the note is still as it was left."""
+        ...
+
+    async def memory(self) -> Json:
+        """Facts, rules and what waits for a review."""
+        ...
+
+    async def remember(self, request: RememberRequest) -> Json:
+        """Add a fact or a rule."""
+        ...
+
+    async def forget(self, line: str) -> Json:
+        """Remove a line."""
+        ...
+
+    async def undo_memory(self) -> Json:
+        """Take the last change of the memory back."""
+        ...
+
+    async def feedback(self, request: FeedbackRequest) -> Json:
+        """Keep a verdict on a turn."""
+        ...
+
+    async def review(self) -> Json:
+        """Propose rules and facts from what was kept."""
+        ...
+
+    async def apply_review(self, decisions: ReviewDecisions) -> Json:
+        """Carry out what was decided on the proposals."""
+        ...
+
+    async def close_conversation(self, conversation: str) -> Json:
+        """A conversation is over for now: its summary is made."""
+        ...
 
 
 class Engine(Protocol):
     """Everything behind the socket. Methods that are not coroutines may block; all raise `TarsdError`."""
 
     chat: Chat
+
+    @property
+    def assistant(self) -> Assistant:
+        """Memory, notes and models."""
+        ...
 
     def hello(self) -> Json:
         """Who answers; never blocks."""
@@ -43,10 +109,6 @@ class Engine(Protocol):
 
     def note(self, path: str) -> Json:
         """One note as it is in the vault now."""
-        ...
-
-    def models(self) -> Json:
-        """The configured chat and embedding models."""
         ...
 
     def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:

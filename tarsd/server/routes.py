@@ -39,7 +39,7 @@ class Routes:
         return json_reply(await self._engine.thread(self._engine.status))
 
     async def models(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.thread(self._engine.models))
+        return json_reply(await self._engine.assistant.models())
 
     async def shutdown(self, request: web.Request) -> web.StreamResponse:
         self._engine.shutdown()
@@ -103,13 +103,14 @@ class Routes:
         return json_reply({"turn": turn.id, "stopped": bool(turn.events[-1].data.get("stopped"))})
 
     async def approve(self, request: web.Request) -> web.StreamResponse:
-        allow = protocol.Approval.read(await _body(request)).allow
-        await self._engine.chat.approve(request.match_info["turn"], request.match_info["call"], allow)
-        return json_reply({"allow": allow})
+        answer = protocol.Approval.read(await _body(request))
+        await self._engine.chat.approve(request.match_info["turn"], request.match_info["call"], answer)
+        return json_reply({"allow": answer.allow})
 
     async def plain_chat(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.ChatRequest.read(await _body(request))
-        question = protocol.TurnRequest(wanted.conversation, wanted.message, request_id=str(uuid.uuid4()))
+        # whoever posts here sees nothing but the reply, and cannot be asked
+        question = protocol.TurnRequest(wanted.conversation, wanted.message, str(uuid.uuid4()), approvals=False)
         turn = await self._engine.chat.turn(await self._engine.chat.start(question))
         seen = 0
         while not turn.ended:
@@ -128,7 +129,46 @@ class Routes:
             }
         )
 
+    # -------------------------------------------------------------------------------------------- writes and memory
+
+    async def claim_write(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(self._engine.assistant.claim(request.match_info["write"]))
+
+    async def report_write(self, request: web.Request) -> web.StreamResponse:
+        report = protocol.WriteReport.read(await _body(request))
+        return json_reply(self._engine.assistant.report(request.match_info["write"], report))
+
+    async def undo_write(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.assistant.undo(request.match_info["write"]))
+
+    async def memory(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.assistant.memory())
+
+    async def remember(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.RememberRequest.read(await _body(request))
+        return json_reply(await self._engine.assistant.remember(wanted))
+
+    async def forget(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.assistant.forget(protocol.read_line(await _body(request))))
+
+    async def undo_memory(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.assistant.undo_memory())
+
+    async def feedback(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.FeedbackRequest.read(await _body(request))
+        return json_reply(await self._engine.assistant.feedback(wanted))
+
+    async def review(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.assistant.review())
+
+    async def apply_review(self, request: web.Request) -> web.StreamResponse:
+        decisions = protocol.ReviewDecisions.read(await _body(request))
+        return json_reply(await self._engine.assistant.apply_review(decisions))
+
     # -------------------------------------------------------------------------------------------- conversations
+
+    async def close_conversation(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._engine.assistant.close_conversation(request.match_info["conversation"]))
 
     async def conversations(self, request: web.Request) -> web.StreamResponse:
         found = await self._engine.thread(self._engine.chat.sessions.summaries)

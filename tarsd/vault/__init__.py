@@ -6,11 +6,11 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
-from .files import MAX_BYTES, Unreadable, read_file, write_new, write_over
+from .files import MAX_BYTES, Unreadable, move_away, read_file, sweep, write_new, write_over
 from .names import KINDS, Kind, Rules, is_conflict_copy, kind_of, nfc, safe_parts
 from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, normal, settled, wanted
 from .text import Decoded, content_hash, decode, encode
@@ -37,6 +37,10 @@ __all__ = [
     "read_file",
     "settled",
 ]
+
+
+TRASH = ".trash"
+"""Where Obsidian keeps what it deletes, when it keeps it in the vault."""
 
 
 class Vault:
@@ -198,6 +202,25 @@ class Vault:
         changed = Conflict(f"{relative} changed since it was read.", "Read it again, then repeat the change.")
         write_over(self._target(relative), data, lambda raw: content_hash(raw) == if_hash, changed)
         return content_hash(data)
+
+    def discard(self, relative: str, if_hash: str) -> str:
+        """Move a note whose raw bytes still hash to `if_hash` into Obsidian's trash; returns its path there.
+
+        Raises Conflict if the note changed or is gone. Nothing is deleted.
+        """
+        changed = Conflict(f"{relative} changed since it was written.", "Look at it, and delete it yourself.")
+        trash = self.root / TRASH
+        away = move_away(self._target(relative), trash, lambda raw: content_hash(raw) == if_hash, changed)
+        return f"{TRASH}/{away.name}"
+
+    def sweep(self, relative: str, known: Container[str | None]) -> None:
+        """Clear away the temporary files that a crash left beside a note.
+
+        One whose content hash is `known` is deleted. Another may hold what somebody saved at that very moment: it goes
+        into Obsidian's trash. Raises as `discard`.
+        """
+        target = self._target(relative)
+        sweep(target, self.root / TRASH, lambda raw: content_hash(raw) in known)
 
     def _target(self, relative: str) -> Path:
         self.check()

@@ -9,6 +9,7 @@ import os
 import secrets
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -17,8 +18,11 @@ from ..errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 
 MAX_BYTES = 20_000_000
 SF_DATALESS, UF_COMPRESSED = 0x4000_0000, 0x20
+SAVING_S = 0.5
 DOWNLOAD = "Open it in Finder or Obsidian, or choose Keep Downloaded; what is known of it stays searchable."
 SPLIT = "Split it, or take it out of the vault."
+
+_HERE, _SWAP = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 Why = Literal["unreadable", "not_downloaded", "too_large"]
 
@@ -97,14 +101,107 @@ def write_over(target: Path, data: bytes, same: Callable[[bytes], bool], changed
     with _told():
         try:
             mode = stat.S_IMODE(os.lstat(target).st_mode)
+            if not mode & stat.S_IWUSR:
+                raise Refused(f"{target.name} is read-only.", "Make it writable, if it is to be changed.")
             with _beside(target, data, mode) as temporary:
                 _copy_attributes(str(target), temporary)
-                if not same(read_file(str(target))):
+                if not same(raw := read_file(str(target))) or (not raw and not _stays_empty(target)):
                     raise changed
-                os.replace(temporary, target)
+                if not _exchange(temporary, str(target)):
+                    os.replace(temporary, target)
+                elif not _still(same, temporary):
+                    _put_back(temporary, str(target), data)
+                    raise changed
         except (FileNotFoundError, NotADirectoryError, NotFound):
             raise changed from None
         _sync_folder(target.parent)
+
+
+def move_away(target: Path, folder: Path, same: Callable[[bytes], bool], changed: Conflict, *, name: str = "") -> Path:
+    """Move the file into `folder` if `same` accepts its bytes; returns where it lies now, beside what lay there.
+
+    It is called `name` there, or what it is called now, with a number where that is taken.
+
+    Raises `changed` if it does not, or if the file is gone. Nothing is ever deleted.
+    """
+    with _told():
+        try:
+            if not same(read_file(str(target))):
+                raise changed
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder)
+            if not stat.S_ISDIR(os.lstat(folder).st_mode):
+                raise Refused(f"{folder.name} is no folder.", "Put a folder in its place.")
+            away = _free(folder, Path(name if name else target.name))
+            os.rename(target, away)
+            if not _still(same, str(away)):  # it was saved a moment ago: back with it, if nothing took its place
+                with contextlib.suppress(OSError):
+                    os.link(away, target)
+                    os.unlink(away)
+                raise changed
+        except (FileNotFoundError, NotADirectoryError, NotFound):
+            raise changed from None
+        _sync_folder(target.parent)
+        _sync_folder(folder)
+        return away
+
+
+def sweep(target: Path, folder: Path, known: Callable[[bytes], bool]) -> None:
+    """Delete the temporary files beside `target` whose bytes are `known`, and move others into `folder`.
+
+    They are there for good if the daemon was killed while it wrote.
+    """
+    for left in sorted(target.parent.glob(".tarsd-*.tmp")):
+        with contextlib.suppress(Conflict), _told():
+            if _still(known, str(left)):
+                left.unlink(missing_ok=True)
+            else:
+                move_away(left, folder, lambda raw: True, Conflict(f"{left.name} is gone."), name=target.name)
+
+
+def _free(folder: Path, wanted: Path) -> Path:
+    taken = {name.casefold() for name in os.listdir(folder)}
+    number, name = 1, wanted.name
+    while name.casefold() in taken:
+        number += 1
+        name = f"{wanted.stem} {number}{wanted.suffix}"
+    return folder / name
+
+
+def _still(same: Callable[[bytes], bool], location: str) -> bool:
+    try:
+        return same(read_file(location))
+    except TarsdError:
+        return False
+
+
+def _stays_empty(target: Path) -> bool:
+    """Is an empty file meant to be empty? An editor that saves in place leaves one for a moment."""
+    time.sleep(min(max(SAVING_S - (time.time() - os.stat(target).st_mtime), 0.0), SAVING_S))
+    return not read_file(str(target))
+
+
+def _put_back(temporary: str, target: str, ours: bytes) -> None:
+    """Undo an exchange: somebody saved the file at the very moment, and what was saved last is to stay."""
+    there = ours
+    for _ in range(100):
+        with contextlib.suppress(TarsdError):
+            theirs = read_file(temporary)
+            if not _exchange(temporary, target) or read_file(temporary) == there:
+                return
+            there = theirs  # saved once more meanwhile: that newer text, now put aside, goes back in its place
+
+
+def _exchange(one: str, other: str) -> bool:
+    """Let two files change names in one step, so that what is replaced can still be looked at. False: not here."""
+    try:
+        libc = ctypes.CDLL(None)
+        names = os.fsencode(one), os.fsencode(other)
+        if sys.platform == "darwin":
+            return bool(libc.renamex_np(*names, _SWAP) == 0)
+        return bool(libc.renameat2(_HERE, names[0], _HERE, names[1], _SWAP) == 0)
+    except (OSError, AttributeError):
+        return False
 
 
 @contextlib.contextmanager

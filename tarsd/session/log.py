@@ -1,7 +1,8 @@
 """Conversations: one append-only JSONL log each, in a private folder; what is written here is never rewritten.
 
-The first line names the conversation; then come turns, their events, and titles. A file is named by a hash of the
-conversation's id, for ids come from clients. A turn without a last event was cut by a restart and is closed as such.
+The first line names the conversation; then come turns, their events, titles, the path of its note, and summaries. A
+file is named by a hash of the conversation's id, for ids come from clients. A turn without a last event was cut by a
+restart and is closed as such.
 """
 
 from __future__ import annotations
@@ -11,108 +12,16 @@ import errno
 import hashlib
 import json
 import os
-import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tarsd.errors import DiskFull, NotFound, StoreError
-from tarsd.parse import parse
 from tarsd.protocol import Event, TurnRequest, encode, read_event
-
-TITLE_CHARS = 80
-_LINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
-_BAR = re.compile(r"(?<!\\)\|")
-_FENCE = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*)(```+|~~~+)")
-
-
-@dataclass(frozen=True)
-class TurnRecord:
-    """A turn as the log has it; `text` and `state` are derived from its events."""
-
-    id: str
-    message: str
-    at: float
-    request_id: str
-    notes: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
-
-    @property
-    def state(self) -> str:
-        """running, done, stopped, interrupted or failed."""
-        last = self.events[-1] if self.events else None
-        if last is None or not last.last:
-            return "running"
-        if last.type == "failed":
-            return "interrupted" if last.data.get("error", {}).get("code") == "interrupted" else "failed"
-        return "stopped" if last.data.get("stopped") else "done"
-
-    @property
-    def query(self) -> str:
-        """What was searched for: the message with its follow-up resolved, "" before the retrieval."""
-        return next((str(event.data.get("query", "")) for event in self.events if event.type == "retrieved"), "")
-
-    @property
-    def text(self) -> str:
-        """The answer, or as much of it as there is."""
-        last = self.events[-1] if self.events else None
-        if last is not None and last.last and "text" in last.data:
-            return str(last.data["text"])
-        return "".join(str(event.data.get("text", "")) for event in self.events if event.type == "token")
-
-    def as_json(self) -> dict[str, object]:
-        """A turn in the reply of `GET /v1/conversations/{id}`."""
-        found: dict[str, Any] = {}
-        for event in self.events:
-            if event.type in ("retrieved", "done", "failed"):
-                found.update(event.data)
-        return {
-            "id": self.id,
-            "message": self.message,
-            "notes": list(self.notes),
-            "at": self.at,
-            "state": self.state,
-            "text": self.text,
-            "sources": found.get("sources", []),
-            "citations": found.get("citations", []),
-            "error": found.get("error"),
-        }
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A line in the list of conversations; times are seconds since 1970."""
-
-    id: str
-    title: str
-    created: float
-    updated: float
-    turns: int
-
-    def as_json(self) -> dict[str, object]:
-        """As it goes over the socket."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "created": self.created,
-            "updated": self.updated,
-            "turns": self.turns,
-        }
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """A conversation read whole from its log, turns in the order in which they were asked."""
-
-    summary: Summary
-    turns: tuple[TurnRecord, ...]
-
-    def as_json(self) -> dict[str, object]:
-        """The reply of `GET /v1/conversations/{id}`."""
-        return {**self.summary.as_json(), "turns": [turn.as_json() for turn in self.turns]}
+from tarsd.session.record import Conversation, Summary, SummaryRecord, TurnRecord, interrupted, title_of
 
 
 @dataclass
@@ -122,6 +31,7 @@ class _Index:
     summaries: dict[str, Summary] = field(default_factory=dict)
     turns: dict[str, str] = field(default_factory=dict)  # turn id -> conversation id
     requests: dict[str, str] = field(default_factory=dict)  # request id -> turn id
+    notes: dict[str, str] = field(default_factory=dict)  # conversation id -> path of its note
 
 
 class Sessions:
@@ -173,6 +83,23 @@ class Sessions:
             self._index().summaries[conversation] = replace(known, title=title)
             return self._index().summaries[conversation]
 
+    def set_note_path(self, conversation: str, path: str) -> None:
+        """Remember where in the vault the conversation's note is. Raises `NotFound`, `StoreError`."""
+        with self._lock:
+            self._summary(conversation)
+            if self._index().notes.get(conversation) != path:
+                self._append(conversation, [{"t": "note", "path": path}])
+                self._index().notes[conversation] = path
+
+    def add_summary(self, conversation: str, upto: str, text: str, *, private: bool) -> SummaryRecord:
+        """Record what was said up to and including the turn `upto`. Raises `NotFound`, `StoreError`."""
+        record = SummaryRecord(upto, text, private, time.time())
+        line = {"t": "summary", "upto": upto, "text": text, "private": private, "at": record.at}
+        with self._lock:
+            self._summary(conversation)
+            self._append(conversation, [line], durable=True)
+        return record
+
     def delete(self, conversation: str) -> None:
         """Remove the log; a note made of the conversation stays. Raises `NotFound`, `StoreError`."""
         with self._lock:
@@ -183,6 +110,7 @@ class Sessions:
                 raise StoreError(f"The conversation cannot be deleted: {error.strerror}.") from error
             index = self._index()
             del index.summaries[conversation]
+            index.notes.pop(conversation, None)
             # request ids stay known: a repeated request must not ask a deleted question again
             index.turns = {turn: owner for turn, owner in index.turns.items() if owner != conversation}
 
@@ -197,7 +125,21 @@ class Sessions:
         """A conversation with everything that happened in it. Raises `NotFound`."""
         with self._lock:
             summary = self._summary(conversation)
-            return Conversation(summary, tuple(_turns(_lines(self._file(conversation)))))
+            lines = list(_lines(self._file(conversation)))
+            note = self._index().notes.get(conversation, "")
+            return Conversation(summary, tuple(_turns(lines)), note, _condensed(lines))
+
+    def note_path(self, conversation: str) -> str:
+        """Where in the vault the conversation's note was written, "" if it never was. Raises `NotFound`."""
+        with self._lock:
+            self._summary(conversation)
+            return self._index().notes.get(conversation, "")
+
+    def summary(self, conversation: str) -> SummaryRecord | None:
+        """The newest summary of the conversation's beginning, if there is one. Raises `NotFound`."""
+        with self._lock:
+            self._summary(conversation)
+            return _condensed(_lines(self._file(conversation), events=False))
 
     def turn(self, turn: str) -> tuple[str, TurnRecord]:
         """A turn and the conversation it belongs to. Raises `NotFound`."""
@@ -271,38 +213,28 @@ class Sessions:
                         self._append(owner, [{"t": "end", "turn": record.id, "event": interrupted(record).as_json()}])
 
 
-def interrupted(record: TurnRecord) -> Event:
-    """The event that closes a turn which a stop or crash of the daemon cut off; it keeps the text so far."""
-    seq = record.events[-1].seq + 1 if record.events else 1
-    error = {
-        "code": "interrupted",
-        "message": "The daemon stopped before the answer was complete.",
-        "hint": "Ask again.",
-    }
-    return Event(seq, "failed", {"error": error, "text": record.text})
-
-
-def title_of(message: str) -> str:
-    """The title of a conversation: its first question on one line, cut at a word."""
-    line = " ".join(message.split())
-    return line if len(line) <= TITLE_CHARS else (line[:TITLE_CHARS].rsplit(" ", 1)[0] or line[:TITLE_CHARS]) + "…"
-
-
 def _note_all(index: _Index, owner: str, lines: list[dict[str, Any]]) -> None:
-    """Take a log's lines but for its events into the index."""
+    """Take a log's lines but for its events into the index; a foreign one is passed over."""
     for line in lines:
-        kind, at = line.get("t"), float(line.get("at", 0.0))
-        if kind == "conversation":
-            index.summaries[owner] = Summary(owner, "", at, at, 0)
-        elif kind == "turn":
-            known = index.summaries.setdefault(owner, Summary(owner, "", at, at, 0))
-            index.summaries[owner] = replace(
-                known, title=known.title or title_of(str(line["message"])), turns=known.turns + 1, updated=at
-            )
-            index.turns[str(line["id"])] = owner
-            index.requests[str(line["request_id"])] = str(line["id"])
-        elif kind == "title" and owner in index.summaries:
-            index.summaries[owner] = replace(index.summaries[owner], title=str(line["title"]))
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            _note_one(index, owner, line)
+
+
+def _note_one(index: _Index, owner: str, line: dict[str, Any]) -> None:
+    kind, at = line.get("t"), float(line.get("at", 0.0))
+    if kind == "conversation":
+        index.summaries[owner] = Summary(owner, "", at, at, 0)
+    elif kind == "turn":
+        known = index.summaries.setdefault(owner, Summary(owner, "", at, at, 0))
+        index.summaries[owner] = replace(
+            known, title=known.title or title_of(str(line["message"])), turns=known.turns + 1, updated=at
+        )
+        index.turns[str(line["id"])] = owner
+        index.requests[str(line["request_id"])] = str(line["id"])
+    elif kind == "title" and owner in index.summaries:
+        index.summaries[owner] = replace(index.summaries[owner], title=str(line["title"]))
+    elif kind == "note":
+        index.notes[owner] = str(line.get("path", ""))
 
 
 def _lines(file: Path, *, events: bool = True) -> Iterator[dict[str, Any]]:
@@ -322,7 +254,19 @@ def _lines(file: Path, *, events: bool = True) -> Iterator[dict[str, Any]]:
         return
 
 
-def _turns(lines: Iterator[dict[str, Any]]) -> list[TurnRecord]:
+def _condensed(lines: Iterable[dict[str, Any]]) -> SummaryRecord | None:
+    found = None
+    for line in lines:
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            if line.get("t") == "summary":
+                # one that does not say whether it is private is taken for private
+                found = SummaryRecord(
+                    str(line["upto"]), str(line["text"]), line.get("private") is not False, float(line["at"])
+                )
+    return found
+
+
+def _turns(lines: Iterable[dict[str, Any]]) -> list[TurnRecord]:
     turns: dict[str, TurnRecord] = {}
     events: dict[str, list[Event]] = {}
     for line in lines:
@@ -337,23 +281,3 @@ def _turns(lines: Iterator[dict[str, Any]]) -> list[TurnRecord]:
                 if not (so_far and so_far[-1].last):
                     so_far.append(read_event(line["event"]))
     return [replace(record, events=tuple(events[record.id])) for record in turns.values()]
-
-
-def as_note_text(reply: str) -> str:
-    """A reply as Obsidian reads it rightly once it stands in a note.
-
-    Line ends are "\\n", every fence is closed, and the bar of a wikilink is escaped in table rows, where it would end
-    the cell. Everything else stays as it is.
-    """
-    lines = reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    # after a blank line nothing is taken for properties; lines then count from 2
-    for unit in reversed(parse("\n".join(["", *lines]), "reply.md", include_comments=True).units):
-        start, end = unit.start_line - 2, unit.end_line - 1
-        if unit.kind == "table":
-            lines[start:end] = [_LINK.sub(lambda link: _BAR.sub(r"\\|", link[0]), line) for line in lines[start:end]]
-        elif unit.kind == "fence" and (opener := _FENCE.match(lines[start])):
-            container, mark = opener.groups()
-            last = lines[end - 1].strip(" \t>")
-            if end - start == 1 or len(last) < len(mark) or last.strip(mark[0]):
-                lines.insert(end, re.sub(r"[^\s>]", " ", container) + mark)
-    return "\n".join(lines)

@@ -1,0 +1,311 @@
+"""One question's way through a model: retrieve, stream, call tools, ask for a yes, stream again; bounded everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tarsd.chat.calls import Calls
+from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
+from tarsd.chat.library import Found, Library
+from tarsd.chat.prompt import Draft, fit
+from tarsd.chat.turn import Turn
+from tarsd.config import ChatSettings
+from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
+from tarsd.memory import Memory
+from tarsd.protocol import TurnRequest
+from tarsd.providers.base import (
+    Done,
+    Evidence,
+    Message,
+    Notice,
+    Provider,
+    Request,
+    Retract,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+    Waiting,
+)
+from tarsd.session import TurnRecord
+from tarsd.tools import Toolbox
+from tarsd.writing import Writer
+
+MOST_FOUND = 24
+RETRIES = 2
+LONGEST_WAIT_S = 8.0
+"""A server that asks for more patience than this is taken for away."""
+PRIVATE_SELECTION = "The selection is from a private note, and this chat model is not on this machine: it was left out."
+PRIVATE_HISTORY = (
+    "Earlier answers that drew on private notes were left out, for this chat model is not on this machine."
+)
+
+Thread = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Means:
+    """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded."""
+
+    library: Library
+    provider: Provider
+    toolbox: Toolbox
+    memory: Memory
+    writer: Writer
+    settings: ChatSettings = field(default_factory=ChatSettings)
+    fallback: Provider | None = None
+
+
+@dataclass(frozen=True)
+class Past:
+    """The conversation before this turn: the turns after the summary, oldest first, and the summary of the others."""
+
+    turns: tuple[TurnRecord, ...] = ()
+    summary: str = ""
+    summary_private: bool = False
+
+
+class Answer:
+    """The work on one turn. `thread` runs what blocks; `always` are the tools that need no yes here any more."""
+
+    def __init__(
+        self, means: Means, turn: Turn, request: TurnRequest, past: Past, thread: Thread, always: set[str]
+    ) -> None:
+        self._means = means
+        self._turn = turn
+        self._request = request
+        self._past = past
+        self._thread = thread
+        self._calls = Calls(means.toolbox, means.writer, means.memory, turn, request, always)
+        self._started = time.monotonic()
+
+    async def run(self) -> None:
+        """Answer through the provider, or through the fallback when that is away; the turn has its text then.
+
+        Raises `TarsdError`.
+        """
+        turn, first, second = self._turn, self._means.provider, self._means.fallback
+        try:
+            await self._converse(first, patient=second is None)
+            return
+        except (ProviderUnreachable, ProviderBusy) as error:
+            # what was said, or done by tools, cannot be taken back
+            if second is None or turn.pieces or self._calls.count:
+                raise
+            reason = error
+        told = f"{first.name} did not answer ({reason.message.rstrip('.')}); this answer is from {{}}."
+        turn.private = False  # nothing has been said yet; the other model gets a prompt of its own
+        await self._converse(second, patient=True, told=told)
+
+    # -------------------------------------------------------------------------------------------- retrieval
+
+    async def _converse(self, provider: Provider, *, patient: bool, told: str = "") -> None:
+        await provider.prepare()
+        if told:
+            self._turn.notice(told.format(provider.name))
+        found, draft, withheld = await self._retrieve(provider)
+        if provider.quotes:
+            self._announce(provider, found, draft, withheld)
+            request = Request("", (Message("user", draft.question),), (), draft.evidence, draft.closest, draft.query)
+            await self._stream(provider, request, patient)
+            return
+        draft = replace(draft, tools=await self._calls.specs(provider))
+        fitted = fit(draft, provider.window, self._means.settings.reply_tokens)
+        self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
+        self._turn.notice(*fitted.left_out)
+        self._announce(provider, found, draft, withheld)
+        await self._rounds(provider, draft, patient)
+
+    async def _retrieve(self, provider: Provider) -> tuple[Found, Draft, list[str]]:
+        """What was found, the draft of the prompt, and the names of private notes that were left out."""
+        turn, request, means, local = self._turn, self._request, self._means, provider.local
+        attached, withheld = await self._attach(local)
+        selection = request.selection
+        if selection and set(withheld) & set(
+            request.notes
+        ):  # not searched with either: queries may be embedded elsewhere
+            turn.notice(PRIVATE_SELECTION)
+            selection = ""
+        searched = f"{request.message}\n{selection}" if selection else request.message
+        guesses = queries(searched, [record.query for record in self._past.turns])
+        found, query = await self._thread(self._find, guesses, local, provider.quotes)
+        budget = means.settings.evidence_tokens
+        turn.evidence, turn.closest = pack(
+            found.passages, attached, most=provider.passages, per_note=provider.per_note, tokens=budget
+        )
+        facts = rules = ""
+        if not provider.quotes:
+            turn.evidence = await self._thread(widen, turn.evidence, means.library.around, budget)
+            facts = await self._thread(lambda: means.memory.facts(local=local))
+            rules = await self._thread(lambda: means.memory.rules(local=local))
+            turn.private |= local and await self._thread(means.memory.withheld) > 0
+        history, summary = self._history(local)
+        turn.private |= any(record.private for record in history) or bool(summary and self._past.summary_private)
+        turn.notice(found.degraded or "", *means.library.notices())
+        draft = Draft(
+            question=searched if provider.quotes else request.message,
+            selection=selection,
+            facts=facts,
+            rules=rules,
+            summary=summary,
+            evidence=turn.evidence,
+            closest=turn.closest,
+            history=history,
+            query=query,
+        )
+        return found, draft, [*withheld, *found.withheld]
+
+    async def _attach(self, local: bool) -> tuple[list[Evidence], list[str]]:
+        """The passages of the notes that the person attached or named, and those that this model may not see."""
+        attached: list[Evidence] = []
+        withheld = []
+        for name in dict.fromkeys([*self._request.notes, *mentions(self._request.message)]):
+            try:
+                attached += await self._thread(functools.partial(self._means.library.attach, name, local=local))
+            except Refused as error:
+                self._turn.notice(error.message)
+                withheld.append(name)
+            except TarsdError as error:
+                self._turn.notice(error.message)
+        return attached, withheld
+
+    def _announce(self, provider: Provider, found: Found, draft: Draft, withheld: Sequence[str]) -> None:
+        turn = self._turn
+        turn.private |= any(passage.local_only for passage in turn.evidence)
+        turn.add(
+            "retrieved",
+            sources=[passage.as_json() for passage in turn.evidence],
+            closest=[passage.as_json() for passage in turn.closest],
+            relevance=max((passage.relevance for passage in found.passages), default=0.0),
+            behind=self._means.library.behind(),
+            query=draft.query,
+            notices=list(turn.notices),
+            withheld=list(dict.fromkeys(withheld)),
+            model=provider.name,
+            local=provider.local,
+            **({"private": True} if turn.private else {}),
+        )
+
+    def _find(self, guesses: Sequence[str], local: bool, memory: bool) -> tuple[Found, str]:
+        """The first guess that finds something relevant, or the one that came closest."""
+        best: tuple[Found, str] = (Found(()), guesses[0])
+        top = -1.0
+        for guess in guesses:
+            found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory)
+            relevance = max((passage.relevance for passage in found.passages), default=0.0)
+            if relevance > top:
+                best, top = (found, guess), relevance
+            if relevance >= RELEVANT:
+                break
+        return best
+
+    def _history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
+        """The turns before and the summary of those before them, without what must not leave this machine."""
+        turns = tuple(record for record in self._past.turns if local or not record.private)
+        summary = self._past.summary if local or not self._past.summary_private else ""
+        if len(turns) < len(self._past.turns) or summary != self._past.summary:
+            self._turn.notice(PRIVATE_HISTORY)
+        return turns, summary
+
+    # -------------------------------------------------------------------------------------------- rounds
+
+    async def _rounds(self, provider: Provider, draft: Draft, patient: bool) -> None:
+        """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
+        settings = self._means.settings
+        for number in range(settings.rounds + 1):
+            spent = self._spent() > settings.seconds
+            last = number == settings.rounds or spent
+            if last and self._calls.count:
+                bound = f"{settings.seconds:g} seconds" if spent else f"{settings.rounds} rounds"
+                self._turn.notice(
+                    f"Tools were called {self._calls.count} times; at the limit of {bound} this is what was found."
+                )
+            fitted = fit(replace(draft, tools=() if last else draft.tools), provider.window, settings.reply_tokens)
+            self._turn.notice(*fitted.left_out)
+            before = self._turn.text
+            calls, done = await self._stream(provider, fitted.request, patient)
+            if done.stop_reason == "length":
+                self._turn.notice("The reply was cut off: the model reached the most tokens that it may write.")
+            elif done.stop_reason == "refusal":
+                self._turn.notice("The model refused to go on.")
+            if last or not calls or done.stop_reason not in ("tools", "stop"):
+                return
+            said = self._turn.text[len(before) :]
+            if said.strip():
+                self._turn.add("token", text="\n\n")
+            results = await self._calls.make(provider, calls)
+            step = Message("assistant", said, tuple(calls), raw=done.raw)
+            draft = replace(draft, steps=(*draft.steps, step, *results))
+
+    async def _stream(self, provider: Provider, request: Request, patient: bool) -> tuple[list[ToolCall], Done]:
+        """One request, tried again after a short wait when the server is busy and nothing has come yet."""
+        for attempt in range(RETRIES + 1):
+            try:
+                return await self._stream_once(provider, request)
+            except ProviderBusy as error:
+                wait = error.retry_after if error.retry_after is not None else 1.0 * 2**attempt
+                if not patient or attempt == RETRIES or wait > LONGEST_WAIT_S or self._turn.pieces:
+                    raise
+                self._turn.add("waiting", text=f"{error.message} Trying again in {wait:.0f} s.")
+                await asyncio.sleep(wait)
+        raise AssertionError  # the last attempt returns or raises
+
+    async def _stream_once(self, provider: Provider, request: Request) -> tuple[list[ToolCall], Done]:
+        turn, calls, done = self._turn, list[ToolCall](), None
+        before = turn.text
+        async with self._deadline(), aclosing(provider.stream(request)) as events:
+            async for event in events:
+                match event:
+                    case Text(text):
+                        turn.add("token", text=text)
+                    case Thinking(text):
+                        turn.add("thinking", text=text)
+                    case Retract():
+                        turn.add("retract")
+                        if before:  # what earlier rounds said stands
+                            turn.add("token", text=before)
+                    case ToolCall():
+                        calls.append(event)
+                    case Usage():
+                        turn.add("usage", input_tokens=event.input_tokens, output_tokens=event.output_tokens)
+                    case Waiting(text):
+                        turn.add("waiting", text=text)
+                    case Notice(text):
+                        turn.notice(text)
+                    case Done():
+                        done = event
+        if done is None and self._late() and turn.text.strip():
+            turn.notice(
+                f"The time limit of {self._means.settings.seconds:g} seconds was passed; this is what had come."
+            )
+            return [], Done("stop")
+        if done is None:
+            raise AnswerCut("The answer broke off before its end.", "Ask again.")
+        return calls, done
+
+    def _left(self) -> float:
+        """Seconds until the turn is cut: after the time for tools is up, the last round has as long again."""
+        return 2 * self._means.settings.seconds - self._spent()
+
+    def _late(self) -> bool:
+        return self._left() <= 0
+
+    @contextlib.asynccontextmanager
+    async def _deadline(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(max(0.0, self._left())):
+                yield
+        except TimeoutError:
+            if not self._late():
+                raise
+
+    def _spent(self) -> float:
+        """Seconds of this turn, without those in which it waited for a person."""
+        return time.monotonic() - self._started - self._calls.waited

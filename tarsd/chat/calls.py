@@ -1,0 +1,184 @@
+"""The tools' part of a turn: what only reads runs at once, what changes or sends something waits for a yes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tarsd.chat.prompt import result_text
+from tarsd.chat.turn import Turn
+from tarsd.errors import Refused, TarsdError, ToolError
+from tarsd.memory import MEMORY, NOTICED, RULES, Memory
+from tarsd.protocol import Approval, TurnRequest
+from tarsd.providers.base import Evidence, Message, Provider, ToolCall, ToolSpec
+from tarsd.tools import Context, Proposal, Result, Toolbox
+from tarsd.writing import Change, Writer
+
+READY_S = 1.5
+"""How long a turn waits for servers whose tools are not known yet."""
+APPROVAL_S = 900.0
+SHOWN_CHARS = 2_000
+MOST_CALLS = 12
+"""Calls of one round; those beyond are not made."""
+
+NOBODY = "Not done: it needs the person's yes, and nobody is there to give it."
+
+
+class Calls:
+    """The calls of one turn, counted. `waited` are the seconds in which a person was asked.
+
+    `always` holds the tools that need no yes in this conversation any more.
+    """
+
+    def __init__(
+        self, toolbox: Toolbox, writer: Writer, memory: Memory, turn: Turn, request: TurnRequest, always: set[str]
+    ) -> None:
+        self.count = 0
+        self.waited = 0.0
+        self._toolbox = toolbox
+        self._writer = writer
+        self._memory = {memory.drafts.path(name) for name in (MEMORY, RULES, NOTICED)}
+        self._turn = turn
+        self._request = request
+        self._always = always
+        self._made: dict[str, str] = {}
+
+    async def specs(self, provider: Provider) -> tuple[ToolSpec, ...]:
+        """What this model may call."""
+        if not provider.tools:
+            return ()
+        await self._toolbox.ready(READY_S)
+        return self._toolbox.specs(self._context(provider))
+
+    def _context(self, provider: Provider) -> Context:
+        async def write(change: Change) -> str:
+            return await self._writer.perform(
+                change,
+                by=self._request.writer,
+                kind="memory" if change.path in self._memory else "note",
+                conversation=self._turn.conversation,
+                emit=self._turn.emit,
+            )
+
+        return Context(self._turn.conversation, provider.local, write, self._turn.private)
+
+    async def make(self, provider: Provider, calls: Sequence[ToolCall]) -> list[Message]:
+        """The results of a round's calls, in their order."""
+        names = []
+        for call in calls:
+            self.count += 1
+            names.append(f"t{self.count}")
+            self._turn.add("tool", call=names[-1], name=call.name, arguments=dict(call.arguments), state="running")
+        context = self._context(provider)
+        made = list(zip(names, calls, strict=True))[:MOST_CALLS]
+        answers = await asyncio.gather(*(self._plan(name, call, context) for name, call in made))
+        answers += [ToolError(f"Not called: at most {MOST_CALLS} calls are made at once.")] * (
+            len(calls) - len(answers)
+        )
+        messages = []
+        changed = False
+        for name, call, answer in zip(names, calls, answers, strict=True):
+            if isinstance(answer, Proposal) and changed:  # it was planned on what an earlier one has changed since
+                answer = await self._plan(name, call, self._context(provider))
+            if isinstance(answer, Proposal):
+                answer = await self._propose(name, call, answer)
+                changed = True
+            messages.append(self._told(name, call, answer))
+        return messages
+
+    async def _plan(self, name: str, call: ToolCall, context: Context) -> Result | Proposal | TarsdError:
+        """What a call gives, or would do; nothing is changed here."""
+        if call.problem:
+            return ToolError(call.problem)
+        same = f"{call.name} {json.dumps(dict(call.arguments), sort_keys=True, default=str)}"
+        if same in self._made:
+            return Result(f"This was called before with the same arguments; see the result of call {self._made[same]}.")
+        try:
+            answer = await self._toolbox.call(call.name, call.arguments, context)
+        except TarsdError as error:
+            return error
+        if isinstance(answer, Result):
+            self._made[same] = name
+        return answer
+
+    async def _propose(self, name: str, call: ToolCall, proposal: Proposal) -> Result | TarsdError:
+        """Ask, and do it if there is a yes."""
+        try:
+            if not self._may(call.name, proposal) and not await self._ask(name, call, proposal):
+                return Refused("The person said no." if self._request.approvals else NOBODY)
+            self._made.clear()  # what was read before may have changed now
+            return await proposal.apply()
+        except TarsdError as error:
+            return error
+
+    def _may(self, tool: str, proposal: Proposal) -> bool:
+        """Whether there is a yes already; once private text was seen, none covers what leaves this machine."""
+        private = self._turn.private
+        at_home = proposal.change is not None or not private
+        return self._toolbox.allowed(tool, private=private) or (tool in self._always and at_home)
+
+    async def _ask(self, name: str, call: ToolCall, proposal: Proposal) -> bool:
+        if not self._request.approvals:
+            return False
+        turn = self._turn
+        answer: asyncio.Future[Approval] = asyncio.get_running_loop().create_future()
+        turn.approvals[name] = answer
+        began = time.monotonic()
+        turn.add(
+            "approval",
+            call=name,
+            name=call.name,
+            title=proposal.title,
+            diff=proposal.diff,
+            arguments=dict(call.arguments),
+        )
+        try:
+            async with asyncio.timeout(APPROVAL_S):
+                given = await answer
+        except TimeoutError:
+            raise Refused("Not done: nobody answered.") from None
+        finally:
+            self.waited += time.monotonic() - began
+            turn.approvals.pop(name, None)
+        if given.allow and given.always:
+            self._always.add(call.name)
+        return given.allow
+
+    def _told(self, name: str, call: ToolCall, answer: Result | TarsdError) -> Message:
+        """The message that answers a call; what may be cited gets its number here."""
+        turn = self._turn
+        if isinstance(answer, TarsdError):
+            text = f"{answer.message} {answer.hint}".strip()
+            state = "refused" if isinstance(answer, Refused) else "failed"
+            turn.add("tool", call=name, name=call.name, state=state, text=text)
+            return Message("tool", result_text(call.name, text), call_id=call.id, name=call.name, failed=True)
+        turn.private |= answer.private or any(passage.local_only for passage in answer.evidence)
+        numbered = []
+        for passage in answer.evidence:
+            known = next((one for one in turn.evidence if _same(one, passage)), None)
+            if known is None:
+                known = replace(passage, number=len(turn.evidence) + 1)
+                turn.evidence = (*turn.evidence, known)
+            numbered.append(known)
+        turn.add(
+            "tool",
+            call=name,
+            name=call.name,
+            state="done",
+            text=answer.text[:SHOWN_CHARS],
+            sources=[passage.as_json() for passage in numbered],
+            **({"private": True} if turn.private else {}),
+        )
+        text = result_text(call.name, answer.text, numbered)
+        return Message("tool", text, call_id=call.id, name=call.name)
+
+
+def _same(one: Evidence, other: Evidence) -> bool:
+    mine, theirs = (
+        (passage.collection, passage.path, passage.start_line, passage.end_line, passage.text)
+        for passage in (one, other)
+    )
+    return mine == theirs

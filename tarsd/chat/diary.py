@@ -1,0 +1,248 @@
+"""What a conversation leaves behind in the vault: its note, which grows with every turn, and its summary."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from tarsd import compact
+from tarsd.chat.answer import Means
+from tarsd.chat.prompt import history_tokens
+from tarsd.chat.turn import Turn
+from tarsd.errors import Conflict, TarsdError
+from tarsd.protocol import Event, Writer
+from tarsd.session import Conversation, Sessions, TurnRecord
+from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
+from tarsd.writing import Change, Notebook, create, replace_text
+
+FULL = 0.5
+"""A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
+IDLE_S = 1800.0
+LOOK_S = 60.0
+TRIES = 3
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Diary:
+    """Writes below `folder` in the vault; lives in the event loop of the turns. Nothing here ever ends a turn."""
+
+    def __init__(
+        self, sessions: Sessions, means: Means, notebook: Notebook, folder: str, executor: Executor | None = None
+    ) -> None:
+        self._sessions = sessions
+        self._means = means
+        self._notebook = notebook
+        self._folder = folder
+        self._executor = executor
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._touched: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle: asyncio.Task[None] | None = None
+
+    # -------------------------------------------------------------------------------------------- the note
+
+    async def write(self, turn: Turn, last: Event, by: Writer) -> None:
+        """Put a turn that ends with `last` into its conversation's note; what keeps it from that, the turn says.
+
+        A client's write is only begun here, so that nobody waits for it.
+        """
+        self._touched[turn.conversation] = time.monotonic()
+        if self._idle is None:
+            self._idle = asyncio.create_task(self._watch(), name="diary")
+        lock = self._locks.setdefault(turn.conversation, asyncio.Lock())
+        task = asyncio.create_task(self._write(turn, last, by, lock), name=f"note {turn.id}")
+        self._keep(task)
+        if by == "daemon":
+            await asyncio.wait({task})
+            return
+        begun = asyncio.create_task(turn.wait_for("write"))
+        await asyncio.wait({task, begun}, return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+
+    async def _write(self, turn: Turn, last: Event, by: Writer, lock: asyncio.Lock) -> None:
+        async with lock:
+            for attempt in range(TRIES):
+                try:
+                    change = await self._thread(self._plan, turn, last)
+                    if change is None:
+                        return
+                    await self._means.writer.perform(
+                        change, by=by, kind="session", conversation=turn.conversation, emit=turn.emit
+                    )
+                    await self._thread(self._sessions.set_note_path, turn.conversation, change.path)
+                    return
+                except Conflict as error:  # edited in this very moment: the next plan starts from what is there now
+                    if attempt + 1 == TRIES:
+                        self._failed(turn, error)
+                except TarsdError as error:
+                    self._failed(turn, error)
+                    return
+
+    def _failed(self, turn: Turn, error: TarsdError) -> None:
+        log.warning("a conversation's note cannot be written", extra={"code": error.code})
+        turn.notice(f"This conversation is not in its note: {error.message}")
+
+    def _plan(self, turn: Turn, last: Event) -> Change | None:
+        """The note with all finished turns that it lacks since the last one it has, or None when there is nothing."""
+        conversation = self._with(self._sessions.load(turn.conversation), turn, last)
+        finished = [record for record in conversation.turns if record.state != "running"]
+        path = self._path(conversation)
+        if path is None:
+            path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
+            return begun(path, replace(conversation, turns=tuple(finished)))
+        loaded = self._notebook.load(path)
+        written = [at for at, record in enumerate(finished) if holds(loaded.text, record)]
+        missing = finished[written[-1] + 1 :] if written else finished[-1:]
+        return grown(loaded, *missing, private=conversation.private) if missing else None
+
+    def _path(self, conversation: Conversation) -> str | None:
+        """Where the conversation's note lies now: where it was put, or where the person moved it."""
+        if conversation.note and self._notebook.exists(conversation.note):
+            return conversation.note
+        with contextlib.suppress(TarsdError):
+            return self._means.library.session_note(conversation.summary.id)
+        return None
+
+    def _with(self, conversation: Conversation, turn: Turn, last: Event) -> Conversation:
+        """The conversation as it will be once the turn has ended with `last`."""
+        events = tuple(turn.events) if turn.ended else (*turn.events, last)
+        turns = tuple(
+            replace(record, events=events) if record.id == turn.id else record for record in conversation.turns
+        )
+        return replace(conversation, turns=turns)
+
+    # -------------------------------------------------------------------------------------------- the summary
+
+    def compact_later(self, conversation: str) -> None:
+        """Summarise the beginning of a conversation if it takes much of the model's window; returns at once."""
+        self._keep(asyncio.create_task(self._quietly(self._compact(conversation)), name=f"compact {conversation[:8]}"))
+
+    async def finish(self, conversation: str) -> None:
+        """Summarise all of a conversation, for it is over for now. Raises `NotFound`."""
+        self._touched.pop(conversation, None)
+        await self._thread(self._sessions.load, conversation)
+        self._keep(asyncio.create_task(self._quietly(self._summarise(conversation, [])), name="summary"))
+
+    async def _compact(self, conversation: str) -> None:
+        provider, found = self._means.provider, await self._thread(self._sessions.load, conversation)
+        if provider.quotes:
+            return
+        await provider.prepare()
+        open_turns = _open(found)
+        before = found.condensed.text if found.condensed else ""
+        if history_tokens(open_turns, before) <= FULL * provider.window:
+            return
+        _, tail = compact.plan(open_turns, lambda one: history_tokens([one], ""), int(FULL * provider.window))
+        await self._summarise(conversation, tail)
+
+    async def _summarise(self, conversation: str, tail: Sequence[TurnRecord]) -> None:
+        """Make a summary of everything before `tail`, keep it, and show it in the vault."""
+        provider = self._means.provider
+        if provider.quotes:
+            return
+        await provider.prepare()
+        found = await self._thread(self._sessions.load, conversation)
+        kept = {record.id for record in tail}
+        head = [one for one in _open(found) if one.id not in kept and one.text]
+        if not head:
+            return
+        earlier = found.condensed
+        before = earlier.text if earlier is not None else ""
+        made = await compact.summarise(provider, head, before, earlier_private=earlier is not None and earlier.private)
+        if not made.summary:
+            return
+        add = functools.partial(self._sessions.add_summary, private=made.private)
+        await self._thread(add, conversation, head[-1].id, made.summary)
+        await self._show(conversation, before)
+        if made.facts:
+            notice = functools.partial(self._means.memory.notice, session=conversation, private=made.private)
+            change = await self._thread(notice, made.facts)
+            if change is not None:
+                await self._means.writer.perform(change, by="daemon", kind="memory", conversation=conversation)
+
+    async def _show(self, conversation: str, before: str) -> None:
+        """The summary into the conversation's note, and into a note of its own, which is searched."""
+        lock = self._locks.setdefault(conversation, asyncio.Lock())
+        async with lock:
+            found = await self._thread(self._sessions.load, conversation)
+            for plan in (self._into_note, self._own_note):
+                change = await self._thread(plan, found, before)
+                if change is not None:
+                    await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
+
+    def _into_note(self, found: Conversation, before: str) -> Change | None:
+        path = self._path(found)
+        if path is None or found.condensed is None:
+            return None
+        loaded = self._notebook.load(path)
+        return summarised(loaded, found.condensed.text, before=before, private=found.condensed.private)
+
+    def _own_note(self, found: Conversation, before: str) -> Change | None:
+        if found.condensed is None:
+            return None
+        path = self._path(found) or ""
+        name = path.rpartition("/")[2].removesuffix(".md") or _file_name(found)
+        text = render_summary_note(found, found.condensed.text, note=path, updated=found.condensed.at)
+        target = f"{self._folder}/summaries/{name}.md"
+        if not self._notebook.exists(target):
+            return create(target, text)
+        return replace_text(self._notebook.load(target), text)
+
+    # -------------------------------------------------------------------------------------------- in the background
+
+    async def _watch(self) -> None:
+        """Conversations that nobody has touched for a while are over for now."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = time.monotonic()
+            for conversation in [one for one, at in self._touched.items() if now - at > IDLE_S]:
+                with contextlib.suppress(TarsdError):
+                    await self.finish(conversation)
+
+    async def _quietly(self, work: Any) -> None:
+        try:
+            await work
+        except TarsdError as error:
+            log.warning("a conversation was not summarised", extra={"code": error.code})
+        except Exception:
+            log.exception("a conversation was not summarised")
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End what runs; a note that is being written is waited for."""
+        if self._idle is not None:
+            self._idle.cancel()
+        for task in list(self._tasks):
+            if not task.get_name().startswith("note "):
+                task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=2)
+
+    async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+
+
+def _open(conversation: Conversation) -> list[TurnRecord]:
+    """The finished turns after those that the summary stands for."""
+    turns = [record for record in conversation.turns if record.state != "running"]
+    upto = conversation.condensed.upto if conversation.condensed else ""
+    at = next((n for n, record in enumerate(turns, 1) if record.id == upto), 0)
+    return turns[at:]
+
+
+def _file_name(conversation: Conversation) -> str:
+    created = datetime.fromtimestamp(conversation.summary.created)
+    return f"{created:%Y-%m-%d} {file_title(conversation)}"

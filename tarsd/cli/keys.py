@@ -1,0 +1,102 @@
+"""The commands about API keys: set, remove, list. A key is never an argument and never printed."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from tarsd import keys
+from tarsd.cli.asking import somebody
+from tarsd.cli.common import Group, json_option, print_json
+from tarsd.cli.terminal import Terminal, line
+from tarsd.errors import BadRequest, Refused, TarsdError
+
+
+@click.group(cls=Group, default="list")
+def key() -> None:
+    """API keys and tokens: set, remove, list; without a command, list.
+
+    They are kept in the system keyring, or in a file that only you can read; the daemon finds them there.
+    """
+
+
+@key.command("set")
+@click.argument("name")
+@click.argument("surplus", nargs=-1, metavar="", type=click.UNPROCESSED)
+@json_option
+def set_(name: str, surplus: tuple[str, ...], as_json: bool) -> None:
+    """Keep the key NAME: openai, anthropic, todoist or tcp. It is typed unseen, or read from standard input."""
+    if surplus:  # click would print it
+        raise click.UsageError("A key is no argument: others could see it. It is asked for, or read from a pipe.")
+    keys.source(name)  # an unknown name is told before anything is typed
+    where = _kept(name, _typed(name))
+    if as_json:
+        print_json({"name": name, "source": where})
+        return
+    click.echo(f"Kept in {line(where)}.")
+    found = keys.source(name)
+    if found and found != where:
+        click.echo(Terminal(sys.stderr).yellow(f"{line(found)} is set as well, and goes before it."), err=True)
+
+
+@key.command()
+@click.argument("name")
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Forget the key NAME."""
+    try:
+        gone = keys.remove(name)
+    except TarsdError:
+        raise
+    except Exception as error:
+        raise _refused(error) from None
+    found = keys.source(name)
+    if as_json:
+        print_json({"name": name, "removed": gone, "source": found})
+    else:
+        click.echo(f"The key {name} is removed." if gone else f"No key {name} was kept.")
+        if found:
+            click.echo(Terminal(sys.stderr).yellow(f"{line(found)} still holds one."), err=True)
+
+
+@key.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List which keys are there, and where each is found; never the key."""
+    found = {name: keys.source(name) for name in keys.VENDORS}
+    if as_json:
+        print_json({"keys": [{"name": name, "source": where} for name, where in found.items()]})
+        return
+    out = Terminal(sys.stdout)
+    for name, where in found.items():
+        click.echo(f"{name:<10} {line(where) if where else out.dim('none')}")
+
+
+def _typed(name: str) -> str:
+    if not somebody():
+        return sys.stdin.buffer.read(1 << 16).decode("utf-8", "replace").strip()
+    from getpass import getpass
+
+    try:
+        return getpass(f"The key {name} (it is not shown): ")
+    except EOFError:
+        raise BadRequest("No key was given.", field="key") from None
+
+
+def _kept(name: str, value: str) -> str:
+    try:
+        return keys.put(name, value)
+    except TarsdError:
+        raise
+    except Exception as error:
+        raise _refused(error) from None
+
+
+def _refused(error: Any) -> Refused:
+    """Keyrings fail in their own ways; what they say is not shown, for it might hold the key."""
+    return Refused(
+        f"The key cannot be kept or removed: {type(error).__name__}.",
+        "Unlock the keyring, or give the key in the environment, as TARSD_OPENAI_KEY.",
+    )

@@ -1,0 +1,202 @@
+"""The commands about memory: what is remembered, and how a line gets in and out again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarsd.cli.asking import answer, coloured, confirm, somebody
+from tarsd.cli.common import Group, fail, json_option, print_json, vault_option, words
+from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.client import Client
+from tarsd.errors import EXIT_NOTHING, BadRequest, ClientError, NotFound, Refused
+
+SECTIONS = (("facts", "Facts"), ("rules", "Rules"), ("noticed", "Noticed, waits for a review"))
+
+
+@click.group(cls=Group, default="list")
+def memory() -> None:
+    """What is remembered: list, remember, forget, undo; without a command, list.
+
+    It lies in the vault as notes that you may edit: Memory.md, Procedural.md, Noticed.md.
+    """
+
+
+@memory.command("list")
+@vault_option
+@json_option
+def list_(vault: Path | None, as_json: bool) -> None:
+    """List facts and rules, and what was noticed."""
+    reply = Client.find(vault).get("/v1/memory")
+    if as_json:
+        print_json(reply)
+    else:
+        for text in rows(reply, Terminal(sys.stdout)):
+            click.echo(text)
+    if not any(reply.get(name) for name, _ in SECTIONS):
+        click.get_current_context().exit(EXIT_NOTHING)
+
+
+@memory.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("--rule", is_flag=True, help="It is a rule for answers, not a fact.")
+@click.option("--section", default="", help="The heading that it goes under.")
+@click.option("--replace", default="", metavar="LINE", help="The remembered line whose place it takes.")
+@vault_option
+@json_option
+def remember(text: tuple[str, ...], rule: bool, section: str, replace: str, vault: Path | None, as_json: bool) -> None:
+    """Remember TEXT, in every conversation from now on."""
+    client = Client.find(vault)
+    body = {"text": words(text), "section": words((section,)), "replace": words((replace,))}
+    body |= {"kind": "procedural"} if rule else {}
+    if as_json:
+        print_json(client.post("/v1/memory", body))
+    else:
+        remember_asking(client, body)
+
+
+@memory.command()
+@click.argument("text", metavar="WORDS", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Do not ask, if only one line has these words.")
+@vault_option
+@json_option
+def forget(text: tuple[str, ...], yes: bool, vault: Path | None, as_json: bool) -> None:
+    """Forget the line with these WORDS."""
+    client, wanted = Client.find(vault), words(text)
+    if not yes and (as_json or not somebody()):
+        raise Refused("Nothing is forgotten without a yes.", "Say --yes.")
+    if as_json:
+        print_json(client.post("/v1/memory/forget", {"line": wanted}))
+    elif yes:
+        _forgotten(client, wanted)
+    else:
+        forget_asking(client, wanted)
+
+
+@memory.command()
+@vault_option
+@json_option
+def undo(vault: Path | None, as_json: bool) -> None:
+    """Take the last change of the memory back."""
+    reply = Client.find(vault).post("/v1/memory/undo")
+    if as_json:
+        print_json(reply)
+    else:
+        click.echo(undone(reply))
+
+
+def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
+    """What is remembered, by section, with where each line comes from."""
+    shown: list[str] = []
+    for name, title in SECTIONS:
+        listed = reply.get(name) or []
+        if not listed:
+            continue
+        shown += [""] * bool(shown) + [out.bold(title)]
+        section = ""
+        for one in listed:
+            if one.get("section") and one["section"] != section:
+                section = one["section"]
+                shown.append(f"  {out.cyan(line(section))}")
+            origin = [line(one[key]) for key in ("date", "session") if one.get(key)]
+            origin += ["private"] * bool(one.get("private"))
+            shown.append(f"  - {line(one.get('line', ''))}  {out.dim(' · '.join(origin))}".rstrip())
+    if not shown:
+        shown.append("Nothing is remembered yet. Say what to remember: tarsd memory remember TEXT")
+    if reply.get("enabled") is False:
+        shown.append(out.yellow("Memory is switched off: models are told none of this."))
+    if reply.get("problem"):
+        shown.append(out.yellow(clean(reply["problem"])))
+    return shown
+
+
+def remember_asking(client: Client, body: Mapping[str, Any], conversation: str = "") -> None:
+    """Remembers; where a line that is known contradicts it, asks whether it takes that line's place."""
+    sent = {**body, **({"conversation": conversation} if conversation else {})}
+    try:
+        reply = client.post("/v1/memory", sent)
+    except ClientError as error:
+        old = _contradicted(client, error) if not body.get("replace") else ""
+        if not old or not somebody():
+            raise
+        fail(ClientError(error.message))
+        if not confirm(f"Replace “{line(old)}”?"):
+            click.echo("Nothing was changed.")
+            return
+        reply = client.post("/v1/memory", {**sent, "replace": old})
+    _changed(reply, "Remembered")
+
+
+def forget_asking(client: Client, wanted: str) -> None:
+    """Shows the line that is meant, or lets one be chosen, and forgets it after a yes."""
+    if not somebody():
+        raise Refused("Nothing is forgotten without a yes, and nobody is there to give it.", "Say --yes.")
+    found = matching(client.get("/v1/memory"), wanted)
+    if not found:
+        raise NotFound("Nothing like that is remembered.", "See what is: tarsd memory, or /memory in a chat.")
+    err = Terminal(sys.stderr)
+    chosen = found[0]
+    if len(found) > 1:
+        for number, text in enumerate(found, 1):
+            click.echo(f"  {number}  {line(text)}", err=True)
+        try:
+            given = answer(f"Forget which one? [1-{len(found)}, none] ")
+        except EOFError:
+            given = ""
+        if not given.isdecimal() or not 1 <= int(given) <= len(found):
+            click.echo("Nothing was changed.")
+            return
+        chosen = found[int(given) - 1]
+    click.echo(err.red(f"- {line(chosen)}"), err=True)
+    if confirm("Forget this?"):
+        _forgotten(client, chosen)
+    else:
+        click.echo("Nothing was changed.")
+
+
+def matching(reply: Mapping[str, Any], wanted: str) -> list[str]:
+    """The line that is exactly this, or all that have each of its words."""
+    listed = [str(one.get("line", "")) for name, _ in SECTIONS for one in reply.get(name) or []]
+    listed = list(dict.fromkeys(listed))
+    if wanted in listed:
+        return [wanted]
+    parts = wanted.casefold().split()
+    return [text for text in listed if parts and all(part in text.casefold() for part in parts)]
+
+
+def undone(reply: Mapping[str, Any]) -> str:
+    """What an undo has done, in a sentence."""
+    gone = f"; the note is in {line(reply['trashed'])}" if reply.get("trashed") else ""
+    return f"Taken back: {line(reply.get('path', ''))} is as it was before{gone}."
+
+
+def _forgotten(client: Client, text: str) -> None:
+    if not text.strip():
+        raise BadRequest("It is not said what to forget.", "Give some words of it.", field="line")
+    _changed(client.post("/v1/memory/forget", {"line": text}), "Forgotten")
+
+
+def _changed(reply: Mapping[str, Any], what: str) -> None:
+    click.echo(f"{what} in {line(reply.get('path', ''))}.")
+    for text in _lines(coloured(reply.get("diff") or "", Terminal(sys.stdout))):
+        click.echo(f"  {text}")
+
+
+def _lines(diff: Sequence[str]) -> list[str]:
+    """Of a diff the lines that come and go."""
+    bare = [text.removeprefix("\x1b[32m").removeprefix("\x1b[31m") for text in diff]
+    return [text for text, plain in zip(diff, bare, strict=True) if plain[:1] in ("+", "-") and plain[1:].strip()]
+
+
+def _contradicted(client: Client, error: ClientError) -> str:
+    """The remembered line that the daemon's refusal names, "" if it is about something else."""
+    if error.code not in ("contradiction", "conflict"):
+        return ""
+    listed = client.get("/v1/memory")
+    texts = [str(one.get("line", "")) for name in ("facts", "rules") for one in listed.get(name) or []]
+    named = [text for text in texts if text and text.rstrip(".") in error.message]
+    return max(named, key=len, default="") if error.code == "contradiction" else ""

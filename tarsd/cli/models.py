@@ -1,0 +1,86 @@
+"""The command about chat models, and how the status tells of them and of the tool servers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarsd.cli.common import Command, json_option, print_json, vault_option
+from tarsd.cli.terminal import Terminal, line
+from tarsd.client import Client
+
+MOST_MODELS = 20
+
+
+@click.command(cls=Command)
+@click.option("--all", "every", is_flag=True, help="List every model of each provider.")
+@vault_option
+@json_option
+def models(every: bool, vault: Path | None, as_json: bool) -> None:
+    """List the chat models that the configured providers offer."""
+    reply = Client.find(vault).get("/v1/models")
+    if as_json:
+        print_json(reply)
+        return
+    out = Terminal(sys.stdout)
+    chat = reply.get("chat") or {}
+    click.echo(f"{out.dim('Chat')}       {chat_line(chat, out)}")
+    if chat.get("fallback"):
+        click.echo(f"{out.dim('Fallback')}   {line(chat['fallback'])}")
+    click.echo(f"{out.dim('Embedding')}  {line((reply.get('embedding') or {}).get('model') or 'none')}")
+    for one in reply.get("providers") or []:
+        for text in _provider(one, out, every):
+            click.echo(text)
+
+
+def _provider(one: Mapping[str, Any], out: Terminal, every: bool) -> list[str]:
+    ready = one.get("state") == "ready"
+    sign = out.green("●") if ready else out.dim("○")
+    state = "" if ready else f" {line(one.get('state', ''))}"
+    shown = ["", f"{sign} {out.bold(line(one.get('provider', '')))}{state}"]
+    shown += [f"  {line(one['reason'])}"] * bool(one.get("reason"))
+    shown += [f"  {out.dim(line(one['hint']))}"] * bool(one.get("hint"))
+    listed = one.get("models") or []
+    kept = listed if every else listed[:MOST_MODELS]
+    for model in kept:
+        about = [f"{int(model['context']):,} tokens"] * bool(model.get("context"))
+        about += ["no tools"] * (model.get("tools") is False) + ["not on this machine"] * (model.get("local") is False)
+        about += [line(model["note"])] * bool(model.get("note"))
+        shown.append(f"  {line(model.get('id', ''))}  {out.dim(' · '.join(about))}".rstrip())
+    if len(kept) < len(listed):
+        shown.append(f"  … and {len(listed) - len(kept):,} more: tarsd models --all")
+    return shown
+
+
+def chat_line(chat: Mapping[str, Any], out: Terminal) -> str:
+    """Which model answers, where it runs, and what it is doing."""
+    model = line(chat.get("model") or "none")
+    if model == "extractive":
+        text = f"{model} (no model: quotes the best passages)"
+    elif chat.get("local") is False:
+        text = f"{model}, {out.yellow('not on this machine')}"
+    else:
+        text = model
+    if chat.get("state") not in (None, "", "ready"):
+        text += f", {line(chat['state'])}"
+    if chat.get("reason"):
+        text += out.yellow(f" · {line(chat['reason'])} {line(chat.get('hint') or '')}".rstrip())
+    return text
+
+
+def tool_rows(chat: Mapping[str, Any], out: Terminal) -> list[tuple[str, str]]:
+    """A row for each MCP server."""
+    rows = []
+    for one in chat.get("mcp") or []:
+        tools = one.get("tools")
+        count = len(tools) if isinstance(tools, list) else int(tools or 0)
+        text = f"{line(one.get('name', ''))}, {line(one.get('state', ''))}"
+        text += f", {count} tool{'s' * (count != 1)}" if count else ""
+        if one.get("reason"):
+            text += out.yellow(f" · {line(one['reason'])} {line(one.get('hint') or '')}".rstrip())
+        rows.append(("Tools", text))
+    return rows

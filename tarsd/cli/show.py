@@ -1,0 +1,219 @@
+"""Shows a turn while it happens: the answer on stdout, everything around it on stderr, one dim line each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from tarsd.cli.asking import choose, coloured, somebody
+from tarsd.cli.common import fail, print_json
+from tarsd.cli.find import roots
+from tarsd.cli.passages import band, notes_below, place, trail_of
+from tarsd.cli.terminal import Terminal, clean, columns, fit, line
+from tarsd.cli.turns import Turn
+from tarsd.client import Client
+from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, ClientError
+
+SIGNS = {"done": "✓", "failed": "✗", "refused": "✗"}
+CHOICES = {"y": "yes", "n": "no", "a": "always in this conversation"}
+
+
+class Show:
+    """Prints a turn's events as they come, or keeps them for one JSON object at the end."""
+
+    def __init__(self, client: Client, *, as_json: bool = False) -> None:
+        self.client = client
+        self.as_json = as_json
+        self.out, self.err = Terminal(sys.stdout), Terminal(sys.stderr)
+        self.sources: list[Mapping[str, Any]] = []
+        self.last: Mapping[str, Any] = {}
+        self.retrieved: Mapping[str, Any] = {}
+        self.stopping = False
+        self._printed = False  # some of the answer stands there
+        self._open = False  # and its last line has no end
+        self._status = False  # the last line on stderr is to be overwritten
+        self._thoughts = ""
+        self._calls: dict[str, str] = {}
+
+    def event(self, event: Mapping[str, Any], turn: Turn) -> None:
+        """Takes in one event."""
+        kind = event.get("type")
+        if kind == "retrieved":
+            self.retrieved = event
+            self.sources = list(event.get("sources") or [])
+        elif kind in ("done", "failed"):
+            self.last = event
+        elif kind == "approval":
+            self._approve(event, turn)
+        elif not self.as_json:
+            self._progress(str(kind), event)
+
+    def interrupted(self) -> None:
+        """The person does not want more of it."""
+        self.stopping = True
+        self._end_line()
+
+    def _progress(self, kind: str, event: Mapping[str, Any]) -> None:
+        if kind == "thinking":
+            self._thoughts += str(event.get("text", ""))
+            self._passing(f"Thinking: {_tail(self._thoughts, self.err.width - 12)}")
+            return
+        self._thought()
+        if kind == "token":
+            self._token(clean(event.get("text", "")))
+        elif kind == "retract":
+            if self._open:
+                click.echo()
+            self._printed = self._open = False
+            self._say("What stands above was thought aloud; the answer begins here.")
+        elif kind == "waiting":
+            self._say(line(event.get("text", "")))
+        elif kind == "queued":
+            count = int(event.get("position") or 1)
+            self._say(f"Waits for {count} answer{'s' * (count != 1)} before it.")
+        elif kind == "tool":
+            self._tool(event)
+        elif kind == "written" and event.get("error"):
+            error = event["error"] if isinstance(event["error"], dict) else {}
+            self._say(f"{line(event.get('path', ''))} was not written. {line(error.get('message', ''))}")
+
+    def _token(self, text: str) -> None:
+        if not self._open:
+            text = text.lstrip("\n")
+        if not text:
+            return
+        self._clear()
+        self._printed, self._open = True, True
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def _tool(self, event: Mapping[str, Any]) -> None:
+        call, state, name = str(event.get("call")), str(event.get("state")), line(event.get("name", ""))
+        if state == "running":
+            about = " ".join(line(value) for value in (event.get("arguments") or {}).values())
+            self._calls[call] = f"{name} {fit(about, 50)}".rstrip()
+            self._passing(f"… {self._calls[call]}")
+            return
+        what = self._calls.get(call, name)
+        if state == "done":
+            count = len(event.get("sources") or [])
+            found = f", {count} passage{'s' * (count != 1)}" if count else ""
+            self._say(f"{SIGNS['done']} {what}{found}")
+        else:
+            self._say(f"{SIGNS.get(state, '✗')} {what}: {line(event.get('text', state))}")
+
+    # Lines around the answer
+
+    def _say(self, text: str) -> None:
+        self._end_line()
+        self._clear()
+        click.echo(self.err.dim(fit(text, self.err.width) if self.err.live else text), err=True)
+
+    def _passing(self, text: str) -> None:
+        """A line that the next one overwrites; only a terminal gets it."""
+        if not self.err.links:  # a dumb one cannot take a line back
+            return
+        self._end_line()
+        self._clear()
+        sys.stderr.write(self.err.dim(fit(text, self.err.width - 1)))
+        sys.stderr.flush()
+        self._status = True
+
+    def _thought(self) -> None:
+        thoughts, self._thoughts = line(self._thoughts), ""
+        if thoughts and self.err.live:
+            self._say(f"Thought: {thoughts}")
+
+    def _clear(self) -> None:
+        if self._status:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._status = False
+
+    def _end_line(self) -> None:
+        """Where answer and remarks share a screen, a remark begins on a line of its own."""
+        if self._open and self.out.live:
+            click.echo()
+            self._open = False
+
+    # Approvals
+
+    def _approve(self, event: Mapping[str, Any], turn: Turn) -> None:
+        """Asks for a yes where somebody sits at the terminal; otherwise it is a no."""
+        call = str(event.get("call") or event.get("id"))
+        given = "n"
+        if not self.as_json and not self.stopping and somebody():
+            self._thought()
+            self._end_line()
+            self._clear()
+            title = line(event.get("title") or event.get("name") or "A change")
+            click.echo(self.err.bold(title), err=True)
+            shown = coloured(event.get("diff") or "", self.err) or _arguments(event)
+            for text in shown:
+                click.echo(f"  {text}", err=True)
+            given = choose("Allow this?", CHOICES, "n")
+        try:
+            turn.answer(call, allow=given != "n", always=given == "a")
+        except ClientError as error:
+            if error.code not in ("conflict", "not_found"):
+                raise
+            if not self.stopping:
+                fail(error, as_json=False)
+
+    # The end
+
+    def end(self, turn: Turn) -> int:
+        """Prints what comes after the answer; the exit code."""
+        failed = self.last.get("type") == "failed"
+        if self.as_json:
+            keep = {key: value for key, value in self.last.items() if key not in ("seq", "type")}
+            about = {key: self.retrieved.get(key) for key in ("sources", "relevance", "behind")}
+            print_json({"turn": turn.id, **about, **keep})
+        else:
+            self._thought()
+            self._clear()
+            if self._open:
+                click.echo()
+            if not self._printed and self.last.get("text"):
+                click.echo(clean(self.last["text"]))
+            if failed:
+                error = self.last.get("error") or {}
+                fail(ClientError(str(error.get("message", "The answer failed.")), str(error.get("hint", ""))))
+            self._print_sources()
+            said = notes_below(self.retrieved, self.err)
+            said += [self.err.yellow(clean(one)) for one in self.last.get("notices") or []]
+            said += [self.err.dim("Stopped.")] * bool(self.last.get("stopped"))
+            for text in said:
+                click.echo(text, err=True)
+        return EXIT_REFUSED if failed else EXIT_OK if self.sources or self.last.get("citations") else EXIT_NOTHING
+
+    def _print_sources(self) -> None:
+        """The numbered sources that the answer cites, or all it was given when it cites none."""
+        cited = self.last.get("citations") or []
+        sources = [one for one in cited if isinstance(one, dict)] or self.sources
+        if not sources:
+            return
+        places = roots(self.client)
+        click.echo(self.out.dim("\nSources"))
+        for one in sources:
+            relevance = one.get("relevance")
+            figure = f"{band(relevance)} {relevance:.2f}" if isinstance(relevance, float) else ""
+            where = place(one, int(one.get("start_line") or 1), places, self.out)
+            click.echo(f"  [{one.get('n')}] {self.out.bold(trail_of(one))}  {self.out.dim(figure)}\n      {where}")
+
+
+def _arguments(event: Mapping[str, Any]) -> list[str]:
+    """What a call without a diff would send out."""
+    given = event.get("arguments") or {}
+    return [f"{line(name)}: {fit(line(value), 200)}" for name, value in given.items()]
+
+
+def _tail(text: str, width: int) -> str:
+    """The end of a text, on one line that is so wide at most."""
+    one = line(text[-400:])
+    while columns(one) > width:
+        one = one[max(1, columns(one) - width) :]
+    return one

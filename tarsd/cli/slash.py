@@ -1,0 +1,155 @@
+"""What begins with a slash in a conversation: commands that look things up, remember, and judge answers."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from tarsd.cli import memory, review, sessions
+from tarsd.cli.asking import answer, somebody
+from tarsd.cli.common import note_path
+from tarsd.cli.find import find
+from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.cli.turns import Talk, fresh
+from tarsd.errors import BadRequest
+
+if TYPE_CHECKING:
+    from tarsd.cli.keyboard import Keyboard
+
+
+class Leave(Exception):
+    """The person wants to go."""
+
+
+class Slash(NamedTuple):
+    """A command: what may follow it, what it does, and the function that does it."""
+
+    takes: str
+    about: str
+    run: Callable[[Talk, str, Keyboard], None]
+
+
+def obey(talk: Talk, text: str, keyboard: Keyboard) -> None:
+    """Does what a line that begins with a slash says. Raises TarsdError, Leave."""
+    name, _, rest = text[1:].strip().partition(" ")
+    known = COMMANDS.get(ALSO.get(name.casefold(), name.casefold()))
+    if known is not None:
+        known.run(talk, " ".join(rest.split()), keyboard)
+        return
+    close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
+    guess = f"Did you mean /{close[0]}?" if close else "/help lists them all."
+    raise BadRequest(
+        f"There is no command /{clean(name)}.", f"{guess} A message that begins with a slash needs a blank before it."
+    )
+
+
+def _help(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    out = Terminal(sys.stdout)
+    width = max(len(f"/{name} {one.takes}") for name, one in COMMANDS.items())
+    for name, one in COMMANDS.items():
+        click.echo(f"{f'/{name} {one.takes}':<{width}}  {out.dim(one.about)}")
+    click.echo(out.dim("[[Note]] in a message attaches that note. A line that ends in \\ goes on in the next."))
+
+
+def _search(mode: str) -> Callable[[Talk, str, Keyboard], None]:
+    def run(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+        find(talk.client, _needed(rest, "What shall be looked for?"), mode, as_json=False)
+
+    return run
+
+
+def _remember(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    text = rest or (_asked("Remember what? ") if somebody() else "")
+    memory.remember_asking(talk.client, {"text": _needed(text, "What shall be remembered?")}, talk.conversation)
+
+
+def _forget(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    memory.forget_asking(talk.client, _needed(rest, "What shall be forgotten? Give some words of it."))
+
+
+def _memory(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    for text in memory.rows(talk.client.get("/v1/memory"), Terminal(sys.stdout)):
+        click.echo(text)
+
+
+def _undo(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    click.echo(memory.undone(talk.client.post("/v1/memory/undo")))
+
+
+def _feedback(verdict: str) -> Callable[[Talk, str, Keyboard], None]:
+    def run(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+        if not talk.turn:
+            raise BadRequest("There is no answer yet that could be judged.", "Ask something first.")
+        reply = talk.client.post("/v1/feedback", {"turn": talk.turn, "verdict": verdict, "note": rest})
+        click.echo(f"Noted in {line(reply.get('path', ''))}. /review makes rules of it.")
+
+    return run
+
+
+def _review(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    review.walk(talk.client, keyboard)
+
+
+def _sessions(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    found = sessions.search(talk.client, rest) if rest else sessions.listed(talk.client)
+    for text in sessions.rows(found, Terminal(sys.stdout)):
+        click.echo(text)
+    click.echo("Go on with one: tarsd chat -c ID" if found else "No conversation is there.", err=True)
+
+
+def _new(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    if talk.begun:
+        sessions.close(talk.client, talk.conversation)
+    talk.conversation, talk.turn, talk.begun = fresh(), "", False
+    talk.notes.clear()
+    click.echo("A new conversation.", err=True)
+
+
+def _note(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    if rest:
+        talk.notes.append(note_path(talk.client, rest.removeprefix("[[").removesuffix("]]")))
+    else:
+        talk.notes.clear()
+    said = f"Goes with every message: {', '.join(map(line, talk.notes))}." if talk.notes else "No note is attached."
+    click.echo(said, err=True)
+
+
+def _quit(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+    raise Leave
+
+
+def _needed(text: str, otherwise: str) -> str:
+    if not text:
+        raise BadRequest(otherwise, "Write it behind the command.")
+    return text
+
+
+def _asked(prompt: str) -> str:
+    try:
+        return answer(prompt)
+    except EOFError:
+        return ""
+
+
+COMMANDS = {
+    "help": Slash("", "This list.", _help),
+    "search": Slash("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
+    "sgrep": Slash("WORDS", "Find passages by word alone.", _search("fts")),
+    "svec": Slash("WORDS", "Find passages by meaning alone.", _search("vec")),
+    "remember": Slash("TEXT", "Remember a fact, in every conversation from now on.", _remember),
+    "forget": Slash("WORDS", "Forget the line with these words.", _forget),
+    "memory": Slash("", "What is remembered.", _memory),
+    "undo": Slash("", "Take the last change of the memory back.", _undo),
+    "w": Slash("[NOTE]", "The last answer was wrong; say why.", _feedback("wrong")),
+    "r": Slash("[NOTE]", "The last answer was right; say why.", _feedback("good")),
+    "review": Slash("", "Make rules of what was judged, one by one.", _review),
+    "sessions": Slash("[WORDS]", "Conversations, or those with these words.", _sessions),
+    "new": Slash("", "Begin a new conversation.", _new),
+    "note": Slash("[NAME]", "Attach a note to every message; without a name, none any more.", _note),
+    "quit": Slash("", "Leave.", _quit),
+}
+ALSO = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}

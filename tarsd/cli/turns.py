@@ -1,0 +1,92 @@
+"""A turn as a client has it: started once, its events followed to the end whatever the connection does, or stopped."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tarsd.client import Client
+from tarsd.errors import ClientError
+
+TRIES = 3
+BACK_S = 10.0
+"""How long a daemon that went away in the middle of an answer is waited for."""
+LOOK_S = 0.25
+
+
+def fresh() -> str:
+    """The id of a new conversation."""
+    return f"cli-{os.urandom(6).hex()}"
+
+
+@dataclass
+class Talk:
+    """A conversation at the terminal: which one it is, the notes that go with each message, and its last turn.
+
+    `begun` tells whether anything was said in it from here.
+    """
+
+    client: Client
+    conversation: str = field(default_factory=fresh)
+    notes: list[str] = field(default_factory=list)
+    turn: str = ""
+    begun: bool = False
+
+
+class Turn:
+    """A turn that runs in the daemon."""
+
+    def __init__(self, client: Client, id: str) -> None:
+        self.id = id
+        self._client = client
+        self._seen = 0
+        self._ended = False
+
+    @classmethod
+    def start(
+        cls, client: Client, conversation: str, message: str, notes: Sequence[str] = (), *, approvals: bool
+    ) -> Turn:
+        """Asks; without `approvals` whatever needs a yes is refused."""
+        body: dict[str, Any] = {
+            "conversation": conversation,
+            "message": message,
+            "request_id": os.urandom(16).hex(),
+            "writer": "daemon",
+            "approvals": approvals,
+        }
+        return cls(client, str(client.post("/v1/turns", body | ({"notes": list(notes)} if notes else {}))["turn"]))
+
+    def events(self) -> Iterator[Mapping[str, Any]]:
+        """The events that were not given out yet, in order, each once; a lost connection is taken up again."""
+        tries, gone = 0, 0.0
+        while not self._ended:
+            try:
+                for event in self._client.stream(f"/v1/turns/{self.id}/events?after={self._seen}"):
+                    self._seen, tries, gone = int(event.get("seq", self._seen)), 0, 0.0
+                    self._ended = event.get("type") in ("done", "failed")
+                    yield event
+                    if self._ended:
+                        return
+                raise ClientError("The daemon ended the answer half-way.", code="cut")
+            except ClientError as error:
+                if error.code == "no_daemon" and tries:  # it was there, and may be starting again
+                    gone = gone or time.monotonic()
+                    if time.monotonic() - gone > BACK_S:
+                        raise
+                    time.sleep(LOOK_S)
+                    continue
+                tries += 1
+                if error.code != "cut" or tries >= TRIES:
+                    raise
+
+    def stop(self) -> None:
+        """Ends the answer; what it has said so far stays."""
+        self._client.post(f"/v1/turns/{self.id}/stop")
+
+    def answer(self, call: str, *, allow: bool, always: bool = False) -> None:
+        """Answers a call that waits for a yes."""
+        body = {"allow": allow} | ({"always": True} if always else {})
+        self._client.post(f"/v1/turns/{self.id}/approvals/{call}", body)

@@ -1,0 +1,221 @@
+"""The conversation's parts, wired: models, tools, memory, notes, turns; and what the routes ask of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tarsd import keys, providers, tools
+from tarsd.chat import Chat, Diary, Means
+from tarsd.config import Config
+from tarsd.daemon.library import Shelf
+from tarsd.errors import Conflict, NotFound, TarsdError
+from tarsd.memory import Memory, feedback, review
+from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
+from tarsd.providers.base import Message, Provider, Request, Retract, Text
+from tarsd.session import Sessions
+from tarsd.tools.mcp import McpServers
+from tarsd.vault import Vault
+from tarsd.writing import Change, Journal, Notebook, Writer
+
+Json = dict[str, Any]
+Say = Callable[[str, str], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Review:
+    """A review that waits for decisions."""
+
+    id: str
+    proposals: Sequence[review.Proposal]
+    sources: review.Sources
+
+
+class Assistant:
+    """As `server.Assistant`. Built before the event loop runs; nothing is connected or loaded until it is needed."""
+
+    def __init__(self, config: Config, vault: Vault, shelf: Shelf, executor: Executor, say: Say) -> None:
+        self._config = config
+        self._executor = executor
+        self.notebook = Notebook(vault, own=config.memory_folder)
+        self._journal = Journal(config.paths.state / "undo")
+        self.writer = Writer(self.notebook, self._journal, executor=executor)
+        self._memory = Memory(self.notebook, config.memory_folder, enabled=config.memory.enabled)
+        native = tools.build(config, shelf, self.notebook, self._memory, keys.get)
+        self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
+        self.provider = self._provider(config.chat.model, say) or providers.make("extractive", config.chat, keys.get)
+        means = Means(
+            library=shelf,
+            provider=self.provider,
+            toolbox=tools.Toolbox(native, config.tools, [self.mcp]),
+            memory=self._memory,
+            writer=self.writer,
+            settings=config.chat,
+            fallback=self._provider(config.chat.fallback, say) if config.chat.fallback else None,
+        )
+        sessions = Sessions(config.paths.state / "conversations")
+        diary = Diary(sessions, means, self.notebook, config.memory_folder, executor)
+        self.chat = Chat(sessions, means, diary if config.memory.session_notes else None, executor)
+        self._review: _Review | None = None
+
+    def _provider(self, name: str, say: Say) -> Provider | None:
+        try:
+            return providers.make(name, self._config.chat, keys.get)
+        except TarsdError as error:
+            say(error.message, f"{error.hint} Until then, answers quote the best passages.")
+            return None
+
+    async def start(self) -> None:
+        """Settle what an earlier run left open."""
+        with contextlib.suppress(TarsdError):  # a vault that is away is looked at when something is written
+            await self.writer.recover()
+
+    def state(self) -> Json:
+        """The chat model and whether it is at work, for the status."""
+        servers = {"mcp": self.mcp.state()} if self._config.mcp else {}
+        return {"model": self.provider.name, "state": self.chat.state(), "local": self.provider.local, **servers}
+
+    async def close(self) -> None:
+        """End all turns, connections and child processes."""
+        await self.chat.close()
+        await self.writer.close()
+        await self.mcp.close()
+        for provider in (self.provider, self.chat.means.fallback):
+            if provider is not None:
+                await provider.close()
+
+    # -------------------------------------------------------------------------------------------- models and writes
+
+    async def models(self) -> Json:
+        """As `server.Assistant.models`."""
+        chat = self._config.chat
+        named = {one.partition(":")[0] for one in (chat.model, chat.fallback, self._config.embedding.model)}
+        return {
+            "chat": {
+                "configured": chat.model,
+                "fallback": chat.fallback,
+                "model": self.provider.name,
+                "local": self.provider.local,
+            },
+            "providers": await providers.offered(chat, keys.get, named),
+            "embedding": {"model": self._config.embedding.model},
+        }
+
+    def claim(self, write: str) -> Json:
+        """As `server.Assistant.claim`."""
+        return self.writer.claim(write)
+
+    def report(self, write: str, report: WriteReport) -> Json:
+        """As `server.Assistant.report`."""
+        self.writer.report(write, report)
+        return {"id": write, "ok": report.ok}
+
+    async def undo(self, write: str) -> Json:
+        """As `server.Assistant.undo`."""
+        return await self.writer.undo(write)
+
+    async def close_conversation(self, conversation: str) -> Json:
+        """As `server.Assistant.close_conversation`."""
+        if self.chat.diary is not None:
+            await self.chat.diary.finish(conversation)
+        return {"closed": conversation}
+
+    # -------------------------------------------------------------------------------------------- memory
+
+    async def memory(self) -> Json:
+        """As `server.Assistant.memory`."""
+        return await self._thread(self._memory.listing)
+
+    async def remember(self, request: RememberRequest) -> Json:
+        """As `server.Assistant.remember`."""
+        change = await self._thread(
+            lambda: self._memory.remember(
+                request.text, kind=request.kind, section=request.section, replace=request.replace
+            )
+        )
+        return await self._change(change)
+
+    async def forget(self, line: str) -> Json:
+        """As `server.Assistant.forget`."""
+        return await self._change(await self._thread(self._memory.forget, line))
+
+    async def undo_memory(self) -> Json:
+        """As `server.Assistant.undo_memory`."""
+        last = await self._thread(self._journal.last, "memory")
+        if last is None:
+            raise NotFound("There is no change of the memory to take back.")
+        return await self.writer.undo(last.id)
+
+    async def _change(self, change: Change) -> Json:
+        await self.writer.perform(change, by="daemon", kind="memory")
+        return {"path": change.path, "diff": change.diff()}
+
+    # -------------------------------------------------------------------------------------------- feedback, review
+
+    async def feedback(self, request: FeedbackRequest) -> Json:
+        """As `server.Assistant.feedback`."""
+        conversation, turn = await self._thread(self.chat.sessions.turn, request.turn)
+        change = await self._thread(
+            lambda: feedback.record(
+                self._memory,
+                request.verdict,
+                turn.message,
+                turn.text,
+                request.note,
+                session=conversation,
+                private=turn.private,
+            )
+        )
+        return await self._change(change)
+
+    async def review(self) -> Json:
+        """As `server.Assistant.review`."""
+        provider = self.provider
+        await provider.prepare()
+        sources = await self._thread(lambda: review.gather(self._memory, local=provider.local))
+        reply = None
+        if not provider.quotes and sources.asks:
+            reply = await _ask(provider, *review.prompt(sources))
+        proposals = review.propose(reply, sources)
+        self._review = _Review(uuid.uuid4().hex[:12], proposals, sources)
+        return {
+            "review": self._review.id,
+            "model": provider.name if reply is not None else "",
+            "proposals": [proposal.as_json() for proposal in proposals],
+            "diff": await self._thread(review.diff, self._memory, proposals),
+        }
+
+    async def apply_review(self, decisions: ReviewDecisions) -> Json:
+        """As `server.Assistant.apply_review`."""
+        current = self._review
+        if current is None or current.id != decisions.review:
+            raise Conflict("This review is not the last one.", "Begin a review again.")
+        changes = await self._thread(
+            review.apply, self._memory, decisions.decisions, current.proposals, current.sources
+        )
+        self._review = None
+        for change in changes:
+            await self.writer.perform(change, by="daemon", kind="memory")
+        return {"written": [change.path for change in changes], "diff": "\n".join(change.diff() for change in changes)}
+
+    async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+
+
+async def _ask(provider: Provider, system: str, question: str) -> str:
+    """A model's whole reply to one question, no tools and no passages."""
+    parts: list[str] = []
+    async with aclosing(provider.stream(Request(system, (Message("user", question),)))) as events:
+        async for event in events:
+            if isinstance(event, Text):
+                parts.append(event.text)
+            elif isinstance(event, Retract):
+                parts.clear()
+    return "".join(parts)

@@ -1,0 +1,29 @@
+"""Memory.md, Procedural.md, what was noticed, and feedback: plain notes that the person reads and edits.
+
+Everything here only plans changes; whoever asks for one performs it.
+"""
+
+from __future__ import annotations
+
+from tarsd.memory import feedback, review
+from tarsd.memory.book import Contradiction, Kind, Memory
+from tarsd.memory.drafts import MEMORY, NOTICED, RULES
+from tarsd.memory.feedback import Entry, Verdict
+from tarsd.memory.lines import holds_private
+from tarsd.memory.review import Proposal, Sources
+
+__all__ = [
+    "MEMORY",
+    "NOTICED",
+    "RULES",
+    "Contradiction",
+    "Entry",
+    "Kind",
+    "Memory",
+    "Proposal",
+    "Sources",
+    "Verdict",
+    "feedback",
+    "holds_private",
+    "review",
+]

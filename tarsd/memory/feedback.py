@@ -1,0 +1,181 @@
+"""Replies that were wrong or good, kept with their question in corrections.md and rewards.md until a review.
+
+Questions and replies stand there as quotes, in which nothing can pose as a heading, a comment or another entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from tarsd.memory import lines
+from tarsd.memory.book import Memory
+from tarsd.memory.drafts import rewritten
+from tarsd.parse import parse
+from tarsd.providers.text import cap
+from tarsd.writing.edits import Change, append, create
+
+Verdict = Literal["good", "wrong"]
+
+FILES: dict[Verdict, str] = {"wrong": "corrections.md", "good": "rewards.md"}
+TITLES: dict[Verdict, str] = {"wrong": "Corrections", "good": "Rewards"}
+MAX_QUESTION, MAX_REPLY, MAX_NOTE = 2000, 8000, 1000
+
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2})\b")
+_QUESTION, _REPLY, _NOTE = "**Question**", "**Reply**", "Note:"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One verdict as it stands in its note; `id` is made of its text, so that an entry that was edited is another."""
+
+    id: str
+    verdict: Verdict
+    moment: str
+    question: str
+    reply: str
+    note: str
+    session: str
+    private: bool
+    block: str
+
+
+def record(
+    memory: Memory,
+    verdict: Verdict,
+    question: str,
+    reply: str,
+    note: str = "",
+    *,
+    session: str = "",
+    private: bool = False,
+) -> Change:
+    """A new entry at the end of its note; `note` are the person's own words. Raises Refused if it cannot be added."""
+    now = memory.today()
+    parts = [
+        f"## {now:%Y-%m-%d %H:%M}",
+        lines.comment(f"{now:%Y-%m-%d}", session, private),
+        f"{_QUESTION}\n\n{_quoted(question, MAX_QUESTION)}",
+        f"{_REPLY}\n\n{_quoted(reply, MAX_REPLY)}",
+    ]
+    words = " ".join(lines.harmless(note).split())
+    if words:
+        parts.append(f"{_NOTE} {words if len(words) <= MAX_NOTE else words[:MAX_NOTE].rstrip() + '…'}")
+    block = "\n\n".join(parts)
+    loaded = memory.drafts.load(FILES[verdict])
+    if loaded is None or not loaded.text.strip():
+        text = f"{_head(TITLES[verdict])}{block}\n"
+        return create(memory.drafts.path(FILES[verdict]), text) if loaded is None else rewritten(loaded, text)
+    return append(loaded, block)
+
+
+def entries(memory: Memory) -> list[Entry]:
+    """All entries that wait for a review, corrections first, oldest first. Raises what reading the notes raises."""
+    found: list[Entry] = []
+    for verdict, name in FILES.items():
+        loaded = memory.drafts.load(name)
+        found += read(loaded.text, verdict) if loaded is not None else []
+    return found
+
+
+def archive(memory: Memory, ids: Collection[str]) -> list[Change]:
+    """Move exactly these entries, as far as they are still there, to notes with a timestamp: first the copies."""
+    copies: list[Change] = []
+    removals: list[Change] = []
+    for verdict, name in FILES.items():
+        loaded = memory.drafts.load(name)
+        gone = [entry for entry in read(loaded.text, verdict) if entry.id in ids] if loaded is not None else []
+        if loaded is not None and gone:
+            body = "".join(f"{entry.block.rstrip()}\n\n" for entry in gone)
+            copies.append(archived(memory, name, TITLES[verdict], body, any(entry.private for entry in gone)))
+            removals.append(rewritten(loaded, without(loaded.text, ids, verdict)))
+    return [*copies, *removals]
+
+
+def archived(memory: Memory, name: str, title: str, body: str, private: bool) -> Change:
+    """A new note in the archive folder for what was taken out of the note `name`."""
+    now = memory.today()
+    stem = f"archive/{name.removesuffix('.md').lower()}-{now:%Y-%m-%dT%H%M%S}"
+    path, number = f"{stem}.md", 1
+    while memory.drafts.exists(path):
+        number += 1
+        path = f"{stem}-{number}.md"
+    head = _head(f"{title}, reviewed {now:%Y-%m-%d %H:%M}", private)
+    return create(memory.drafts.path(path), f"{head}{body}")
+
+
+def read(text: str, verdict: Verdict) -> list[Entry]:
+    """The entries of a note, whatever else stands in it. Never raises."""
+    return [_entry(block, verdict) for _, _, block in _blocks(text)]
+
+
+def without(text: str, ids: Collection[str], verdict: Verdict) -> str:
+    """The note without these entries; every other byte stays."""
+    source = lines.split(text)
+    for first, last, block in reversed(_blocks(text)):
+        if _entry(block, verdict).id in ids:
+            del source[first:last]
+    return "".join(source)
+
+
+def _blocks(text: str) -> list[tuple[int, int, str]]:
+    """Each entry: its source lines [first, last), and their text."""
+    note = parse(text, "feedback.md")
+    source = lines.split(text)
+    tops = [heading for heading in note.headings if heading.level <= 2]
+    ends = [*(heading.line - 1 for heading in tops[1:]), len(source)]
+    return [
+        (heading.line - 1, end, "".join(source[heading.line - 1 : end]))
+        for heading, end in zip(tops, ends, strict=True)
+        if heading.level == 2 and _MOMENT.match(heading.text)
+    ]
+
+
+def _entry(block: str, verdict: Verdict) -> Entry:
+    parts: dict[str, list[str]] = {_QUESTION: [], _REPLY: []}
+    into: list[str] | None = None
+    note, mark = "", lines.Mark()
+    rows = block.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for row in rows[1:]:
+        if row.strip() in parts:
+            into = parts[row.strip()]
+        elif row.startswith(">"):
+            if into is not None:
+                into.append(row[1:].removeprefix(" "))
+        elif row.startswith(_NOTE):
+            note = row.removeprefix(_NOTE).strip()
+        elif row.startswith("%%"):
+            found = lines.mark_of(row)
+            mark = lines.Mark(mark.date or found.date, mark.session or found.session, mark.private or found.private)
+    moment = _MOMENT.search(rows[0])
+    return Entry(
+        id=hashlib.sha256("\n".join(rows).strip().encode("utf-8", "replace")).hexdigest()[:12],
+        verdict=verdict,
+        moment=moment[0] if moment else "",
+        question=_unquoted(parts[_QUESTION]),
+        reply=_unquoted(parts[_REPLY]),
+        note=note,
+        session=mark.session,
+        private=mark.private,
+        block=block,
+    )
+
+
+def _quoted(text: str, limit: int) -> str:
+    rows = lines.harmless(cap(text.replace("\r\n", "\n").replace("\r", "\n").strip(), limit)).split("\n")
+    if rows[0].startswith("[!"):  # no callout, which may be folded
+        rows[0] = "\\" + rows[0]
+    return "\n".join(f"> {row.rstrip()}" if row.strip() else ">" for row in rows)
+
+
+def _unquoted(rows: list[str]) -> str:
+    text = "\n".join(rows)
+    return text[1:] if text.startswith("\\[!") else text
+
+
+def _head(title: str, private: bool = False) -> str:
+    closed = "local_only: true\n" if private else ""
+    return f"---\ntars: feedback\n{closed}---\n\n# {title}\n\n"

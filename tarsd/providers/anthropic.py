@@ -1,0 +1,295 @@
+"""Claude models through Anthropic's own SDK, or any server that speaks its Messages API.
+
+The SDK takes seconds to load, so that is done in a thread, with the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from tarsd.embed.base import is_loopback
+from tarsd.embed.remote import retry_after, worded
+from tarsd.errors import (
+    AnswerCut,
+    ChatModelMissing,
+    ContextTooLong,
+    ProviderBusy,
+    ProviderError,
+    ProviderRefused,
+    ProviderUnreachable,
+)
+from tarsd.providers import anthropic_wire as wire
+from tarsd.providers.base import ModelInfo, ProviderEvent, Request, Usage
+
+if TYPE_CHECKING:
+    import anthropic
+
+    Client = anthropic.AsyncAnthropic
+
+WINDOW: Final = 200_000
+"""Tokens that every current model reads; taken where the server does not tell."""
+CONNECT_S: Final = 5.0
+LISTING_S: Final = 10.0
+REST_S: Final = 300.0
+"""How long a server is not asked again for what it did not tell."""
+DRAIN_S: Final = 0.2
+PAUSES: Final = 4
+"""How often a model that paused is asked to go on within one request."""
+MOST_MODELS: Final = 1000
+
+_TOO_LONG = re.compile(r"prompt is too long|context (?:limit|window|length)|request[ _]too[ _]large", re.IGNORECASE)
+
+
+class Anthropic:
+    """`anthropic:MODEL`. It counts as remote at every address: what answers on this machine passes the text on.
+
+    `silence_s` is the longest that the server may say nothing; it sends signs of life while a model thinks.
+    """
+
+    passages = 8
+    per_note = 2
+    quotes = False
+    local = False
+    tools = True
+
+    def __init__(self, model: str, *, base_url: str, key: str | None, silence_s: float = 120.0) -> None:
+        self.name = f"anthropic:{model}"
+        self.window = WINDOW
+        self._model = model
+        self._most = 0  # tokens of a reply, 0: not known
+        self._ask_at = 0.0
+        self._server = _Server(base_url, key, silence_s)
+        self._client: Client | None = None
+
+    async def prepare(self) -> None:
+        """As `Provider.prepare`: asks how much the model reads; a server that does not tell is no obstacle."""
+        client = await self._connected()
+        if time.monotonic() < self._ask_at:
+            return
+        try:
+            info: Any = await client.models.retrieve(self._model, timeout=min(LISTING_S, self._server.silence_s))
+            window, most = wire.count(info, "max_input_tokens"), wire.count(info, "max_tokens")
+        except Exception as error:
+            if self._server.is_final(error):
+                raise self._server.failure(error, self._model) from None
+            window = most = 0
+        self._ask_at = float("inf") if window else time.monotonic() + REST_S
+        self.window = window if window else self.window
+        self._most = most if most else self._most
+
+    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`."""
+        client = await self._connected()
+        body = wire.body(request, self._model, self._most)
+        asked: list[Any] = body["messages"]
+        before: list[dict[str, Any]] = []
+        spent = Usage(0, 0)
+        for left in range(PAUSES, -1, -1):
+            reply = wire.Reply()
+            async with contextlib.aclosing(self._events(client, body, reply)) as events:
+                async for event in events:
+                    yield event
+            if reply.counts:
+                spent = reply.usage(spent)
+                yield spent
+            if reply.reason != "pause_turn" or not left or not reply.content():
+                break
+            before += reply.content()
+            body["messages"] = [*asked, {"role": "assistant", "content": list(before)}]
+        for event in reply.end(before):
+            yield event
+
+    async def close(self) -> None:
+        """As `Provider.close`; used again, it connects again."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _connected(self) -> Client:
+        self._server.check_key()
+        if self._client is None:
+            client = await asyncio.to_thread(self._server.connect)
+            if self._client is None:
+                self._client = client
+            else:
+                await client.close()
+        return self._client
+
+    async def _events(
+        self, client: Client, body: Mapping[str, Any], reply: wire.Reply
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """One request; what comes is put into `reply`, and told as it comes."""
+        answers = False
+        try:
+            async with await client.messages.create(**body, stream=True) as stream:
+                answers = True
+                # the stream's own `__aiter__` would be left behind, open, by whoever stops in the middle
+                while (event := await anext(stream, None)) is not None and event.type != "message_stop":
+                    for piece in reply.feed(event):
+                        yield piece
+                with contextlib.suppress(Exception):  # read to the end, a connection can be used again
+                    async with asyncio.timeout(DRAIN_S):
+                        await anext(stream, None)
+        except Exception as error:
+            raise self._server.failure(error, self._model, answers=answers) from None
+
+
+async def models(*, base_url: str, key: str | None, silence_s: float = LISTING_S) -> list[ModelInfo]:
+    """The models that the server offers; none where it keeps no list. Raises `ProviderError`."""
+    server = _Server(base_url, key, silence_s)
+    server.check_key()
+    client = await asyncio.to_thread(server.connect)
+    found: dict[str, ModelInfo] = {}
+    try:
+        async for one in client.models.list(limit=100):
+            if isinstance(one.id, str):
+                note = "" if one.lifecycle in ("active", None) else f"{one.lifecycle}"
+                context = wire.count(one, "max_input_tokens")
+                info = ModelInfo(f"anthropic:{one.id}", local=False, context=context, tools=True, note=note)
+                if found.setdefault(one.id, info) is not info or len(found) >= MOST_MODELS:
+                    break  # a server that gives the same page for ever
+    except Exception as error:
+        if getattr(error, "status_code", 0) not in (404, 405, 501):
+            raise server.failure(error, "") from None
+    finally:
+        await client.close()
+    return list(found.values())
+
+
+# ------------------------------------------------------------------------------------------------ the server
+
+
+@dataclass(frozen=True)
+class _Server:
+    """Where requests go, and what its failures mean."""
+
+    base_url: str
+    key: str | None = field(repr=False)
+    silence_s: float
+
+    @property
+    def place(self) -> str:
+        """How messages call it."""
+        url = urlsplit(self.base_url)
+        return "Anthropic" if url.hostname == "api.anthropic.com" else url.netloc.rpartition("@")[2] or self.base_url
+
+    def check_key(self) -> None:
+        """Raises ProviderRefused when there is no key, or one that cannot be sent."""
+        if not self.key:
+            raise ProviderRefused("There is no key for Anthropic.", "Run: tarsd key set anthropic")
+        if not self.key.isascii() or not self.key.isprintable():
+            raise ProviderRefused(
+                "The key for Anthropic has letters in it that no key has.", "Run: tarsd key set anthropic"
+            )
+
+    def connect(self) -> Client:
+        """A client that tries once, follows nobody elsewhere, and tells nobody about it. Slow the first time."""
+        import anthropic
+        import anthropic.resources.messages
+        import anthropic.resources.models
+        import httpx2
+
+        for name in ("anthropic", "httpx2", "httpcore2"):  # at lower levels they write whole requests
+            logger = logging.getLogger(name)
+            logger.setLevel(max(logging.WARNING, logger.level))
+        timeout = httpx2.Timeout(self.silence_s, connect=min(CONNECT_S, self.silence_s))
+        loopback = is_loopback(urlsplit(self.base_url).hostname)
+        return anthropic.AsyncAnthropic(
+            api_key=self.key,
+            base_url=self.base_url.rstrip("/").removesuffix("/v1"),  # the SDK adds it
+            max_retries=0,
+            timeout=timeout,
+            open_telemetry=False,
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                trust_env=not loopback, timeout=timeout, follow_redirects=False
+            ),
+        )
+
+    def is_final(self, error: Exception) -> bool:
+        """Whether a failed look at the model means that a request would fail too."""
+        import anthropic
+        import httpx2
+
+        if isinstance(error, anthropic.APITimeoutError):
+            return isinstance(error.__cause__, httpx2.ConnectTimeout)
+        return isinstance(error, anthropic.APIConnectionError | anthropic.AuthenticationError | ProviderError)
+
+    def failure(self, error: Exception, model: str, *, answers: bool = False) -> ProviderError:
+        """What to say of an exception, before or after the server `answers`, with a reply or with nonsense."""
+        import anthropic
+        import httpx2
+
+        if isinstance(error, ProviderError):
+            return error
+        if isinstance(error, anthropic.APIStatusError):
+            return self._status(error, model)
+        silent = isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException)
+        if silent or isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
+            if answers:
+                what = "fell silent" if silent else "broke the connection"
+                return AnswerCut(f"{self.place} {what} in the middle of its answer.", "Ask again.")
+            what = "did not answer in time" if silent else "does not answer"
+            return ProviderUnreachable(
+                f"{self.place} {what}.", "Check the connection to the internet, and anthropic.base_url."
+            )
+        if answers:
+            return AnswerCut(
+                f"{self.place} sent something that is no answer.", "Ask again, or check anthropic.base_url."
+            )
+        return ProviderRefused(
+            f"{self.place} sent nothing that can be read ({type(error).__name__}).", "Check anthropic.base_url."
+        )
+
+    def _status(self, error: anthropic.APIStatusError, model: str) -> ProviderError:
+        """Errors in the middle of a stream come with status 200, and only their type says which they are."""
+        status, kind, code = error.status_code, error.type, error.error_code or ""
+        said = self._words(error)
+        if status == 402 or kind == "billing_error" or "spend_limit" in code or "credit balance" in said:
+            return ProviderRefused(
+                worded(f"The credit or the spending limit at {self.place} is used up", said),
+                "See the billing page of your account, or set another chat.model.",
+            )
+        if status in (429, 503, 529) or kind in ("rate_limit_error", "overloaded_error"):
+            busy = "asks to wait" if status == 429 or kind == "rate_limit_error" else "is overloaded"
+            wish = retry_after(error.response.headers)
+            return ProviderBusy(worded(f"{self.place} {busy}", said), "Ask again in a while.", retry_after=wish)
+        if status == 401 or kind == "authentication_error":
+            return ProviderRefused(f"{self.place} does not accept the key.", "Run: tarsd key set anthropic")
+        if status == 403 or kind == "permission_error":
+            return ProviderRefused(
+                worded(f"{self.place} does not allow this", said),
+                "The key may not use this model; another one is set by: tarsd key set anthropic",
+            )
+        if status == 404 or kind == "not_found_error":
+            return ChatModelMissing(
+                f"{self.place} has no model {model}." if model else f"{self.place} has no such address.",
+                "`tarsd status` lists its models; set chat.model to one of them, or check anthropic.base_url.",
+            )
+        if status == 413 or _TOO_LONG.search(said):
+            return ContextTooLong(
+                worded(f"The request is longer than {model} reads", said), "Ask in a new conversation."
+            )
+        if status in (408, 502, 504) or kind == "timeout_error":
+            return ProviderUnreachable(
+                worded(f"{self.place} did not answer in time", said), "Ask again, or check anthropic.base_url."
+            )
+        if status >= 500 or (status == 200 and kind != "invalid_request_error"):
+            return ProviderError(worded(f"{self.place} failed", said), "Ask again in a while.")
+        return ProviderRefused(
+            worded(f"{self.place} does not take the request ({status})", said),
+            "Check chat.model and anthropic.base_url.",
+        )
+
+    def _words(self, error: anthropic.APIStatusError) -> str:
+        """The server's own words, short, on one line, and without the key should it repeat that."""
+        said = error.api_message if isinstance(error.api_message, str) else ""
+        said = " ".join(said.replace(self.key or "\0", "…").split())
+        return said if len(said) <= 200 else said[:200] + "…"

@@ -1,0 +1,266 @@
+"""Anthropic's Messages as data: a request as the server takes it, and a reply as it grows out of events. Pure.
+
+What stays the same from request to request comes first, and is marked for the server's cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from tarsd.providers.base import Done, Message, Notice, ProviderEvent, Request, Text, Thinking, ToolCall, Usage
+
+_RAW: Final = "anthropic"
+_CACHED: Final = {"type": "ephemeral"}
+_PARTS: Final = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "partial_json",
+}
+_ENDS: Final[dict[str, Literal["length", "refusal"]]] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "length",
+    "refusal": "refusal",
+}
+_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_CHOICES: Final = ("oneOf", "allOf", "anyOf")
+_NO_ID = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def body(request: Request, model: str, most: int) -> dict[str, Any]:
+    """The arguments of a request, the stable first, with at most the four cache marks that the server allows."""
+    messages = conversation(request.messages)
+    body: dict[str, Any] = {
+        "model": model,
+        "max_tokens": min(request.max_tokens, most) if most else request.max_tokens,
+        "messages": messages,
+    }
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": _clean(request.system), "cache_control": _CACHED}]
+    tools: list[dict[str, Any]] = [
+        {"name": tool.name, "description": _clean(tool.description), "input_schema": _schema(tool.schema)}
+        for tool in request.tools
+    ]
+    if tools:
+        tools[-1]["cache_control"] = _CACHED
+    elif names := _called(messages):
+        # calls in a conversation without tools are refused
+        tools = [{"name": name, "description": "", "input_schema": {"type": "object"}} for name in names]
+        body["tool_choice"] = {"type": "none"}
+    if tools:
+        body["tools"] = tools
+    _mark(messages)
+    return body
+
+
+def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An object's schema; choices between whole objects, which the server refuses, are left out."""
+    return {"type": "object", **{name: part for name, part in schema.items() if name not in _CHOICES}}
+
+
+def conversation(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """The conversation in turns of user and assistant; all results of one round are in one message, and come first.
+
+    Each call has exactly one result, for the server refuses anything else: a missing one is made up.
+    """
+    wire: list[dict[str, Any]] = []
+    open_calls: list[tuple[str, str]] = []
+    ids: set[str] = set()
+
+    def add(role: str, blocks: list[dict[str, Any]]) -> None:
+        if wire and wire[-1]["role"] == role:
+            wire[-1]["content"] += blocks
+        elif blocks:
+            wire.append({"role": role, "content": blocks})
+
+    def settle() -> None:
+        add("user", [_result(own, "This call was not made.", failed=True) for _, own in open_calls])
+        open_calls.clear()
+
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            place = next((n for n, (id, _) in enumerate(open_calls) if id == message.call_id), None)
+            if place is None:
+                add("user", _text(f"Result of {message.name}: {message.text}"))
+            else:
+                add("user", [_result(open_calls.pop(place)[1], message.text, failed=message.failed)])
+            continue
+        settle()
+        if message.role == "user":
+            add("user", _text(message.text))
+            continue
+        blocks = _blocks_of(message.raw)
+        if blocks is None:
+            blocks = _text(message.text)
+            for nth, call in enumerate(message.calls):
+                own = _NO_ID.sub("_", call.id)
+                own = own if own and own not in ids else f"call_{number}_{nth}"  # another provider's may come again
+                ids.add(own)
+                blocks.append({"type": "tool_use", "id": own, "name": call.name, "input": dict(call.arguments)})
+                open_calls.append((call.id, own))
+        else:
+            open_calls += [(block["id"], block["id"]) for block in blocks if block.get("type") == "tool_use"]
+        add("assistant", blocks)
+    settle()
+    for one in wire:
+        one["content"].sort(key=lambda block: one["role"] == "user" and block["type"] != "tool_result")
+    return wire
+
+
+def _blocks_of(raw: object) -> list[dict[str, Any]] | None:
+    """The blocks of an assistant's message as this provider gave them away; None for another's."""
+    return list(raw[_RAW]) if isinstance(raw, dict) and isinstance(raw.get(_RAW), list) else None
+
+
+def _text(text: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": _clean(text)}] if text.strip() else []
+
+
+def _result(call: str, text: str, *, failed: bool) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call, "content": _clean(text)}
+    return block | {"is_error": True} if failed else block
+
+
+def _called(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names of the tools that were called, each once."""
+    blocks = (block for message in messages for block in message["content"])
+    return list(dict.fromkeys(block["name"] for block in blocks if block["type"] == "tool_use"))
+
+
+def _mark(messages: list[dict[str, Any]]) -> None:
+    """Cache marks: where the history ends, which the next turn sends again, and at the end of a round of calls.
+
+    The passages of the last question are not sent again by the next turn, and are not worth a mark of their own.
+    """
+    asked = [n for n, one in enumerate(messages) if any(_is_question(one, block) for block in one["content"])]
+    places = {asked[-1] - 1} if asked and asked[-1] else set()
+    if messages and any(block["type"] == "tool_result" for block in messages[-1]["content"]):
+        places.add(len(messages) - 1)
+    for place in places:
+        blocks = messages[place]["content"]
+        if blocks[-1]["type"] in ("text", "tool_use", "tool_result"):
+            blocks[-1] = {**blocks[-1], "cache_control": _CACHED}
+
+
+def _is_question(message: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
+    return bool(message["role"] == "user" and block["type"] != "tool_result")
+
+
+def _clean(text: str) -> str:
+    """Text that can be sent: half a pair of code units cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+# ------------------------------------------------------------------------------------------------ what comes
+
+
+class Reply:
+    """One message as it grows. Its calls are told at the end, and only when the model says that it wants them made."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[int, dict[str, Any]] = {}
+        self.reason: str | None = None
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+        self.counts: dict[str, int] = {}
+        self._explanation = ""
+
+    def feed(self, event: Any) -> Iterator[ProviderEvent]:
+        """What an event says at once. Kinds that nobody knows yet are passed over."""
+        if event.type == "message_start":
+            self._count(event.message.usage)
+        elif event.type == "content_block_start":
+            block = self.blocks[event.index] = event.content_block.to_dict(mode="json")
+            yield from _said(block.get("type"), block)
+        elif event.type == "content_block_delta":
+            yield from self._grow(event.index, event.delta)
+        elif event.type == "message_delta":
+            self._count(getattr(event, "usage", None))
+            self.reason = event.delta.stop_reason or self.reason
+            details = getattr(event.delta, "stop_details", None)
+            self._explanation = str(getattr(details, "explanation", None) or "")
+
+    def _grow(self, index: int, delta: Any) -> Iterator[ProviderEvent]:
+        if part := _PARTS.get(delta.type):
+            piece = getattr(delta, part)
+            if not isinstance(piece, str):
+                raise TypeError(delta.type)
+            self._pieces.setdefault((index, part), []).append(piece)
+            yield from _said(part, {part: piece})
+        elif delta.type == "citations_delta" and index in self.blocks:
+            block = self.blocks[index]
+            block["citations"] = [*(block.get("citations") or []), delta.citation.to_dict(mode="json")]
+
+    def _count(self, usage: Any) -> None:
+        """Counts are of everything so far, and later ones replace earlier ones."""
+        self.counts |= {name: count(usage, name) for name in _COUNTS if getattr(usage, name, None) is not None}
+
+    def usage(self, before: Usage) -> Usage:
+        """The tokens of this message and of those before it in the same request."""
+        fresh, written, cached, output = (self.counts.get(name, 0) for name in _COUNTS)
+        return Usage(
+            before.input_tokens + fresh + written + cached,
+            before.output_tokens + output,
+            before.cached_tokens + cached,
+        )
+
+    def content(self) -> list[dict[str, Any]]:
+        """The blocks as the server wants them back: all that was signed unchanged, without blank text."""
+        blocks: list[dict[str, Any]] = []
+        for index in sorted(self.blocks):
+            block = dict(self.blocks[index])
+            for part in ("text", "thinking", "signature"):
+                if (index, part) in self._pieces:
+                    block[part] = str(block.get(part) or "") + "".join(self._pieces[index, part])
+            if "input" in block:
+                block["input"], _ = self._arguments(index)
+            if block.get("type") != "text" or str(block.get("text", "")).strip():
+                blocks.append(block)
+        return blocks
+
+    def _arguments(self, index: int) -> tuple[dict[str, Any], str]:
+        """The arguments of a call, and what is wrong with them."""
+        text = "".join(self._pieces.get((index, "partial_json"), ()))
+        given = self.blocks[index].get("input")
+        if not text.strip():
+            return (given if isinstance(given, dict) else {}), ""
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}, "The arguments are not valid JSON."
+        return (parsed, "") if isinstance(parsed, dict) else ({}, "The arguments are not a JSON object.")
+
+    def end(self, before: Sequence[dict[str, Any]]) -> Iterator[ProviderEvent]:
+        """The calls, and how it ended; nothing when it was cut. `before` are blocks of the same message."""
+        if self.reason is None:
+            return
+        calls = [index for index in sorted(self.blocks) if self.blocks[index].get("type") == "tool_use"]
+        if self.reason == "tool_use" and calls:
+            for index in calls:
+                block = self.blocks[index]
+                arguments, problem = self._arguments(index)
+                yield ToolCall(str(block.get("id", "")), str(block.get("name", "")), arguments, problem)
+            yield Done("tools", raw={_RAW: [*before, *self.content()]})
+            return
+        if self.reason == "refusal" and self._explanation:
+            yield Notice(self._explanation)
+        elif self.reason == "model_context_window_exceeded":
+            yield Notice("The model could hold no more text, and the answer ends there.")
+        yield Done(_ENDS.get(self.reason, "stop"))
+
+
+def _said(kind: object, block: Mapping[str, Any]) -> Iterator[ProviderEvent]:
+    """The text or the reasoning in a piece of a block, if there is any."""
+    if kind == "text" and block.get("text"):
+        yield Text(_clean(str(block["text"])))
+    elif kind == "thinking" and block.get("thinking"):
+        yield Thinking(_clean(str(block["thinking"])))
+
+
+def count(thing: object, name: str) -> int:
+    """A count from outside: 0 unless it is one."""
+    value = getattr(thing, name, None)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,114 @@
+"""`auto`: a chat model of the Ollama on this machine if there is one, else answers without a model.
+
+Only a loopback address is asked, and only models that work on this machine are taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncGenerator
+from typing import Final
+from urllib.parse import urlsplit
+
+from tarsd.errors import ProviderError
+from tarsd.providers.base import Provider, ProviderEvent, Request
+from tarsd.providers.extractive import Extractive
+from tarsd.providers.ollama import Ollama, choose_model, connect
+
+ASK_S: Final = 1.0
+FRESH_S: Final = 30.0
+
+
+class Auto:
+    """Another provider, chosen in `prepare` and again every `fresh_s` seconds; looks like the chosen one.
+
+    `ask_s` is what the question whether there is an Ollama may cost a turn. Raises ConfigError for a host that is none.
+    """
+
+    def __init__(self, *, host: str, context: int = 0, ask_s: float = ASK_S, fresh_s: float = FRESH_S) -> None:
+        self._server = connect(host)
+        self._context = context
+        self._ask_s = ask_s
+        self._fresh_s = fresh_s
+        self._fresh_until = 0.0
+        self._extractive = Extractive()
+        self._models: dict[str, Ollama] = {}  # kept, so that a model keeps its window
+        self._chosen = ""
+        self._lock = asyncio.Lock()
+        self._become(self._extractive)
+
+    def _become(self, delegate: Provider) -> None:
+        self._delegate = delegate
+        self.name, self.local, self.quotes = delegate.name, delegate.local, delegate.quotes
+        self.passages, self.per_note = delegate.passages, delegate.per_note
+
+    @property
+    def window(self) -> int:
+        """As `Provider.window`."""
+        return self._delegate.window
+
+    @property
+    def tools(self) -> bool:
+        """As `Provider.tools`."""
+        return self._delegate.tools
+
+    async def prepare(self) -> None:
+        """As `Provider.prepare`; never raises, for there is always an answer without a model."""
+        async with self._lock:
+            if time.monotonic() >= self._fresh_until:
+                self._chosen = await self._choose()
+                self._fresh_until = time.monotonic() + self._fresh_s
+            delegate = self._models.get(self._chosen)
+            if delegate is not None:
+                try:
+                    await delegate.prepare()
+                except ProviderError:
+                    delegate = None
+            # A name of this machine's may lead elsewhere, as its server says only when it is asked about it.
+            self._become(delegate if delegate is not None and delegate.local else self._extractive)
+
+    async def _choose(self) -> str:
+        """The name of the model to use, "" for none."""
+        if not self._server.local or not await self._answers():
+            return ""
+        await self._server.load()
+        try:
+            async with asyncio.timeout(self._ask_s):
+                model = await choose_model(self._server, self._chosen)
+        except (ProviderError, TimeoutError):
+            return ""
+        if model and model not in self._models:
+            self._models[model] = Ollama(model, host=self._server.host, context=self._context)
+        return model
+
+    async def _answers(self) -> bool:
+        """Whether anybody listens, before anything is loaded to ask more."""
+        place = urlsplit(self._server.host)
+        try:
+            async with asyncio.timeout(self._ask_s):
+                _, writer = await asyncio.open_connection(place.hostname, place.port)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        return True
+
+    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`."""
+        async with contextlib.aclosing(self._delegate.stream(request)) as events:
+            try:
+                async for event in events:
+                    yield event
+            except ProviderError:
+                self._fresh_until = 0.0  # it may be gone: look again before the next answer
+                raise
+
+    async def close(self) -> None:
+        """As `Provider.close`."""
+        self._fresh_until = 0.0
+        await self._server.close()
+        for model in self._models.values():
+            await model.close()

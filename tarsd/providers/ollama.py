@@ -1,0 +1,264 @@
+"""Chat models of an Ollama server, on this machine or another one.
+
+The window is set with every request and stays the same for a model: Ollama's own default is small, what is over it is
+dropped without a word, and another value than last time loads the model anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Final
+
+from tarsd.config.spelling import ollama_host
+from tarsd.errors import ChatModelMissing, ConfigError, ProviderError, ProviderRefused
+from tarsd.providers.base import (
+    ModelInfo,
+    Notice,
+    ProviderEvent,
+    Request,
+    Usage,
+    Waiting,
+)
+from tarsd.providers.ollama_server import Server, no_chat
+from tarsd.providers.ollama_wire import (
+    Answer,
+    can_chat,
+    context_of,
+    entries,
+    estimate,
+    full_name,
+    info,
+    is_cloud,
+    is_remote,
+    message_json,
+    name_of,
+    own_window,
+    tool_json,
+    trained,
+    whole,
+)
+
+WINDOW: Final = 16_384
+"""What a model is loaded with when nobody says otherwise: room for passages and a conversation in modest memory."""
+ENOUGH: Final = 8192
+"""From this size on a window that is there already is taken as it is."""
+REASONING: Final = 4096
+"""Tokens that reasoning may take beside the reply, where there is room."""
+SILENCE_S: Final = 300.0
+"""A large model may have to be read from a slow disk before the first word."""
+FRESH_S: Final = 60.0
+ASIDE_S: Final = 3.0
+"""What a question may take that an answer does not depend on."""
+
+
+class Ollama:
+    """`ollama:MODEL`; `context` bounds its window (0: no bound). The server is first asked in `prepare`.
+
+    Raises ConfigError for a host that is none.
+    """
+
+    passages = 8
+    per_note = 2
+    quotes = False
+
+    def __init__(self, model: str, *, host: str, context: int = 0, silence_s: float = SILENCE_S) -> None:
+        self.name = f"ollama:{model}"
+        self._model = model
+        self._context = context
+        self._server = connect(host, silence_s)
+        self._elsewhere = is_cloud(model)  # the server only passes its work on
+        self.local = self._server.local and not self._elsewhere
+        self._num_ctx = 0
+        self._tools = self._reasons = self._streamed = False
+        self._never: set[str] = set()  # what the server said it can do, and then would not
+        self._counts_cached = True
+        self._fresh_until = 0.0
+
+    @property
+    def window(self) -> int:
+        return self._num_ctx or self._context or WINDOW
+
+    @property
+    def tools(self) -> bool:
+        return self._tools
+
+    async def prepare(self) -> None:
+        """As `Provider.prepare`: what the model can do, and the window it gets from now on."""
+        if time.monotonic() < self._fresh_until:
+            return
+        shown = await self._server.ask("POST", "/api/show", {"model": self._model}, model=self._model)
+        abilities = shown.get("capabilities")
+        abilities = abilities if isinstance(abilities, list) else []
+        if abilities and "completion" not in abilities:
+            raise no_chat(self._model)
+        able = set(map(str, abilities)) - self._never
+        self._tools, self._reasons = "tools" in able, "thinking" in able
+        self._elsewhere = is_remote(shown) or is_cloud(self._model)
+        self.local = self._server.local and not self._elsewhere
+        if not self._num_ctx:
+            running = None
+            with contextlib.suppress(ProviderError):
+                running = await self._running()
+            self._counts_cached = await self._version() >= (0, 30, 1)
+            most = trained(shown.get("model_info"))
+            there = (most,) if self._elsewhere else (own_window(shown.get("parameters")), context_of(running))
+            self._num_ctx = choose_window(self._context, most, there)
+        self._fresh_until = time.monotonic() + FRESH_S
+
+    async def close(self) -> None:
+        """As `Provider.close`."""
+        self._fresh_until = 0.0
+        await self._server.close()
+
+    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`."""
+        await self.prepare()
+        if not self._elsewhere and (why := await self._not_loaded()):
+            yield Waiting(why)
+        self._streamed = True
+        answer = Answer()
+        try:
+            async with contextlib.aclosing(self._server.chat(self._body(request))) as lines:
+                async for line in lines:
+                    for event in answer.read(line):
+                        yield event
+                    if line.get("done") is True:
+                        break
+                else:
+                    for event in answer.end():
+                        yield event
+                    return  # cut: whoever asked notices the missing end
+        except ChatModelMissing:
+            self._fresh_until = 0.0
+            raise
+        except ProviderRefused as error:
+            raise self._corrected(error) from error
+        read, written = (whole(line.get(key)) for key in ("prompt_eval_count", "eval_count"))
+        if read or written:
+            yield Usage(read, written)
+        if await self._unread(request, read):
+            yield Notice(
+                f"{self._model} read only about {read:,} tokens of what it was sent: a part of the notes or of the "
+                "conversation was left out."
+            )
+        yield answer.done(line.get("done_reason"))
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The request as JSON; sent without the SDK's types, which drop the ids of calls and most of a schema."""
+        most = request.max_tokens
+        if self._reasons:
+            most = max(most, min(most + REASONING, self.window - estimate(request)))
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": system + [message_json(message) for message in request.messages],
+            "stream": True,
+            "options": {"num_ctx": self.window, "num_predict": most},
+            # Too long is an error that is told, not a prompt without its beginning.
+            "truncate": False,
+            "shift": False,
+        }
+        if self._reasons:
+            body["think"] = True
+        if request.tools and self.tools:
+            body["tools"] = [tool_json(tool) for tool in request.tools]
+        return body
+
+    async def _not_loaded(self) -> str:
+        """Why the first word may take long, if it may."""
+        try:
+            running = await self._running()
+        except ProviderError:
+            return ""
+        if running is None:
+            return f"{self._model} is being loaded by Ollama …"
+        if not self._streamed and context_of(running) not in (0, self._num_ctx):
+            return f"{self._model} is being loaded again by Ollama, with room for more text …"
+        return ""
+
+    async def _running(self) -> Mapping[str, Any] | None:
+        """This model's entry among those in memory."""
+        full = full_name(self._model).lower()
+        found = entries(await self._server.ask("GET", "/api/ps", seconds=ASIDE_S))
+        return next((one for one in found if name_of(one).lower() == full), None)
+
+    async def _version(self) -> tuple[int, ...]:
+        with contextlib.suppress(ProviderError):
+            said = (await self._server.ask("GET", "/api/version", seconds=ASIDE_S)).get("version")
+            if match := re.match(r"(\d+)\.(\d+)\.(\d+)", str(said)):
+                return tuple(int(part) for part in match.groups())
+        return (1, 0, 0)
+
+    async def _unread(self, request: Request, read: int) -> bool:
+        """Whether the model clearly saw less than it was sent; the estimate is rather too high, so doubts are none."""
+        sent = estimate(request)
+        if not read or read > 0.75 * sent:
+            return False
+        full, halved = self._num_ctx - 1, self._num_ctx // 2 + 2
+        if sent > self._num_ctx and (read >= full or abs(read - halved) <= 2):
+            return True
+        if not self._counts_cached:
+            return False  # these versions count only what was not read before
+        if read < 0.4 * sent:
+            return True
+        running = None
+        with contextlib.suppress(ProviderError):
+            running = await self._running()
+        real = context_of(running)
+        return 0 < real < self._num_ctx and (read >= real - 1 or abs(read - real // 2 - 2) <= 2)
+
+    def _corrected(self, error: ProviderRefused) -> ProviderRefused:
+        """The same error; what the server was wrong about is not asked of it again."""
+        for ability, what in (("tools", "call tools"), ("thinking", "reason")):
+            if f"does not support {ability}" in error.message:
+                self._never.add(ability)
+                self._fresh_until = 0.0
+                return ProviderRefused(f"{self._model} cannot {what} after all.", "Ask again: it is not asked to now.")
+        return error
+
+
+def choose_window(context: int, trained: int, there: Sequence[int]) -> int:
+    """The window in tokens: the setting's, else one that is there already and large enough, else a modest one.
+
+    `trained` is the most that the model has learnt (0: unknown), `there` what it was given by others, best first.
+    """
+    wanted = context or next((size for size in there if size >= ENOUGH), WINDOW)
+    return min(wanted, trained) if trained else wanted
+
+
+def connect(host: str, silence_s: float = SILENCE_S) -> Server:
+    """The server at any spelling of a host. Raises ConfigError."""
+    try:
+        url = ollama_host(host)
+    except ValueError as error:
+        raise ConfigError([f"ollama.host {error}."], 'Write it like "http://127.0.0.1:11434".') from None
+    return Server(url, silence_s)
+
+
+async def models(*, host: str, silence_s: float = SILENCE_S) -> list[ModelInfo]:
+    """The chat models that a server has, the most recently changed first. Raises `ProviderError`."""
+    server = connect(host, silence_s)
+    try:
+        return [info(entry, server.local) for entry in await chat_entries(server)]
+    finally:
+        await server.close()
+
+
+async def chat_entries(server: Server) -> list[Mapping[str, Any]]:
+    """The entries of /api/tags that can chat, the most recently changed first. Raises `ProviderError`."""
+    found = [one for one in entries(await server.ask("GET", "/api/tags")) if can_chat(one) and name_of(one)]
+    return sorted(found, key=lambda one: str(one.get("modified_at")), reverse=True)
+
+
+async def choose_model(server: Server, current: str = "") -> str:
+    """The model on the server's own machine that is ready soonest, "" if it has none. Raises `ProviderError`.
+
+    One that is in memory comes first, `current` before others; else the one that was changed last.
+    """
+    own = [name_of(one) for one in await chat_entries(server) if not is_remote(one)]
+    loaded = [name for one in entries(await server.ask("GET", "/api/ps")) if (name := name_of(one)) in own]
+    candidates = loaded or own
+    return current if current in candidates else next(iter(candidates), "")

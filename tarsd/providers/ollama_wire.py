@@ -1,0 +1,222 @@
+"""Ollama's wire format: what a request looks like, what the lines of an answer and the lists of models say. Pure."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tarsd.providers.base import (
+    Done,
+    Message,
+    ModelInfo,
+    ProviderEvent,
+    Request,
+    Retract,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolSpec,
+)
+from tarsd.providers.text import tokens
+from tarsd.providers.thinking import Piece, Splitter
+
+_CLOUD = ("-cloud", ":cloud")
+
+
+@dataclass(frozen=True)
+class _Said:
+    """An assistant's message in this server's own form."""
+
+    message: Mapping[str, Any]
+
+
+class Answer:
+    """The lines of one answer, and what they come to."""
+
+    def __init__(self) -> None:
+        self._splitter = Splitter()
+        self._said: list[str] = []
+        self._thought: list[str] = []
+        self._calls: list[ToolCall] = []
+
+    def read(self, line: Mapping[str, Any]) -> list[ProviderEvent]:
+        """What a line says; calls may stand on any of them, the last one included."""
+        message = line.get("message")
+        message = message if isinstance(message, dict) else {}
+        events: list[ProviderEvent] = []
+        thinking, content, calls = (message.get(key) for key in ("thinking", "content", "tool_calls"))
+        if isinstance(thinking, str) and thinking:
+            thinking = _sound(thinking)
+            self._splitter.apart()
+            self._thought.append(thinking)
+            events.append(Thinking(thinking))
+        if isinstance(content, str) and content:
+            events += self._kept(self._splitter.feed(_sound(content)))
+        if line.get("done") is True:
+            events += self.end()
+        for call in calls if isinstance(calls, list) else []:
+            self._calls.append(self._call(call))
+            events.append(self._calls[-1])
+        return events
+
+    def end(self) -> list[ProviderEvent]:
+        """What was held back."""
+        return self._kept(self._splitter.end())
+
+    def done(self, reason: object) -> Done:
+        """How it ended; the server says "stop" when it waits for tools, too."""
+        if self._calls:
+            said: dict[str, Any] = {"role": "assistant", "content": "".join(self._said)}
+            if self._thought:
+                said["thinking"] = "".join(self._thought)
+            said["tool_calls"] = [_call(call) for call in self._calls]
+            return Done("tools", _Said(said))
+        return Done("length" if reason == "length" else "stop")
+
+    def _kept(self, pieces: Sequence[Piece]) -> list[ProviderEvent]:
+        for piece in pieces:
+            if isinstance(piece, Text):
+                self._said.append(piece.text)
+            elif isinstance(piece, Retract):
+                self._said.clear()
+        return list(pieces)
+
+    def _call(self, call: object) -> ToolCall:
+        function = call.get("function") if isinstance(call, dict) else None
+        function = function if isinstance(function, dict) else {}
+        name, arguments = function.get("name"), function.get("arguments")
+        identity = call.get("id") if isinstance(call, dict) else None
+        if not isinstance(identity, str) or not identity or identity in {one.id for one in self._calls}:
+            identity = f"call_{uuid.uuid4().hex[:8]}"
+        if isinstance(arguments, str):
+            with contextlib.suppress(ValueError):
+                arguments = json.loads(arguments or "{}")
+        problem = "" if isinstance(name, str) and name else "The call names no tool."
+        if arguments is None:
+            arguments = {}
+        elif not isinstance(arguments, dict):
+            problem, arguments = problem or "The arguments are no JSON object.", {}
+        return ToolCall(identity, name if isinstance(name, str) else "", arguments, problem)
+
+
+def _sound(text: str) -> str:
+    """Text that can be written anywhere: half a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def message_json(message: Message) -> Mapping[str, Any]:
+    """A message as it is sent; in the server's own form where `raw` is of this server."""
+    if isinstance(message.raw, _Said):
+        return message.raw.message
+    if message.role == "tool":
+        text = f"Error: {message.text}" if message.failed else message.text
+        return {"role": "tool", "tool_name": message.name, "tool_call_id": message.call_id, "content": text}
+    calls = {"tool_calls": [_call(call) for call in message.calls]} if message.calls else {}
+    return {"role": message.role, "content": message.text, **calls}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "function": {"name": call.name, "arguments": dict(call.arguments)}}
+
+
+def tool_json(tool: ToolSpec) -> dict[str, Any]:
+    """A tool with its whole schema."""
+    parameters = {"type": "object", "properties": {}, **_plain(tool.schema)}
+    about = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": about}
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema without `true` in the place of a property's schema, which the server cannot read."""
+    plain = dict(schema)
+    for key in ("properties", "$defs"):
+        if isinstance(inner := plain.get(key), Mapping):
+            plain[key] = {name: _plain(one) if isinstance(one, Mapping) else {} for name, one in inner.items()}
+    return plain
+
+
+def estimate(request: Request) -> int:
+    """Tokens of what is sent, without tools: their place in the prompt is the template's."""
+    return tokens(request.system) + sum(tokens(message.text) for message in request.messages)
+
+
+def info(entry: Mapping[str, Any], local: bool) -> ModelInfo:
+    """A model of /api/tags; `local` is whether the server is on this machine."""
+    details = entry.get("details")
+    details = details if isinstance(details, dict) else {}
+    abilities, remote = entry.get("capabilities"), is_remote(entry)
+    size = " ".join(str(details[key]) for key in ("parameter_size", "quantization_level") if details.get(key))
+    return ModelInfo(
+        f"ollama:{name_of(entry)}",
+        local and not remote,
+        whole(details.get("context_length")),
+        "tools" in abilities if isinstance(abilities, list) else None,
+        "runs on another machine" if remote else size,
+    )
+
+
+def can_chat(entry: Mapping[str, Any]) -> bool:
+    """As the server says; older ones do not, and then the family tells."""
+    abilities, details = entry.get("capabilities"), entry.get("details")
+    if isinstance(abilities, list):
+        return "completion" in abilities
+    family = str(details.get("family")) if isinstance(details, dict) else ""
+    return "bert" not in family and "embed" not in name_of(entry)
+
+
+def is_remote(entry: Mapping[str, Any]) -> bool:
+    """Whether the server passes the model's work on to another machine; `entry` is of a list or of /api/show."""
+    return any(entry.get(key) for key in ("remote_host", "remote_model")) or is_cloud(name_of(entry))
+
+
+def is_cloud(model: str) -> bool:
+    """Whether a name can only be that of a model on another machine."""
+    return model.endswith(_CLOUD)
+
+
+def entries(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The models of /api/tags or /api/ps."""
+    found = reply.get("models")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def name_of(entry: Mapping[str, Any]) -> str:
+    """The name with its tag."""
+    return str(entry.get("name") or entry.get("model") or "")
+
+
+def full_name(model: str) -> str:
+    """A name without a tag means `:latest`."""
+    return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
+
+
+def context_of(running: Mapping[str, Any] | None) -> int:
+    """The window that a model in memory has, 0 where there is none."""
+    return whole(running.get("context_length")) if running else 0
+
+
+def whole(value: object) -> int:
+    """A number from outside, 0 where it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def trained(info: object) -> int:
+    """The longest text that the model has learnt, of the `model_info` in /api/show."""
+    if not isinstance(info, dict):
+        return 0
+    return whole(info.get(f"{info.get('general.architecture')}.context_length"))
+
+
+def own_window(parameters: object) -> int:
+    """`num_ctx` of the model's own file."""
+    match = re.search(r"^num_ctx\s+(\d+)\s*$", parameters, re.MULTILINE) if isinstance(parameters, str) else None
+    return int(match[1]) if match else 0

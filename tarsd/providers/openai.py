@@ -1,0 +1,238 @@
+"""Chat models of OpenAI, or of any server that speaks its chat format: llama.cpp, LM Studio, vLLM, Ollama's /v1.
+
+What a server cannot do (tools, the name of a limit, counting tokens) is found out by its refusal of a request, which
+is then repeated once without that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Final
+
+import httpx2
+import openai
+
+from tarsd.errors import ProviderError, ProviderUnreachable
+from tarsd.providers import openai_wire as wire
+from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request
+from tarsd.providers.openai_server import URL_HINT, Server, Status
+from tarsd.providers.text import tokens
+
+LOCAL_WINDOW: Final = 8_192
+REMOTE_WINDOW: Final = 32_000
+HOSTED_WINDOW: Final = 128_000
+NO_TOOLS: Final = "The model behind {where} cannot call tools here, so it answered without them."
+
+_NO_CHAT: Final = ("embed", "whisper", "tts", "dall-e", "moderation", "gpt-image", "sora", "transcribe", "realtime")
+
+
+class OpenAI:
+    """The provider `openai:MODEL`; see the module. Local servers need no key."""
+
+    passages = 8
+    per_note = 2
+    quotes = False
+
+    def __init__(self, model: str, *, base_url: str, key: str | None, silence_s: float | None = None) -> None:
+        self.name = f"openai:{model}"
+        self._model = model
+        self._server = Server(base_url, key, silence_s)
+        # Ollama's own /v1 on this machine passes its cloud models on.
+        self.local = self._server.loopback and not model.endswith(("-cloud", ":cloud"))
+        self._limit = "max_completion_tokens" if self._server.hosted else "max_tokens"
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was found out about the server; another one may stand there next time."""
+        self._known = False
+        self._window = HOSTED_WINDOW if self._server.hosted else LOCAL_WINDOW if self.local else REMOTE_WINDOW
+        self._tools = True
+        self._usage = True
+
+    async def prepare(self) -> None:
+        """As `Provider.prepare`: how long a prompt may be, asked once."""
+        if self._known:
+            return
+        self._server.check_key()
+        if not self._server.hosted:  # it does not tell
+            try:
+                reply = await self._server.get("models")
+            except ProviderUnreachable:
+                self._forget()
+                raise
+            except ProviderError:  # it may still chat; the next turn asks again
+                return
+            self._window = await self._context(_entry(reply, self._model)) or self._window
+        self._known = True
+
+    @property
+    def window(self) -> int:
+        """As `Provider.window`."""
+        return self._window
+
+    @property
+    def tools(self) -> bool:
+        """As `Provider.tools`; False once a server has refused a request for its tools."""
+        return self._tools
+
+    async def close(self) -> None:
+        """As `Provider.close`."""
+        await self._server.close()
+
+    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`."""
+        self._server.check_key()
+        tools = self._tools
+        stream = await self._open(request)
+        try:
+            if tools and not self._tools and request.tools:
+                yield Notice(NO_TOOLS.format(where=self._server.where))
+            reader = wire.Reader()
+            async with aclosing(self._chunks(stream, reader)) as chunks:
+                async for chunk in chunks:
+                    for event in reader.feed(chunk):
+                        yield event
+            if not reader.begun:
+                raise self._nothing(request)
+            for event in reader.end():
+                yield event
+        except wire.Broken as error:
+            raise self._told(error.body, begun=reader.begun) from None
+        except (ValueError, RecursionError):
+            raise self._server.cut("sent something that is no answer") from None
+        finally:
+            await stream.close()
+
+    async def _open(self, request: Request) -> openai.AsyncStream[object]:
+        """The stream of the answer; what the server refuses by name is left out, each thing once."""
+        left_out: set[str] = set()
+        while True:
+            body = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=self._tools)
+            try:
+                return await self._server.post("chat/completions", body)
+            except Status as error:
+                found = error.problem
+                change = "" if found.too_long else self._change(found, body)
+                if not change or change in left_out:
+                    self._window = found.window if found.too_long and found.window else self._window
+                    raise error.failure(self._server, self._model) from None
+                left_out.add(change)
+            except ProviderUnreachable:
+                self._forget()
+                raise
+
+    def _change(self, found: wire.Problem, body: Mapping[str, Any]) -> str:
+        """Leave out or rename what the server does not take; the name of it, or "" when nothing can be done."""
+        if "tools" in body and found.no_tools:
+            self._tools = False
+            return "tools"
+        if found.other_limit:
+            other = "max_tokens" if "max_completion_tokens" in body else "max_completion_tokens"
+            self._limit = other
+            return "limit"
+        if "stream_options" in body and found.no_usage:
+            self._usage = False
+            return "usage"
+        return ""
+
+    async def _chunks(self, stream: openai.AsyncStream[object], reader: wire.Reader) -> AsyncGenerator[object, None]:
+        """The chunks of a stream; what breaks it is told as a ProviderError, or passed over when all was said."""
+        kind = stream.response.headers.get("content-type", "")
+        try:
+            if "json" in kind and "event-stream" not in kind:
+                yield json.loads(await stream.response.aread())
+                return
+            if "html" in kind:
+                raise ProviderError(f"{self._server.where} sent a web page, not an answer.", URL_HINT)
+            async for chunk in stream:
+                yield chunk
+        except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as error:
+            if reader.finished:
+                return
+            if not reader.begun:
+                self._forget()
+                raise self._server.unreachable(error) from None
+            raise self._server.cut("broke off") from None
+        except openai.APIError as error:
+            raise wire.Broken(error.body) from None
+
+    def _told(self, body: object, *, begun: bool) -> ProviderError:
+        """The error that came in a stream in place of the rest of it, or of all of it."""
+        found = wire.problem(body)
+        if found.too_long and found.window:
+            self._window = found.window
+        return Status(0, found).failure(self._server, self._model, begun=begun)
+
+    def _nothing(self, request: Request) -> ProviderError:
+        """A stream without a single chunk; LM Studio answers so when the prompt is too long."""
+        said = "".join(message.text for message in request.messages) + request.system
+        if self._server.loopback and tokens(said) > 0.9 * self._window:
+            return self._server.too_long()
+        return self._server.cut("sent an empty answer")
+
+    async def _context(self, entry: Mapping[str, Any]) -> int:
+        """How many tokens the model reads as it is loaded now, or 0."""
+        about = entry.get("meta")
+        meta = about if isinstance(about, Mapping) else {}
+        told = meta.get("n_ctx"), entry.get("max_model_len"), entry.get("context_length"), entry.get("context_window")
+        if found := next(filter(None, map(wire.number, told)), 0):
+            return found
+        if entry.get("owned_by") == "llamacpp" or meta:
+            settings = (await self._server.native("props")).get("default_generation_settings")
+            loaded = wire.number(settings.get("n_ctx")) if isinstance(settings, Mapping) else 0
+            return loaded or wire.number(meta.get("n_ctx_train"))
+        if not self._server.loopback:
+            return 0
+        if entry.get("owned_by") == "library":  # Ollama: it cuts silently what its loaded model does not read
+            running = (await self._server.native("api/ps")).get("models")
+            for one in _mappings(running):
+                if one.get("name") == self._model or one.get("model") == self._model:
+                    return wire.number(one.get("context_length"))
+            return 0
+        for one in _mappings((await self._server.native("api/v1/models")).get("models")):  # LM Studio
+            for instance in _mappings(one.get("loaded_instances")):
+                config = instance.get("config")
+                if self._model in (one.get("key"), instance.get("id")) and isinstance(config, Mapping):
+                    return wire.number(config.get("context_length"))
+        return 0
+
+
+async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
+    """The chat models that the server at `base_url` offers; embedding models it names as such are left out."""
+    server = Server(base_url, key, None)
+    try:
+        server.check_key()
+        entries = [one for one in _mappings(_data(await server.get("models"))) if isinstance(one.get("id"), str)]
+    finally:
+        await server.close()
+    infos = []
+    for one in entries:
+        id, able = str(one["id"]), one.get("capabilities")
+        if any(word in id.lower() for word in _NO_CHAT) or (isinstance(able, list) and able == ["embedding"]):
+            continue
+        meta = one.get("meta")
+        loaded = meta.get("n_ctx") or meta.get("n_ctx_train") if isinstance(meta, Mapping) else 0
+        context = next(filter(None, map(wire.number, (loaded, one.get("max_model_len"), one.get("context_length")))), 0)
+        local = server.loopback and not id.endswith(("-cloud", ":cloud"))
+        infos.append(ModelInfo(f"openai:{id}", local, context))
+    return infos
+
+
+def _data(reply: object) -> object:
+    return reply.get("data") if isinstance(reply, Mapping) else reply
+
+
+def _mappings(items: object) -> list[Mapping[str, Any]]:
+    return [one for one in items if isinstance(one, Mapping)] if isinstance(items, list) else []
+
+
+def _entry(reply: object, model: str) -> Mapping[str, Any]:
+    """What `/models` says of a model: the entry of its name, or the only one of a server that takes any name."""
+    entries = _mappings(_data(reply))
+    for one in entries:
+        aliases = one.get("aliases")
+        if one.get("id") == model or (isinstance(aliases, list) and model in aliases):
+            return one
+    return entries[0] if len(entries) == 1 else {}

@@ -1,0 +1,203 @@
+"""The connection to a server that speaks OpenAI's format; whatever goes wrong on it becomes an error of ours."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from tarsd.embed.base import is_loopback
+from tarsd.embed.remote import retry_after
+from tarsd.errors import (
+    AnswerCut,
+    ChatModelMissing,
+    ContextTooLong,
+    ProviderBusy,
+    ProviderError,
+    ProviderRefused,
+    ProviderUnreachable,
+)
+from tarsd.providers import openai_wire as wire
+
+if TYPE_CHECKING:
+    from openai._types import RequestOptions
+
+CONNECT_S: Final = 5.0
+ASK_S: Final = 5.0
+LOCAL_SILENCE_S: Final = 300.0  # a model may have to be loaded, and a long prompt read
+REMOTE_SILENCE_S: Final = 120.0
+HOSTED: Final = "api.openai.com"
+URL_HINT: Final = "Check openai.base_url; for most servers it ends in /v1."
+
+for _name in ("openai", "httpx2", "httpcore2"):
+    logging.getLogger(_name).setLevel(logging.WARNING)  # below that they log URLs and whole requests
+
+
+class Status(Exception):
+    """An answer that is no answer: its HTTP status (0: it came inside a stream), what it says, how long to wait."""
+
+    def __init__(self, status: int, problem: wire.Problem, wait_s: float | None = None) -> None:
+        super().__init__(f"status {status}")
+        self.in_stream = not status
+        self.status = status or problem.status
+        self.problem = problem
+        self.wait_s = problem.wait_s if wait_s is None else wait_s
+
+    def failure(self, server: Server, model: str, *, begun: bool = False) -> ProviderError:
+        """The error to raise; `begun` when a part of the answer was there."""
+        status, found, where = self.status, self.problem, server.where
+        said = f": {server.without_key(found.text)}" if found.text else "."
+        if status in (401, 403):
+            return server.no_key(f"{where} does not accept the key.")
+        if found.too_long or status == 413:
+            return server.too_long()
+        if status == 402 or "insufficient_quota" in found.kind or (status == 429 and found.spent and not self.wait_s):
+            return ProviderRefused(f"The credit at {where} is used up{said}", "See the billing page of the provider.")
+        if status in (429, 503, 529) or (self.in_stream and found.busy):
+            hint = "Ask again in a moment, or set chat.fallback."
+            return ProviderBusy(f"{where} is busy{said}", hint, retry_after=self.wait_s)
+        if status == 404 or found.no_model:
+            hint = f"`tarsd status` lists the models it has; check chat.model. {URL_HINT}"
+            return ChatModelMissing(f"{where} has no model {model}.", hint)
+        if begun:
+            return server.cut(f"broke off{said}")
+        if status in (502, 504):
+            return ProviderUnreachable(f"Nobody answers behind {where} ({status}).", "Start the model's server.")
+        if 300 <= status < 400:
+            return ProviderError(f"{where} points to another address, which is not followed.", URL_HINT)
+        if 400 <= status < 500:
+            return ProviderRefused(f"{where} refuses the request ({status}){said}", "See the server's own log.")
+        return ProviderError(f"{where} failed{f' ({status})' if status else ''}{said}", "See the server's own log.")
+
+
+class Server:
+    """The connection to one server, made at the first request; every failure of it is a ProviderError or Status."""
+
+    def __init__(self, base_url: str, key: str | None, silence_s: float | None) -> None:
+        parts = urlsplit(base_url)
+        self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+        self.loopback = is_loopback(parts.hostname)
+        self.hosted = parts.hostname == HOSTED
+        self._base_url = base_url.rstrip("/")
+        self._key = key
+        self._silence_s = silence_s or (LOCAL_SILENCE_S if self.loopback else REMOTE_SILENCE_S)
+        self._client: openai.AsyncOpenAI | None = None
+
+    def check_key(self) -> None:
+        """Raises ProviderRefused where it is known that nothing goes without a key."""
+        if self.hosted and not self._key:
+            raise self.no_key("There is no key for OpenAI.")
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> openai.AsyncStream[object]:
+        """A stream of the chunks as they come, unchecked."""
+        stream: openai.AsyncStream[object] = await self._send(
+            self._connected().post(
+                f"/{path}", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
+            )
+        )
+        return stream
+
+    async def get(self, path: str) -> object:
+        """What the server says of itself at a path or a whole URL, within ASK_S."""
+        options: RequestOptions = {"timeout": httpx2.Timeout(min(ASK_S, self._silence_s), connect=CONNECT_S)}
+        url = path if "://" in path else f"/{path}"
+        try:
+            return await self._send(self._connected().get(url, cast_to=object, options=options))
+        except Status as error:
+            raise error.failure(self, "") from None
+
+    async def native(self, path: str) -> Mapping[str, Any]:
+        """The answer at a path of the server's own API, beside `/v1`; {} when it has no such thing."""
+        root = self._base_url.removesuffix("/v1").rstrip("/")
+        try:
+            reply = await self.get(f"{root}/{path}")
+        except ProviderError:
+            return {}
+        return reply if isinstance(reply, Mapping) else {}
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def without_key(self, text: str) -> str:
+        """What a server said, should it repeat the key."""
+        return text.replace(self._key, "…") if self._key else text
+
+    def no_key(self, message: str) -> ProviderRefused:
+        return ProviderRefused(message, "Run `tarsd key set openai`, then ask again.")
+
+    def too_long(self) -> ContextTooLong:
+        return ContextTooLong(
+            f"The prompt is longer than the model at {self.where} reads.",
+            "Load the model with a larger context, or set chat.context to what it has.",
+        )
+
+    def cut(self, what: str) -> AnswerCut:
+        return AnswerCut(f"{self.where} {what}", "Ask again; if it happens often, the server's own log says why.")
+
+    def unreachable(self, error: Exception) -> ProviderUnreachable:
+        late = isinstance(error, openai.APITimeoutError | httpx2.TimeoutException)
+        what = "did not answer in time" if late else "does not answer"
+        return ProviderUnreachable(f"{self.where} {what}.", "Start the model's server, or set openai.base_url.")
+
+    def _connected(self) -> openai.AsyncOpenAI:
+        if self._client is None:
+            # the SDK takes these from the environment, and they are no business of another server
+            none: Any = {} if self.hosted else {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
+            self._client = openai.AsyncOpenAI(
+                base_url=self._base_url,
+                api_key=self._key or "none",  # the SDK takes no empty one
+                max_retries=0,
+                default_headers=none,
+                http_client=openai.DefaultAsyncHttpxClient(
+                    trust_env=not self.loopback,  # a proxy may lead to the outside, never to this machine
+                    follow_redirects=False,  # who is asked was decided by what the prompt holds
+                    timeout=httpx2.Timeout(self._silence_s, connect=CONNECT_S),
+                    event_hooks={"response": [_end_last_line]},
+                ),
+            )
+        return self._client
+
+    async def _send(self, sent: Any) -> Any:
+        try:
+            return await sent
+        except openai.APIStatusError as error:
+            wait_s = retry_after(error.response.headers)
+            raise Status(error.status_code, wire.problem(error.body), wait_s) from None
+        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
+            raise self.unreachable(error) from None
+        except UnicodeError:
+            raise self.no_key("The key for the OpenAI server has letters in it that no key has.") from None
+        except (openai.OpenAIError, httpx2.InvalidURL, ValueError, RecursionError):
+            raise ProviderError(f"{self.where} sent something that is no answer.", URL_HINT) from None
+
+
+class _Ended(httpx2.AsyncByteStream):
+    """A stream of events whose last line is ended; the SDK leaves out an event that a server left open."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+        self._ended = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._ended:  # the SDK reads on after the end mark, and the connection below would spin for ever
+            return
+        async for piece in self._stream:
+            yield piece
+        self._ended = True
+        yield b"\n\n"
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _end_last_line(response: httpx2.Response) -> None:
+    plain = "content-encoding" not in response.headers
+    if plain and "event-stream" in response.headers.get("content-type", "") and response.is_success:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Ended(response.stream)

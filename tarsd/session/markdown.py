@@ -1,0 +1,136 @@
+"""Text of people and models, made safe to stand in a note: it looks as was meant and reaches no further than its end.
+
+Outside code, comments are shown, HTML that runs on and definitions that count everywhere are taken literally; fences
+are closed, and headings go below the heading of their turn. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tarsd.parse import hidden, parse
+
+HEADING_CHARS = 80
+_BELOW = 2
+"""A turn is a section of level 2, and a reply's headings go that much deeper."""
+
+_LINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
+_BAR = re.compile(r"(?<!\\)\|")
+_FENCE = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*)(```+|~~~+)")
+_HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?=[ \t]|$)")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028\u2029\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+)
+_CONTAINER = r"(?m:^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*)"
+_OPEN_HTML = re.compile(rf"({_CONTAINER})<(?=[?!]|/?(?:script|pre|style|textarea)(?:[\s>/]|$))", re.IGNORECASE)
+_DEFINITION = re.compile(rf"({_CONTAINER})\[(?=(?!\^)[^\[\]\n]+\]:)")
+_NO_HEADING = re.compile(r"^( {0,3})(?=#{1,6}[ \t]*(?:#+[ \t]*)?$)", re.MULTILINE)
+_DOLLARS = re.compile(r"\${2,}")
+_MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$]+|%%+|==+|&(?=#?\w+;)")
+_ROUNDS = 20
+_CLOSERS = "\n-->\n%%\n$$\n?>\n]]>\n</script></pre></style></textarea>\n```\n~~~\n"
+
+
+def clean(text: str) -> str:
+    """`text` with "\\n" line ends and without what no file should hold: lone surrogates, control characters."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _UNSEEN.sub("", whole.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def one_line(text: str) -> str:
+    """`text` on one line without anything that Markdown would read as markup."""
+    return " ".join(_MARKUP.sub(" ", " ".join(clean(text).split())).split())
+
+
+def code(text: str) -> str:
+    """`text` on one line as inline code."""
+    return f"`{' '.join(clean(text).replace('`', ' ').split()) or '?'}`"
+
+
+def contained(text: str) -> str:
+    """`text` as it can stand in a note: what comes after it, behind a blank line, is not touched by it.
+
+    Text that cannot be repaired is shown in a fence, as it is.
+    """
+    source = clean(text).strip("\n")
+    repaired = _demoted(as_note_text(_literal(source))) if source.strip() else ""
+    return repaired if closed(repaired) else fenced(source)
+
+
+def fenced(text: str) -> str:
+    """`text` in a fence that nothing in it can close."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    mark = "`" * max(3, longest + 1)
+    return f"{mark}\n{text}\n{mark}"
+
+
+def closed(block: str) -> bool:
+    """Whether what comes before and after `block` is read as if it were not there, whatever it may be."""
+    for tail in ("", _CLOSERS):
+        note = parse(f"## before\n\n{block}\n\n## after\n{tail}", "note.md")
+        outer = [heading.text for heading in note.headings if heading.level <= _BELOW]
+        if outer != ["before", "after"] or (note.problems and not tail):
+            return False
+    return True
+
+
+def as_note_text(reply: str) -> str:
+    """A reply as Obsidian reads it rightly once it stands in a note.
+
+    Line ends are "\\n", every fence is closed, and the bar of a wikilink is escaped in table rows, where it would end
+    the cell. Everything else stays as it is.
+    """
+    lines = reply.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    # after a blank line nothing is taken for properties; lines then count from 2
+    for unit in reversed(parse("\n".join(["", *lines]), "reply.md", include_comments=True).units):
+        start, end = unit.start_line - 2, unit.end_line - 1
+        if unit.kind == "table":
+            lines[start:end] = [_LINK.sub(lambda link: _BAR.sub(r"\\|", link[0]), line) for line in lines[start:end]]
+        elif unit.kind == "fence" and (opener := _FENCE.match(lines[start])):
+            container, mark = opener.groups()
+            last = lines[end - 1].strip(" \t>")
+            if end - start == 1 or len(last) < len(mark) or last.strip(mark[0]):
+                lines.insert(end, re.sub(r"[^\s>]", " ", container) + mark)
+    return "\n".join(lines)
+
+
+def _literal(text: str) -> str:
+    """`text` whose comments, endless HTML, definitions and lone formula marks are shown instead of obeyed."""
+    for _ in range(_ROUNDS):  # what closed a comment may have hidden the start of code
+        before, text = text, _outside(text, ("fence", "code", "math"), _marks_shown)
+        if text == before:
+            break
+    text = _outside(text, ("fence",), lambda part: _NO_HEADING.sub(r"\1\\", part))
+    return _outside(text, ("fence",), lambda part: _DEFINITION.sub(r"\1\\[", _OPEN_HTML.sub(r"\1&lt;", part)))
+
+
+def _marks_shown(text: str) -> str:
+    """`text` without marks that hide or pair with what comes later; a lone `$$` here closes no formula."""
+    text = text.replace("%%", "&#37;&#37;").replace("<!--", "&lt;!--")
+    return _DOLLARS.sub(lambda match: r"\$" * len(match[0]), text)
+
+
+def _outside(text: str, kinds: tuple[str, ...], change: Callable[[str], str]) -> str:
+    """`text` with `change` made to every stretch between spans of these kinds."""
+    parts: list[str] = []
+    at = 0
+    for span in hidden.spans(text):
+        if span.kind in kinds and span.end > span.start:
+            parts += [change(text[at : span.start]), text[span.start : span.end]]
+            at = span.end
+    return "".join([*parts, change(text[at:])])
+
+
+def _demoted(text: str) -> str:
+    """`text` with its headings below those of turns; underlined ones become ordinary ones."""
+    lines = text.split("\n")
+    for heading in reversed(parse("\n" + text, "reply.md").headings):
+        start, end = heading.line - 2, heading.end_line - 1
+        marks = "#" * min(heading.level + _BELOW, 6)
+        if end - start == 1 and (mark := _HEADING.match(lines[start])):
+            lines[start] = marks + lines[start][mark.end() :]
+        else:
+            words = " ".join(line.strip() for line in lines[start : end - 1])
+            lines[start:end] = [f"{marks} {words}"]
+    return "\n".join(lines)

@@ -1,0 +1,148 @@
+"""The properties of a session note: written once, then changed line by line, so that what a person adds there stays.
+
+Pure. A property that somebody took out stays out, but for the mark of private text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from tarsd.parse import JSON, parse
+from tarsd.session.markdown import clean
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+Lines = list[str]
+
+
+def quoted(value: str) -> str:
+    """`value` as a YAML scalar that is read back as the same string."""
+    value = " ".join(clean(value).split())
+    if _PLAIN.fullmatch(value) and value.casefold() not in _WORDS:
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+
+
+def stamp(at: datetime) -> str:
+    """A moment as a property: local time to the second, with its distance from UTC."""
+    return at.isoformat(timespec="seconds")
+
+
+def block(id: str, started: datetime, *, model: str, sources: Sequence[str], updated: datetime, private: bool) -> str:
+    """The properties of a new session note, both rules included."""
+    lines = ["tars: session", f"id: {quoted(id)}", f"started: {stamp(started)}", f"updated: {stamp(updated)}"]
+    lines.append(f"model: {quoted(model)}")
+    lines += ["sources:", *(f"  - {quoted(source)}" for source in sources)] if sources else ["sources: []"]
+    lines += ["local_only: true"] if private else []
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def update(text: str, *, sources: Sequence[str], model: str, updated: datetime, private: bool) -> str:
+    """The note's text with its properties brought up to date; everything else in it stays to the letter.
+
+    Each property is changed by itself, and only where the note then reads as it should.
+    """
+    text = _with(text, "updated", stamp(updated))
+    text = _with(text, "model", model) if model else text
+    have = _strings(_read(text).get("sources"))
+    missing = [source for source in dict.fromkeys(sources) if source not in have]
+    if missing:
+        text = _checked(
+            text, "sources", lambda lines: _extend(lines, missing), lambda new: _strings(new) == [*have, *missing]
+        )
+    return mark_private(text) if private else text
+
+
+def _with(text: str, key: str, value: str) -> str:
+    return _checked(text, key, lambda lines: _set(lines, key, value), lambda new: new == value)
+
+
+def mark_private(text: str) -> str:
+    """The note's text with `local_only: true` among its properties, whatever else is there."""
+    if _read(text).get("local_only") is True:
+        return text
+    marked = _checked(text, "local_only", _mark, lambda new: new is True)
+    if marked != text:
+        return marked
+    end = line_end(text)
+    return f"---{end}local_only: true{end}---{end}{text}"  # nobody who reads the note may miss it
+
+
+def _checked(text: str, key: str, edit: Callable[[Lines], Lines | None], right: Callable[[JSON], bool]) -> str:
+    """`text` with an edited property block, or as it was if anything but `key` would read otherwise."""
+    note = parse(text, "note.md")
+    count = note.body_line - 1
+    if not count:
+        return text
+    lines = _LINE.findall(text)
+    edited = edit(lines[:count])
+    if edited is None:
+        return text
+    result = "".join([*edited, *lines[count:]])
+    after = parse(result, "note.md")
+    same = _without(after.properties, key) == _without(note.properties, key)
+    if not same or len(after.problems) > len(note.problems) or after.lines[after.body_line - 1 :] != note.lines[count:]:
+        return text
+    return result if right(after.properties.get(key)) else text
+
+
+def _set(lines: Lines, key: str, value: str) -> Lines | None:
+    """The lines with the value of a property that is there on one line exchanged."""
+    at = _find(lines, key)
+    if at is None or _belongs(lines[at + 1]):
+        return None
+    plain = value if key == "updated" else quoted(value)
+    return [*lines[:at], f"{key}: {plain}{line_end(lines[at])}", *lines[at + 1 :]]
+
+
+def _extend(lines: Lines, items: Sequence[str]) -> Lines | None:
+    at = _find(lines, "sources")
+    if at is None:
+        return None
+    value = lines[at].split(":", 1)[1].strip()
+    last = at
+    while _belongs(lines[last + 1]):
+        last += 1
+    if value not in ("", "[]") or (value == "[]" and last > at):
+        return None
+    end = line_end(lines[at])
+    head = f"sources:{end}" if value else lines[at]
+    indent = re.match(r"[ ]*", lines[last])[0] if last > at else "  "  # type: ignore[index]
+    added = [f"{indent}- {quoted(item)}{end}" for item in items]
+    return [*lines[:at], head, *lines[at + 1 : last + 1], *added, *lines[last + 1 :]]
+
+
+def _mark(lines: Lines) -> Lines | None:
+    return _set(lines, "local_only", "true") or [*lines[:-1], f"local_only: true{line_end(lines[0])}", lines[-1]]
+
+
+def _find(lines: Lines, key: str) -> int | None:
+    return next((at for at, line in enumerate(lines) if line.startswith(f"{key}:")), None)
+
+
+def _belongs(line: str) -> bool:
+    """Whether a line of the block goes on with the property above it; the closing rule does not."""
+    return line.startswith((" ", "\t", "- "))
+
+
+def line_end(text: str) -> str:
+    """The line end that comes first in `text`."""
+    found = re.search(r"\r\n|\r|\n", text)
+    return found[0] if found else "\n"
+
+
+def _read(text: str) -> Mapping[str, JSON]:
+    return parse(text, "note.md").properties
+
+
+def _without(values: Mapping[str, JSON], key: str) -> dict[str, JSON]:
+    return {name: value for name, value in values.items() if name != key}
+
+
+def _strings(value: JSON) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []

@@ -1,0 +1,180 @@
+"""What a log of conversations says, as objects; everything but what was asked is derived from the events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tarsd.protocol import Event
+
+TITLE_CHARS = 80
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """A call of a tool; `state` is running, done, failed or refused."""
+
+    name: str
+    state: str
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """A turn as the log has it; `text` and `state` are derived from its events."""
+
+    id: str
+    message: str
+    at: float
+    request_id: str
+    notes: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """running, done, stopped, interrupted or failed."""
+        last = self.events[-1] if self.events else None
+        if last is None or not last.last:
+            return "running"
+        if last.type == "failed":
+            return "interrupted" if last.data.get("error", {}).get("code") == "interrupted" else "failed"
+        return "stopped" if last.data.get("stopped") else "done"
+
+    @property
+    def query(self) -> str:
+        """What was searched for: the message with its follow-up resolved, "" before the retrieval."""
+        return next((str(event.data.get("query", "")) for event in self.events if event.type == "retrieved"), "")
+
+    @property
+    def text(self) -> str:
+        """The answer, or as much of it as there is."""
+        last = self.events[-1] if self.events else None
+        if last is not None and last.last and "text" in last.data:
+            return str(last.data["text"])
+        said: list[str] = []
+        for event in self.events:
+            if event.type == "retract":  # it was reasoning, and no part of the answer
+                said.clear()
+            elif event.type == "token":
+                said.append(str(event.data.get("text", "")))
+        return "".join(said)
+
+    @property
+    def model(self) -> str:
+        """The model that answered, a fallback included; "" before the retrieval."""
+        named = [str(event.data["model"]) for event in self.events if event.data.get("model")]
+        return named[-1] if named else ""
+
+    @property
+    def private(self) -> bool:
+        """Whether local-only text was seen in this turn; what is made of it stays on this machine too."""
+        return any(event.data.get("private") is True for event in self.events)
+
+    @property
+    def tools(self) -> tuple[ToolUse, ...]:
+        """The calls of tools in the order in which they were made, each as it stood last."""
+        calls: dict[str, ToolUse] = {}
+        for event in self.events:
+            if event.type == "tool":
+                call = str(event.data.get("call", ""))
+                name = str(event.data.get("name", "")) or (calls[call].name if call in calls else "")
+                calls[call] = ToolUse(name, str(event.data.get("state", "")))
+        return tuple(calls.values())
+
+    def as_json(self) -> dict[str, object]:
+        """A turn in the reply of `GET /v1/conversations/{id}`."""
+        found: dict[str, Any] = {}
+        for event in self.events:
+            if event.type in ("retrieved", "done", "failed"):
+                found.update(event.data)
+        return {
+            "id": self.id,
+            "message": self.message,
+            "notes": list(self.notes),
+            "at": self.at,
+            "state": self.state,
+            "text": self.text,
+            "sources": found.get("sources", []),
+            "citations": found.get("citations", []),
+            "error": found.get("error"),
+            "model": self.model,
+            "private": self.private,
+            "tools": [{"name": tool.name, "state": tool.state} for tool in self.tools],
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A line in the list of conversations; times are seconds since 1970."""
+
+    id: str
+    title: str
+    created: float
+    updated: float
+    turns: int
+
+    def as_json(self) -> dict[str, object]:
+        """As it goes over the socket."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "created": self.created,
+            "updated": self.updated,
+            "turns": self.turns,
+        }
+
+
+@dataclass(frozen=True)
+class SummaryRecord:
+    """What was said up to and including the turn `upto`, in short; `at` in seconds since 1970."""
+
+    upto: str
+    text: str
+    private: bool
+    at: float
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation read whole from its log, turns in the order in which they were asked.
+
+    `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning.
+    """
+
+    summary: Summary
+    turns: tuple[TurnRecord, ...]
+    note: str = ""
+    condensed: SummaryRecord | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether local-only text was seen in any of its turns."""
+        return any(turn.private for turn in self.turns) or (self.condensed is not None and self.condensed.private)
+
+    @property
+    def since(self) -> tuple[TurnRecord, ...]:
+        """The turns after those that are summarised; all of them when the summary's turn is not there."""
+        ids = [turn.id for turn in self.turns]
+        if self.condensed is None or self.condensed.upto not in ids:
+            return self.turns
+        return self.turns[ids.index(self.condensed.upto) + 1 :]
+
+    def as_json(self) -> dict[str, object]:
+        """The reply of `GET /v1/conversations/{id}`."""
+        return {**self.summary.as_json(), "note": self.note, "turns": [turn.as_json() for turn in self.turns]}
+
+
+def interrupted(record: TurnRecord) -> Event:
+    """The event that closes a turn which a stop or crash of the daemon cut off; it keeps the text so far."""
+    seq = record.events[-1].seq + 1 if record.events else 1
+    error = {
+        "code": "interrupted",
+        "message": "The daemon stopped before the answer was complete.",
+        "hint": "Ask again.",
+    }
+    return Event(seq, "failed", {"error": error, "text": record.text})
+
+
+def title_of(message: str) -> str:
+    """The title of a conversation: its first question on one line, cut at a word."""
+    line = " ".join(message.split())
+    return line if len(line) <= TITLE_CHARS else (line[:TITLE_CHARS].rsplit(" ", 1)[0] or line[:TITLE_CHARS]) + "…"

@@ -1,0 +1,156 @@
+"""What a tool is: a plain function whose docstring and signature tell the model how to call it.
+
+A tool answers with a `Result`, or with a `Proposal` when a person has to say yes first; whatever goes wrong is a
+`ToolError` whose sentence the model can act on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, get_type_hints
+
+from tarsd.providers.base import Evidence
+from tarsd.tools.arguments import schema_of, validate
+from tarsd.writing.edits import Change, Loaded
+
+__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Proposal", "Result", "Tool", "tool", "validate"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a tool found or did, as plain text for the model; it is data, whatever it says.
+
+    `evidence` are passages that may be cited, numbers still 0; `text` does not repeat them, the turn shows them below
+    it. `private` is True when text of a private note is in it.
+    """
+
+    text: str
+    evidence: tuple[Evidence, ...] = ()
+    private: bool = False
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a tool would do if it may: `title` in one line, `apply` does it once, `diff` is what a note would become."""
+
+    title: str
+    apply: Callable[[], Awaitable[Result]]
+    change: Change | None = None
+    diff: str = ""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The turn in which a tool is called.
+
+    `local`: the model is on this machine, and may see private notes. `write` performs a change and returns the new
+    hash. `private`: the turn has already seen private text.
+    """
+
+    conversation: str
+    local: bool
+    write: Callable[[Change], Awaitable[str]]
+    private: bool = False
+
+
+Run = Callable[[Mapping[str, Any], Context], Awaitable[Result | Proposal]]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool as the model sees it. `run` takes arguments as the model wrote them, and checks them.
+
+    `timeout_s` None means the time that the settings give. `group` is where it comes from: notes, memory, todoist,
+    weather, or the name of an MCP server. `allowed`: the settings of that server say that it needs no yes.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    run: Run
+    timeout_s: float | None = None
+    group: str = ""
+    allowed: bool = False
+
+
+@dataclass(frozen=True)
+class NoteView:
+    """A note that was opened by name: where it lies, and its live text. `ours`: a conversation with us, or memory."""
+
+    path: str
+    title: str
+    local_only: bool
+    ours: bool
+    loaded: Loaded
+    collection: str = ""
+
+
+@dataclass(frozen=True)
+class NoteEntry:
+    """A note in a listing; `modified` in seconds since 1970."""
+
+    path: str
+    title: str
+    modified: float
+    tags: tuple[str, ...] = ()
+    local_only: bool = False
+    collection: str = ""
+
+
+class Library(Protocol):
+    """The notes as tools see them. Called from threads."""
+
+    def find(self, query: str, limit: int, *, local: bool) -> Sequence[Evidence]:
+        """The best passages, best first, numbers still 0; without `local` none of a private note.
+
+        `Evidence.local_only` is set. Raises `StoreError`.
+        """
+        ...
+
+    def open(self, name: str) -> NoteView:
+        """The note with this path, title or alias, as it is on disk now. Raises `NotFound`, `PathRefused`."""
+        ...
+
+    def list(self, folder: str, tag: str, recent: bool, limit: int, *, local: bool) -> Sequence[NoteEntry]:
+        """Notes in a folder (and below) and with a tag, "" for any; by path, or the last changed first.
+
+        Without `local` no private note is in it.
+        """
+        ...
+
+
+def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeout_s: float | None = None) -> Tool:
+    """A tool of a plain function, async or not (then it runs in a thread).
+
+    Its docstring is the description; each parameter is `Annotated[type, "what it is"]`; one annotated `Context` gets
+    the turn. It returns a `Result`, a `Proposal`, or text.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    wants = next((one for one, hint in hints.items() if hint is Context and one != "return"), None)
+    properties: dict[str, Any] = {}
+    needed: list[str] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == wants:
+            continue
+        about = schema_of(hints[parameter.name])
+        if parameter.default is inspect.Parameter.empty:
+            needed.append(parameter.name)
+        properties[parameter.name] = about
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": needed}
+    schema["additionalProperties"] = False
+    called = name or function.__name__
+
+    async def run(arguments: Mapping[str, Any], context: Context) -> Result | Proposal:
+        given = validate(schema, arguments, called)
+        if wants:
+            given[wants] = context
+        if inspect.iscoroutinefunction(function):
+            answer = await function(**given)
+        else:
+            answer = await asyncio.to_thread(function, **given)
+        return Result(answer) if isinstance(answer, str) else answer
+
+    return Tool(called, " ".join((inspect.getdoc(function) or "").split()), schema, run, timeout_s, group)

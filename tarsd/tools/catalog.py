@@ -1,0 +1,147 @@
+"""All tools of a turn under unique names, and the one place that calls them: in time, and with one kind of error."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import difflib
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from tarsd.config.settings import ToolSettings
+from tarsd.errors import TarsdError, ToolError
+from tarsd.providers.base import ToolSpec
+from tarsd.tools.base import Context, Proposal, Result, Tool
+
+NAME_CHARS = 64
+AT_HOME = frozenset({"notes", "memory"})
+"""The groups of tools that send nothing off this machine."""
+
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """Where further tools come and go: the MCP servers."""
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools that are known now."""
+        ...
+
+    async def ready(self, within_s: float) -> None:
+        """Wait until all are known, or so long."""
+        ...
+
+
+class Toolbox:
+    """Native tools and those of `sources`; the settings say which need no yes, and how long a tool may take."""
+
+    def __init__(
+        self, tools: Sequence[Tool], settings: ToolSettings | None = None, sources: Sequence[Source] = ()
+    ) -> None:
+        settings = settings or ToolSettings()
+        self._tools = tuple(tools)
+        self._sources = tuple(sources)
+        self._allow = frozenset(settings.allow)
+        self._timeout_s = settings.timeout_s
+
+    async def ready(self, within_s: float) -> None:
+        """Wait for tools that are not known yet, at most so long."""
+        for source in self._sources:
+            await source.ready(within_s)
+
+    def specs(self, context: Context) -> tuple[ToolSpec, ...]:
+        """What the model is told of the tools, in an order that stays, so that it can be cached."""
+        return tuple(ToolSpec(one.name, one.description, one.schema) for one in self._named().values())
+
+    def get(self, name: str) -> Tool:
+        """The tool that a model means by `name`; case, dashes and a namespace before it do not matter.
+
+        Raises `ToolError`, which names those there are.
+        """
+        named = self._named()
+        if name in named:
+            return named[name]
+        folded = _fold(name)
+        found = [one for key, one in named.items() if _fold(key) == folded]
+        if len(found) == 1:
+            return found[0]
+        shown = " ".join(name.split())[:NAME_CHARS]
+        close = difflib.get_close_matches(folded, list(named), 1)
+        hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(named) or 'none'}."
+        raise ToolError(f"There is no tool named “{shown}”. {hint}")
+
+    def allowed(self, name: str, *, private: bool = False) -> bool:
+        """Whether the tool may act without a yes.
+
+        In a turn that has read private notes (`private`), nothing that leaves the machine goes unasked. Raises as
+        `get`.
+        """
+        one = self.get(name)
+        at_home = one.group in AT_HOME and any(
+            one is native for native in self._tools
+        )  # a server may be called "notes"
+        if private and not at_home:
+            return False
+        return one.allowed or "*" in self._allow or one.name in self._allow
+
+    async def call(self, name: str, arguments: Mapping[str, Any], context: Context) -> Result | Proposal:
+        """Run a tool, or find out what it proposes. Raises `ToolError` whatever goes wrong, and nothing else."""
+        one = self.get(name)
+        answer = await self._guard(one, lambda: one.run(arguments, context), limited=True)
+        if isinstance(answer, Result):
+            return answer
+        proposal = answer
+        # What changes a note waits for its writer, which has a time limit of its own.
+        limited = proposal.change is None
+        return dataclasses.replace(
+            proposal, apply=lambda: self._guard(one, lambda: proposal.apply(), limited=limited)
+        )  # fmt: skip
+
+    async def _guard(self, one: Tool, work: Callable[[], Awaitable[T]], *, limited: bool) -> T:
+        seconds = (one.timeout_s or self._timeout_s) if limited else None
+        try:
+            async with asyncio.timeout(seconds):
+                return await work()
+        except ToolError:
+            raise
+        except TarsdError as error:
+            raise ToolError(error.message, error.hint) from None
+        except TimeoutError:
+            took = f" within {seconds:g} seconds" if seconds else " in time"
+            raise ToolError(f"{one.name} did not answer{took} and was given up.") from None
+        except Exception as error:
+            log.warning("a tool failed", extra={"tool": one.name, "error": type(error).__name__})
+            raise ToolError(f"{one.name} failed inside tarsd ({type(error).__name__}); go on without it.") from None
+
+    def _named(self) -> dict[str, Tool]:
+        named: dict[str, Tool] = {}
+        for one in self._all():
+            name = _unique(one.name, named)
+            named[name] = one if name == one.name else dataclasses.replace(one, name=name)
+        return named
+
+    def _all(self) -> Iterator[Tool]:
+        yield from self._tools
+        for source in self._sources:
+            yield from source.tools()
+
+
+def _unique(name: str, taken: Mapping[str, Tool]) -> str:
+    """A legal name like `name` that is not taken yet."""
+    legal = _ILLEGAL.sub("_", name).strip("_")[:NAME_CHARS] or "tool"
+    if legal not in taken:
+        return legal
+    for number in range(2, len(taken) + 3):
+        ending = f"_{number}"
+        if (other := legal[: NAME_CHARS - len(ending)] + ending) not in taken:
+            return other
+    raise AssertionError("there are fewer tools than numbers")
+
+
+def _fold(name: str) -> str:
+    return _ILLEGAL.sub("_", re.split(r"[.:/]", name.strip())[-1]).replace("-", "_").casefold()

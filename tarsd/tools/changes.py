@@ -1,0 +1,81 @@
+"""From a planned change to a proposal: what is shown, and what happens when the note changes before the yes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tarsd.errors import Conflict, ToolError
+from tarsd.parse import parse
+from tarsd.tools.base import Context, Proposal, Result
+from tarsd.vault import decode
+from tarsd.writing.edits import Change
+
+VERSION_CHARS = 12
+TRIES = 3
+DIFF_CHARS = 20_000
+TEXT_CHARS = 100_000
+
+
+def version(hash: str) -> str:
+    """The name of a note's state for a model: enough of the hash, and short enough to be copied without a slip."""
+    return hash[:VERSION_CHARS]
+
+
+def propose(
+    change: Change, title: str, said: str, context: Context, *, again: Callable[[], Change] | None = None
+) -> Proposal:
+    """Ask for `change`; `said` is what the model hears when it is done.
+
+    `again` plans the same change anew when the note changed before the yes came; without it that is a conflict.
+    """
+    if change.before == change.after:
+        raise ToolError("That would change nothing: the note already reads so.")
+
+    async def apply() -> Result:
+        planned = change
+        for _ in range(TRIES):
+            try:
+                hash = await context.write(planned)
+                return Result(f"{said} Its version is now {version(hash)}.")
+            except Conflict:
+                fresh = await asyncio.to_thread(again) if again else planned
+                if fresh.if_hash == planned.if_hash:
+                    raise
+                planned = fresh
+        raise Conflict(f"{change.path} changes all the time.", "Try again later.")
+
+    return Proposal(title, apply, change, _capped(change.diff()))
+
+
+def check_own(change: Change) -> None:
+    """Refuse a change that would make a note look like one that the daemon writes. Raises `ToolError`."""
+    if not _ours(change.before, change.path) and _ours(change.after, change.path):
+        raise ToolError("The property “tars” marks notes of the assistant itself; leave it out of the text.")
+
+
+def checked(text: str, name: str, *, may_be_empty: bool = False) -> str:
+    """A text that a model wants written. Raises `ToolError` when there is none, or far too much."""
+    if not text.strip() and not may_be_empty:
+        raise ToolError(f"{name}: “text” is empty. Say what to write.")
+    if len(text) > TEXT_CHARS:
+        raise ToolError(f"{name}: “text” is too long: {len(text):,} characters. At most {TEXT_CHARS:,} fit.")
+    return text
+
+
+def warned(title: str, context: Context, private: bool) -> str:
+    """The title of a proposal, with a word to the person when private text may go where it is not private."""
+    leaks = context.private and not private
+    return f"{title} (this turn has read private notes, and this one is not private)" if leaks else title
+
+
+def _ours(raw: bytes | None, path: str) -> bool:
+    return raw is not None and parse(decode(raw).text, path).ours
+
+
+def _capped(diff: str) -> str:
+    if len(diff) <= DIFF_CHARS:
+        return diff
+    cut = diff[:DIFF_CHARS]
+    left = diff.count("\n") - cut.count("\n")
+    return f"{cut}\n… and {left:,} more lines\n"

@@ -1,0 +1,216 @@
+"""The tools of MCP servers as tools of ours: names a model can call, answers as text, a yes before each call.
+
+Everything a server says is somebody else's text. Servers are started, and the SDK is loaded, when a turn first wants
+their tools; what is not known yet is left out of that turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tarsd.config import McpServer
+from tarsd.errors import ToolError
+from tarsd.providers.text import cap, escape, visible
+from tarsd.tools.base import Context, Proposal, Result, Tool
+from tarsd.tools.mcp_connection import BACKOFF_S, Connection, Listed
+from tarsd.tools.mcp_streams import line
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+
+DESCRIPTION_CHARS = 1000
+RESULT_CHARS = 100_000
+NAME_LIMIT = 64
+REFRESH_S = 60.0
+"""A list of tools that is older is asked for again, beside the turn that wants it."""
+GRACE_S = 5.0
+"""A call ends by itself after the server's `timeout_s`; who waits for it waits a little longer."""
+
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class McpServers:
+    """All configured servers. Belongs to one event loop; children start in `cwd`, by default the home folder.
+
+    `reserved` are names of tools that exist already.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        *,
+        cwd: Path | None = None,
+        reserved: Collection[str] = (),
+        refresh_s: float = REFRESH_S,
+        backoff_s: tuple[float, float, float] = BACKOFF_S,
+    ) -> None:
+        self._connections = [Connection(one, cwd or Path.home(), backoff_s=backoff_s) for one in servers]
+        self._refresh_s = refresh_s
+        self._taken: dict[str, tuple[str, str]] = {name: ("", name) for name in reserved}
+        self._names: dict[tuple[str, str], str] = {}
+        heads = {one.name: _legal(one.name) + "_" for one in servers}
+        # "a" with a tool "b_c" and "a_b" with a tool "c" must not be able to take each other's names
+        self._unclear = {
+            name for name in heads for other in heads if other != name and heads[name].startswith(heads[other])
+        }
+
+    def start(self) -> None:
+        """Connect to every server in the background."""
+        for connection in self._connections:
+            connection.need()
+
+    async def ready(self, within_s: float) -> None:
+        """Start, and wait until every server is there or known not to be, but never longer than this."""
+        waits = [asyncio.ensure_future(connection.settled()) for connection in self._connections]
+        if waits:
+            _, late = await asyncio.wait(waits, timeout=within_s)
+            for task in late:
+                task.cancel()
+
+    def tools(self) -> list[Tool]:
+        """What is known now. Servers that are not there are connected to in the background, old lists are renewed."""
+        found = []
+        for connection in self._connections:
+            connection.need()
+            connection.freshen(self._refresh_s)
+            found += [self._tool(connection, listed) for listed in connection.listed]
+        return found
+
+    def state(self) -> list[dict[str, object]]:
+        """Each server for the status: name, state, reason, hint, its tools, and those that cannot be used."""
+        return [
+            {
+                "name": one.server.name,
+                "state": one.state,
+                "reason": one.reason,
+                "hint": one.hint,
+                "tools": [self._name(one.server.name, listed.name) for listed in one.listed],
+                "skipped": [{"tool": tool, "reason": reason} for tool, reason in one.skipped],
+            }
+            for one in self._connections
+        ]
+
+    async def close(self) -> None:
+        """End all connections and every process that was started for one; at most a few seconds."""
+        await asyncio.gather(*(connection.close() for connection in self._connections))
+
+    def _tool(self, connection: Connection, listed: Listed) -> Tool:
+        server = connection.server
+        allowed = "*" in server.allow or listed.name in server.allow
+
+        async def call(arguments: Mapping[str, Any]) -> Result:
+            answer = await connection.call(listed.name, arguments)
+            text = rendered(answer)
+            if answer.is_error:
+                raise ToolError(cap(text, 2000) or f"{server.name} says that the call failed, and not why.")
+            return Result(text or "(an empty answer)")
+
+        async def run(arguments: Mapping[str, Any], context: Context) -> Result | Proposal:
+            if not isinstance(arguments, Mapping):
+                raise ToolError("The arguments must be one JSON object.")
+            if allowed and not context.private:  # what was private in this turn leaves it by no standing yes
+                return await call(arguments)
+            title = f"Call {line(listed.name)} of the MCP server {server.name}"
+            return Proposal(title, lambda: call(arguments))
+
+        return Tool(
+            name=self._name(server.name, listed.name),
+            description=described(server.name, listed.description),
+            schema=_clean(listed.schema) | {"type": "object"},
+            run=run,
+            timeout_s=server.timeout_s + GRACE_S,
+            group=f"mcp:{server.name}",  # no server may pass for the notes by its name
+            allowed=allowed,
+        )
+
+    def _name(self, server: str, tool: str) -> str:
+        """The name a model calls this tool by: legal, unique, and the same as long as the daemon runs."""
+        key = (server, tool)
+        if key not in self._names:
+            plain = f"{_legal(server)}_{_legal(tool)}"
+            if len(plain) > NAME_LIMIT or server in self._unclear or plain in self._taken:
+                mark = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "replace")).hexdigest()[:8]
+                plain = f"{plain[: NAME_LIMIT - 9]}_{mark}"
+            self._names[key] = plain
+            self._taken[plain] = key
+        return self._names[key]
+
+
+def described(server: str, text: str) -> str:
+    """A tool's description as it may stand before a model: what is seen of it, no tags, not too long, and by whom."""
+    shown = " ".join(escape(visible(text[: DESCRIPTION_CHARS * 10])).split())
+    shown = shown if len(shown) <= DESCRIPTION_CHARS else shown[:DESCRIPTION_CHARS] + "…"
+    return f"{shown or 'Not described.'} (A tool of the MCP server {server}, in its own words.)"
+
+
+def rendered(answer: CallToolResult) -> str:
+    """The answer of a tool as text; what is no text is named, not shown."""
+    parts = []
+    left = RESULT_CHARS
+    for block in answer.content:
+        part = _block(block)
+        parts.append(cap(part, max(left, 200)))
+        left -= len(parts[-1])
+        if left <= 0:
+            break
+    text = "\n".join(part for part in parts if part)
+    if answer.structured_content is not None and left > 0 and not _mirrored(answer.structured_content, parts):
+        data = json.dumps(answer.structured_content, ensure_ascii=False, default=str)
+        text = f"{text}\n{cap(data, max(left, 200))}".strip()
+    return text
+
+
+def _block(block: Any) -> str:
+    kind = block.type
+    if kind == "text":
+        return str(block.text)
+    if kind in ("image", "audio"):
+        return f"[{kind}, {line(block.mime_type)}, about {len(block.data) * 3 // 4:,} bytes: not shown]"
+    if kind == "resource_link":
+        return f"[link: {line(block.name)} {line(block.uri)}]"
+    if kind == "resource":
+        inner = block.resource
+        if hasattr(inner, "text"):
+            return str(inner.text)
+        about = f"{line(inner.uri)}, {line(inner.mime_type or 'no type')}"
+        return f"[file: {about}, about {len(inner.blob) * 3 // 4:,} bytes: not shown]"
+    return f"[{line(kind)}: not shown]"
+
+
+def _mirrored(data: Any, parts: Sequence[str]) -> bool:
+    """Whether the text says the same as the structured answer: servers send both for older clients."""
+    if isinstance(data, Mapping) and list(data) == ["result"]:
+        data = data["result"]
+    values = data if isinstance(data, list) and len(parts) > 1 else [data]
+    if len(values) != len(parts):
+        return False
+    return all(value == part or value == _parsed(part) for value, part in zip(values, parts, strict=True))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _legal(name: str) -> str:
+    return _ILLEGAL.sub("_", name).strip("_") or "x"
+
+
+def _clean(schema: Any) -> Any:
+    """The schema as it is, but for words in it that a reader would not see, or that go on and on."""
+    if isinstance(schema, Mapping):
+        return {
+            key: cap(escape(visible(value)), DESCRIPTION_CHARS)
+            if key in ("description", "title", "$comment") and isinstance(value, str)
+            else _clean(value)
+            for key, value in schema.items()
+        }
+    return [_clean(one) for one in schema] if isinstance(schema, list) else schema

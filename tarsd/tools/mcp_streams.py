@@ -1,0 +1,133 @@
+"""What runs between us and an MCP server: its messages, watched for their end, and what it says on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self
+
+from tarsd.providers.text import visible
+
+GARBAGE = 1000
+"""Lines on standard output that are no MCP, before a server is given up."""
+
+log = logging.getLogger(__name__)
+
+
+class Watched:
+    """A stream of messages that tells when it ends, and when too much of it is none. Lists of tools are sorted out."""
+
+    def __init__(
+        self,
+        inner: Any,
+        ended: Callable[[], None],
+        flooded: Callable[[], None],
+        sort_out: Callable[[list[Any]], list[Any]],
+    ) -> None:
+        self._inner = inner
+        self._ended = ended
+        self._flooded = flooded
+        self._sort_out = sort_out
+        self._garbage = 0
+
+    async def receive(self) -> Any:
+        return await self._next(self._inner.receive)
+
+    async def __anext__(self) -> Any:
+        return await self._next(self._inner.__anext__)
+
+    async def _next(self, receive: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            item = await receive()
+        except Exception:
+            self._ended()
+            raise
+        if isinstance(item, Exception):
+            self._garbage += 1
+            if self._garbage == GARBAGE:
+                self._flooded()
+            return item
+        result = getattr(item.message, "result", None)
+        if isinstance(result, dict) and isinstance(result.get("tools"), list):
+            result["tools"] = self._sort_out(result["tools"])
+        return item
+
+    @property
+    def last_context(self) -> Any:
+        """The sender's context variables, where the stream carries them."""
+        return getattr(self._inner, "last_context", None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        left: bool | None = await self._inner.__aexit__(kind, error, trace)
+        return left
+
+
+class Stderr(asyncio.Protocol):
+    """Where a child's complaints go: its last line is kept for `state`, the rest is for a log that wants to know."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tail = b""
+        self._file: Any = None
+        self._transport: asyncio.BaseTransport | None = None
+
+    @property
+    def last(self) -> str:
+        """The last line that says anything."""
+        lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
+        return line(lines[-1]) if lines else ""
+
+    async def open(self) -> Any:
+        """A file that a child can write to; open until `close`."""
+        self.close()
+        self._tail = b""
+        reading, writing = os.pipe()
+        self._file = os.fdopen(writing, "w")
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
+        return self._file
+
+    def data_received(self, data: bytes) -> None:
+        """As `asyncio.Protocol`."""
+        self._tail = (self._tail + data)[-4000:]
+        log.debug("an MCP server says: %s", data.decode("utf-8", "replace").strip(), extra={"server": self._name})
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
+
+
+def load() -> None:
+    """Load the SDK; its own complaints are ours to tell, and quote what servers say."""
+    import anyio  # noqa: F401
+    import httpx2  # noqa: F401
+    import mcp.client.stdio
+    import mcp.client.streamable_http  # noqa: F401
+
+    for name in ("mcp", "client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def line(text: object) -> str:
+    """What a server wrote, as one short line."""
+    return " ".join(visible(str(text)[:2000]).split())[:200]

@@ -1,0 +1,81 @@
+"""A note as it was read, and a change of it as it is planned, shown, performed and kept."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from tarsd.vault import content_hash, decode
+
+Op = Literal["create", "append", "modify"]
+
+_HUNK = re.compile(r"([-+])(\d+)")
+_WITH_END = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A note as it was read: `path` relative and NFC, `hash` the SHA-256 of `raw`, `text` without byte order mark."""
+
+    path: str
+    raw: bytes
+    text: str
+    encoding: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """A planned change of one note; `before` is None where there was none.
+
+    `content` is what a client writes: the whole new text, or for "append" exactly what is added at the end.
+    """
+
+    path: str
+    op: Op
+    before: bytes | None
+    after: bytes
+    content: str
+
+    @property
+    def if_hash(self) -> str | None:
+        """The SHA-256 of the bytes the change was planned for; None for a new note."""
+        return None if self.before is None else content_hash(self.before)
+
+    @cached_property
+    def hash(self) -> str:
+        """The SHA-256 of the note's bytes once the change is made."""
+        return content_hash(self.after)
+
+    def diff(self, context: int = 3) -> str:
+        """The change as a unified diff of the text, with `context` lines around; "" if nothing changes."""
+        old = [] if self.before is None else _lines(decode(self.before).text)
+        new = _lines(decode(self.after).text)
+        name = "/dev/null" if self.before is None else f"a/{self.path}"
+        # what is alike at both ends is left out before the comparison, which takes long for long texts
+        alike = _same(old, new)
+        skip = max(alike - context, 0)
+        tail = max(_same(old[alike:][::-1], new[alike:][::-1]) - context, 0)
+        old, new = old[skip : len(old) - tail], new[skip : len(new) - tail]
+        parts = []
+        for line in difflib.unified_diff(old, new, name, f"b/{self.path}", n=context):
+            if line.startswith("@@"):
+                line = _HUNK.sub(lambda match: f"{match[1]}{int(match[2]) + skip}", line)
+            parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+        return "".join(parts)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with "\\n" ends, the last one with none if it has none."""
+    return _WITH_END.findall(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _same(old: Sequence[str], new: Sequence[str]) -> int:
+    """How many items both begin with."""
+    return next(
+        (i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )

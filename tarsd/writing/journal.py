@@ -1,0 +1,207 @@
+"""What stood in a note before each change, kept in the state folder so that the change can be taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from tarsd.errors import DiskFull, NotFound, StoreError
+from tarsd.vault import content_hash
+from tarsd.writing.changes import Change, Op
+
+KEPT_DAYS = 30
+MAX_BYTES = 200_000_000
+"""Most that is kept in all; beyond it the oldest go."""
+
+Kind = Literal["note", "memory", "session"]
+State = Literal["planned", "written", "failed", "undone"]
+
+_ID = re.compile(r"w-[0-9a-f]{12}-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A change that was made, or was to be made.
+
+    `before` and `after` are SHA-256 hashes of the note's bytes, None where there is no note; `size` is the number of
+    bytes it had. `at` is seconds since 1970. `undoes` is the id of the change that this one takes back.
+    """
+
+    id: str
+    path: str
+    op: Op | Literal["discard"]
+    before: str | None
+    after: str | None
+    size: int
+    kind: Kind
+    conversation: str
+    by: str
+    at: float
+    state: State = "planned"
+    undoes: str = ""
+
+
+class Journal:
+    """A folder with two files for each entry: its description, and the bytes that were there before.
+
+    What is appended to leaves its bytes in the note itself, so that long notes that grow cost nothing. Safe to use
+    from several threads; one process at a time.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._stamp = 0
+
+    def keep(self, change: Change, kind: Kind, conversation: str, by: str, *, undoes: str = "") -> str:
+        """Record a change that is about to be made; returns its id. Raises StoreError, DiskFull."""
+        raw = change.before
+        size = len(raw) if raw is not None else 0
+        entry = Entry(
+            self._new_id(), change.path, change.op, change.if_hash, change.hash, size, kind, conversation, by,
+            time.time(), undoes=undoes,
+        )  # fmt: skip
+        self._add(entry, None if raw is None or change.after.startswith(raw) else raw)
+        return entry.id
+
+    def keep_discarded(self, path: str, raw: bytes, kind: Kind, conversation: str, by: str, *, undoes: str) -> str:
+        """Record that the note with these bytes is about to go into the trash; returns the id. Raises as `keep`."""
+        entry = Entry(
+            self._new_id(), path, "discard", content_hash(raw), None, len(raw), kind, conversation, by,
+            time.time(), undoes=undoes,
+        )  # fmt: skip
+        self._add(entry, raw)
+        return entry.id
+
+    def get(self, id: str) -> Entry:
+        """The entry with this id. Raises NotFound."""
+        with self._lock:
+            entry = self._read(id)
+        if entry is None:
+            raise NotFound("There is no such change.", f"What was changed is kept for {KEPT_DAYS} days.")
+        return entry
+
+    def before(self, entry: Entry, now: bytes) -> bytes | None:
+        """The bytes from before the change, given those that it made of them; None if they were not kept whole."""
+        if entry.before is None:
+            return None
+        try:
+            raw = self._file(entry.id, ".before").read_bytes()
+        except OSError:
+            raw = now[: entry.size]
+        return raw if content_hash(raw) == entry.before else None
+
+    def last(self, kind: Kind) -> Entry | None:
+        """The latest change of this kind that stands and takes none back: what an undo without an id means."""
+        with self._lock:
+            for entry in self.entries():
+                if entry.kind == kind and entry.state == "written" and not entry.undoes:
+                    return entry
+        return None
+
+    def settle(self, id: str, state: State) -> None:
+        """Record what became of a change. Never raises: the note is what it is, and an undo goes by the hashes."""
+        with self._lock, contextlib.suppress(StoreError):
+            entry = self._read(id)
+            if entry is not None:
+                self._describe(replace(entry, state=state))
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, the latest first; torn and foreign files are passed over."""
+        for id in sorted(self._ids(), reverse=True):
+            entry = self._read(id)
+            if entry is not None:
+                yield entry
+
+    def prune(self, *, days: float = KEPT_DAYS, max_bytes: int = MAX_BYTES) -> int:
+        """Delete entries that are too old, and the oldest while all take too much space; returns how many."""
+        oldest, total, gone = time.time() - days * 86_400, 0, 0
+        with self._lock:
+            for id in sorted(self._ids(), reverse=True):
+                sizes = [self._size(self._file(id, ending)) for ending in (".json", ".before")]
+                total += sum(sizes)
+                entry = self._read(id)
+                if entry is None or entry.at < oldest or total > max_bytes:
+                    gone += 1
+                    for ending in (".json", ".before"):
+                        with contextlib.suppress(OSError):
+                            self._file(id, ending).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                for leftover in self._folder.glob(".*.tmp"):
+                    leftover.unlink(missing_ok=True)
+        return gone
+
+    # -------------------------------------------------------------------------------------------- the files
+
+    def _new_id(self) -> str:
+        """Ids sort as they were given, also within a millisecond."""
+        with self._lock:
+            self._stamp = max(int(time.time() * 1000), self._stamp + 1)
+            return f"w-{self._stamp:012x}-{secrets.token_hex(4)}"
+
+    def _add(self, entry: Entry, before: bytes | None) -> None:
+        with self._lock:
+            if before is not None:  # first, so that a description never promises what is not there
+                self._put(self._file(entry.id, ".before"), before)
+            self._describe(entry)
+
+    def _describe(self, entry: Entry) -> None:
+        self._put(self._file(entry.id, ".json"), json.dumps(asdict(entry)).encode())
+
+    def _read(self, id: str) -> Entry | None:
+        if not _ID.fullmatch(id):
+            return None
+        try:
+            raw = json.loads(self._file(id, ".json").read_bytes())
+            entry = Entry(**raw)
+            return entry if entry.id == id and isinstance(entry.path, str) and isinstance(entry.at, float) else None
+        except (OSError, ValueError, TypeError, RecursionError):
+            return None
+
+    def _ids(self) -> set[str]:
+        try:
+            names = os.listdir(self._folder)
+        except OSError:
+            return set()
+        return {name.rsplit(".", 1)[0] for name in names if _ID.fullmatch(name.rsplit(".", 1)[0])}
+
+    def _file(self, id: str, ending: str) -> Path:
+        return self._folder / f"{id}{ending}"
+
+    def _size(self, file: Path) -> int:
+        try:
+            return file.stat().st_size
+        except OSError:
+            return 0
+
+    def _put(self, file: Path, data: bytes) -> None:
+        """Write the file whole or not at all, readable by nobody else."""
+        temporary = self._folder / f".{file.name}.tmp"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.chmod(self._folder, 0o700)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(handle, view) :]
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            os.replace(temporary, file)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+            message = f"What the note held cannot be kept for undo, so it is not changed: {error.strerror}."
+            raise kind(message, f"Look at {self._folder}.") from error

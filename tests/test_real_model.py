@@ -1,0 +1,99 @@
+"""A real model behind a real server: what the stand-ins only play."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tarsd.errors import ContextTooLong
+from tarsd.providers.base import Done, Message, Notice, Request, Text, Usage
+from tarsd.providers.openai import OpenAI, models
+from tests.doubles.llama import Llama
+from tests.provider_contract import LOOKUP, ask, collect, done_in, eventually, text_of, until_error
+
+NO_WHEEL = sys.platform == "linux" and platform.libc_ver()[0] != "glibc"
+"""Where llama.cpp's server does not come ready-made; anywhere else these tests run, or fail."""
+
+pytestmark = pytest.mark.skipif(NO_WHEEL, reason="there is no wheel of xllamacpp for this system's C library")
+
+
+@pytest.fixture(scope="module")
+def llama() -> Iterator[Llama]:
+    with Llama(context=1024) as server:
+        yield server
+
+
+@pytest.fixture
+async def provider(llama: Llama) -> AsyncIterator[OpenAI]:
+    one = OpenAI(llama.model, base_url=f"{llama.url}/v1", key=None)
+    yield one
+    await one.close()
+
+
+def question(text: str, *, most: int = 24) -> Request:
+    return Request("You are a helpful assistant.", (Message("user", text),), max_tokens=most)
+
+
+async def test_a_real_reply_arrives_piece_by_piece_with_its_tokens(provider: OpenAI) -> None:
+    await provider.prepare()
+    assert provider.local and provider.window == 1024
+    events = await collect(provider, question("What is the capital of France?"))
+    assert "Paris" in text_of(events)
+    assert sum(isinstance(event, Text) for event in events) > 3
+    used = next(event for event in events if isinstance(event, Usage))
+    assert used.input_tokens > 10 and 0 < used.output_tokens <= 24
+    assert isinstance(events[-1], Done) and events[-1].stop_reason in ("stop", "length")
+
+
+async def test_a_reply_that_reaches_its_limit_says_so(provider: OpenAI) -> None:
+    events = await collect(provider, question("Tell me a long story.", most=5))
+    assert isinstance(events[-1], Done) and events[-1].stop_reason == "length"
+
+
+async def test_the_conversation_goes_on(provider: OpenAI) -> None:
+    first = question("What is the capital of France?")
+    events = await collect(provider, first)
+    done = done_in(events)
+    assert done is not None
+    said = Message("assistant", text_of(events), raw=done.raw)
+    request = Request(first.system, (*first.messages, said, Message("user", "And of Italy?")), max_tokens=24)
+    assert "Rome" in text_of(await collect(provider, request))
+
+
+async def test_a_reply_is_stopped_by_leaving_and_the_next_one_is_not_held_up(provider: OpenAI) -> None:
+    stream = provider.stream(question("Count from one to one thousand.", most=900))
+    async for event in stream:
+        if isinstance(event, Text):
+            break
+    await stream.aclose()
+    # the server has a single slot: this answer comes only when that one has been given up
+    assert text_of(await collect(provider, question("Say hello.", most=4)))
+
+
+async def test_a_prompt_beyond_the_context_is_told_with_its_size(llama: Llama, provider: OpenAI) -> None:
+    _, error = await until_error(provider, question("tea " * 3000))
+    assert isinstance(error, ContextTooLong) and provider.window == llama.context
+    assert text_of(await collect(provider, question("Say hello.", most=4)))
+
+
+async def test_a_model_that_knows_no_tools_still_answers(provider: OpenAI) -> None:
+    request = replace(ask("What is the weather in Oslo?", tools=(LOOKUP,)), max_tokens=24)
+    events = await collect(provider, request)
+    assert text_of(events) and done_in(events) is not None
+    assert provider.tools is not any(isinstance(event, Notice) for event in events)
+
+
+async def test_the_model_is_listed(llama: Llama) -> None:
+    (info,) = await models(base_url=f"{llama.url}/v1", key=None)
+    assert (info.id, info.local, info.context) == (f"openai:{llama.model}", True, 1024)
+
+
+async def test_a_server_that_ends_takes_its_process_along() -> None:
+    with Llama(context=256) as server:
+        process = server._process
+        assert process.poll() is None
+    await eventually(lambda: process.poll() is not None)
