@@ -1,13 +1,15 @@
-"""Fixtures for everybody: a home of its own for each test, a vault, and a real daemon process."""
+"""Fixtures for everybody: a home of its own for each test, a vault, a real daemon process, and a stand-in for it."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,9 +18,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tarsd import cli
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import ClientError
+from tests.stub import Run, Stub
 
 # no test depends on how fast this machine is
 settings.register_profile("tarsd", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -53,12 +57,40 @@ def short_tmp() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture
+def stub(home: Path, vault: Path) -> Iterator[Stub]:
+    """A stand-in for the vault's daemon; what it answers is put into `replies`."""
+    stub = Stub(home / "0123456789ab.sock")
+    stub.replies["GET /v1/hello"] = {"name": "tarsd", "vault": {"id": "x", "name": "vault", "path": str(vault)}}
+    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield stub
+    stub.shutdown()
+    thread.join()
+    stub.server_close()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run("search", "tea")` -> exit code, stdout, stderr; `stdin` is what comes through a pipe."""
+
+    def go(*arguments: str, program: str = "tarsd", stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            (cli.main if program == "tarsd" else cli.tars)(list(arguments))
+        out, err = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, out, err
+
+    return go
+
+
 class Daemon:
     """A real daemon process and a client of it."""
 
     def __init__(self, vault: Path, env: Mapping[str, str]) -> None:
         self.vault = vault
-        self.env = {**os.environ, "TARSD_EMBEDDING": "table", **env}
+        self.env = {**os.environ, "TARSD_EMBEDDING": "table", "TARSD_CHAT": "extractive", **env}
         self.config = load(vault=vault, env=self.env)
         self.client = Client(self.config.paths.socket, timeout=60)
         self.process: subprocess.Popen[bytes] = self.spawn()

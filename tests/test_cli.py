@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
-import socketserver
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,92 +21,7 @@ from tarsd.cli.progress import Bar, Lines
 from tarsd.cli.status import glance
 from tarsd.cli.terminal import Terminal
 from tarsd.errors import EXIT_CONFIG, EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
-
-HIT = {
-    "path": "House/Boiler.md",
-    "title": "Boiler",
-    "heading": "Pressure",
-    "start_line": 10,
-    "end_line": 13,
-    "text": "## Pressure\n\nThe gauge should read 1.2 bar when cold.\nTop it up with the silver key.",
-    "score": 1.5,
-    "relevance": 0.83,
-    "why": ["heading", "words: gauge"],
-    "collection": "",
-    "memory_type": None,
-}
-
-
-class Stub(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """A daemon that answers what it was told: an object, a list of lines, or (status, object) for each route."""
-
-    daemon_threads = True
-
-    def __init__(self, path: Path) -> None:
-        self.replies: dict[str, Any] = {}
-        self.asked: list[tuple[str, Any]] = []
-        super().__init__(str(path), _Handler)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def address_string(self) -> str:
-        return ""
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-    def do_GET(self) -> None:
-        stub = self.server
-        assert isinstance(stub, Stub)
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        route = f"{self.command} {self.path}"
-        stub.asked.append((route, json.loads(raw) if raw else None))
-        reply = stub.replies[route]
-        if callable(reply):
-            reply = reply()
-        status, value = reply if isinstance(reply, tuple) else (200, reply)
-        body = (
-            b"".join(json.dumps(line).encode() + b"\n" for line in [*value, {"type": "end"}])
-            if isinstance(value, list)
-            else json.dumps(value).encode()
-        )
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_POST = do_GET
-
-
-@pytest.fixture
-def stub(home: Path, vault: Path) -> Iterator[Stub]:
-    stub = Stub(home / "0123456789ab.sock")
-    stub.replies["GET /v1/hello"] = {"name": "tarsd", "vault": {"id": "x", "name": "vault", "path": str(vault)}}
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield stub
-    stub.shutdown()
-    thread.join()
-    stub.server_close()
-
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`run("search", "tea")` -> exit code, stdout, stderr; `stdin` is what comes through a pipe."""
-
-    def go(*arguments: str, program: str = "tarsd", stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as ended:
-            (cli.main if program == "tarsd" else cli.tars)(list(arguments))
-        out, err = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, out, err
-
-    return go
-
+from tests.stub import HIT, Run, Stub
 
 # Finding
 
@@ -486,7 +398,7 @@ def test_every_command_has_help_and_speaks_json() -> None:
         command = cli.cli.get_command(context, name)
         assert isinstance(command, common.Command | common.Group), name
         assert command.help
-        if not isinstance(command, click.Group) and name != "run":
+        if not isinstance(command, click.Group) and name not in ("run", "chat"):
             assert "as_json" in {parameter.name for parameter in command.params}, name
 
 

@@ -10,20 +10,7 @@ import pytest
 
 from tarsd.cli.passages import band, notes_below, show
 from tarsd.cli.terminal import Terminal, clean, columns, fit, query_pattern
-
-HIT = {
-    "path": "House/Boiler.md",
-    "title": "Boiler",
-    "heading": "Pressure",
-    "start_line": 10,
-    "end_line": 13,
-    "text": "## Pressure\n\nThe gauge should read 1.2 bar when cold.\nTop it up with the silver key.",
-    "score": 1.5,
-    "relevance": 0.83,
-    "why": ["heading", "words: gauge"],
-    "collection": "",
-    "memory_type": None,
-}
+from tests.stub import HIT
 
 
 class Screen(io.StringIO):

@@ -209,7 +209,8 @@ async def test_a_client_that_fails_says_why(desk: Desk) -> None:
         await task
 
 
-async def test_a_clients_word_is_checked_against_the_note(desk: Desk) -> None:
+async def test_a_clients_word_is_checked_against_the_note(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarsd.writing.writer._LOOKS_S", (0.0,))
     desk.put("a.md", "one\n")
 
     async def report(text: str, report: WriteReport) -> str:

@@ -1,4 +1,4 @@
-"""Typing messages: line editing, a history that only its owner can read, and completion; plain lines without readline."""
+"""Typing messages: line editing, completion, a history that only its owner can read; else plain lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ DELIMITERS = " \t\n[|#"
 class Keyboard:
     """`with Keyboard(file, commands, names) as keyboard`: reads messages; `names` are the notes, asked for at need."""
 
-    def __init__(self, history: Path, commands: Sequence[str], names: Callable[[], Sequence[str]]) -> None:
+    def __init__(
+        self, history: Path | None = None, commands: Sequence[str] = (), names: Callable[[], Sequence[str]] = tuple
+    ) -> None:
         self._history = history
         self._commands = commands
         self._names = names
@@ -32,12 +34,14 @@ class Keyboard:
             import readline
 
             self._readline = readline
-            self._set_up(readline)
+            if self._history is not None:
+                self._set_up(readline, self._history)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._readline is not None:
             self._readline.set_completer(None)
+        if self._readline is not None and self._history is not None:
             with contextlib.suppress(OSError):
                 self._readline.set_history_length(MOST_LINES)
                 self._readline.write_history_file(str(self._history))
@@ -73,12 +77,12 @@ class Keyboard:
             return raw.decode("utf-8", "replace").rstrip("\r\n")
         return _text(input(prompt))
 
-    def _set_up(self, readline: Any) -> None:
+    def _set_up(self, readline: Any, history: Path) -> None:
         with contextlib.suppress(OSError):
-            self._history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._history, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            self._history.chmod(0o600)
-            readline.read_history_file(str(self._history))
+            history.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(history, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            history.chmod(0o600)
+            readline.read_history_file(str(history))
         readline.set_completer_delims(DELIMITERS)
         readline.set_completer(self._complete)
         libedit = "libedit" in (readline.__doc__ or "")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, BadRequest, ClientError, NotFound, Refused
 
 SECTIONS = (("facts", "Facts"), ("rules", "Rules"), ("noticed", "Noticed, waits for a review"))
+MOVED = re.compile(r"[+-]\s*- ")
+COMMENT = re.compile(r"\s*%%.*?%%\s*$")
 
 
 @click.group(cls=Group, default="list")
@@ -128,7 +131,7 @@ def remember_asking(client: Client, body: Mapping[str, Any], conversation: str =
             click.echo("Nothing was changed.")
             return
         reply = client.post("/v1/memory", {**sent, "replace": old})
-    _changed(reply, "Remembered")
+    _told(reply, "Remembered")
 
 
 def forget_asking(client: Client, wanted: str) -> None:
@@ -177,26 +180,22 @@ def undone(reply: Mapping[str, Any]) -> str:
 def _forgotten(client: Client, text: str) -> None:
     if not text.strip():
         raise BadRequest("It is not said what to forget.", "Give some words of it.", field="line")
-    _changed(client.post("/v1/memory/forget", {"line": text}), "Forgotten")
+    _told(client.post("/v1/memory/forget", {"line": text}), "Forgotten")
 
 
-def _changed(reply: Mapping[str, Any], what: str) -> None:
+def _told(reply: Mapping[str, Any], what: str) -> None:
+    """What was done and where, with the lines that came and went, without what stands in their comments."""
     click.echo(f"{what} in {line(reply.get('path', ''))}.")
-    for text in _lines(coloured(reply.get("diff") or "", Terminal(sys.stdout))):
+    moved = "\n".join(COMMENT.sub("", one) for one in str(reply.get("diff") or "").splitlines() if MOVED.match(one))
+    for text in coloured(moved, Terminal(sys.stdout)):
         click.echo(f"  {text}")
-
-
-def _lines(diff: Sequence[str]) -> list[str]:
-    """Of a diff the lines that come and go."""
-    bare = [text.removeprefix("\x1b[32m").removeprefix("\x1b[31m") for text in diff]
-    return [text for text, plain in zip(diff, bare, strict=True) if plain[:1] in ("+", "-") and plain[1:].strip()]
 
 
 def _contradicted(client: Client, error: ClientError) -> str:
     """The remembered line that the daemon's refusal names, "" if it is about something else."""
-    if error.code not in ("contradiction", "conflict"):
+    if error.code != "contradiction":
         return ""
     listed = client.get("/v1/memory")
     texts = [str(one.get("line", "")) for name in ("facts", "rules") for one in listed.get(name) or []]
     named = [text for text in texts if text and text.rstrip(".") in error.message]
-    return max(named, key=len, default="") if error.code == "contradiction" else ""
+    return max(named, key=len, default="")

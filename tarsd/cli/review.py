@@ -54,7 +54,9 @@ def begin(vault: Path | None, as_json: bool) -> None:
         raise Refused("A review asks about each proposal.", "Without a terminal: tarsd review --json, then apply.")
     from tarsd.cli.keyboard import Keyboard
 
-    if not walk(client, Keyboard(Path(), (), tuple)):
+    with Keyboard() as keyboard:
+        found = walk(client, keyboard)
+    if not found:
         click.get_current_context().exit(EXIT_NOTHING)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import httpx2
@@ -17,12 +17,15 @@ import openai
 from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
 from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request
-from tarsd.providers.openai_server import URL_HINT, Server, Status
+from tarsd.providers.openai_server import URL_HINT, Late, Server, Status
 from tarsd.providers.text import tokens
 
 LOCAL_WINDOW: Final = 8_192
+OLLAMA_WINDOW: Final = 4_096  # what it may load a model with; it cuts the rest of a prompt and says nothing
 REMOTE_WINDOW: Final = 32_000
 HOSTED_WINDOW: Final = 128_000
+OLLAMA: Final = "library"
+"""As whose Ollama lists its models."""
 NO_TOOLS: Final = "The model behind {where} cannot call tools here, so it answered without them."
 
 _NO_CHAT: Final = ("embed", "whisper", "tts", "dall-e", "moderation", "gpt-image", "sora", "transcribe", "realtime")
@@ -59,12 +62,19 @@ class OpenAI:
         if not self._server.hosted:  # it does not tell
             try:
                 reply = await self._server.get("models")
+            except Late:
+                return
             except ProviderUnreachable:
                 self._forget()
                 raise
             except ProviderError:  # it may still chat; the next turn asks again
                 return
-            self._window = await self._context(_entry(reply, self._model)) or self._window
+            entry = _entry(reply, self._model)
+            if not (found := await self._context(entry)):
+                self._window = OLLAMA_WINDOW if entry.get("owned_by") == OLLAMA else self._window
+                self._known = not self._server.loopback  # here the model may only have to be loaded
+                return
+            self._window = found
         self._known = True
 
     @property
@@ -103,7 +113,8 @@ class OpenAI:
         except (ValueError, RecursionError):
             raise self._server.cut("sent something that is no answer") from None
         finally:
-            await stream.close()
+            with suppress(httpx2.HTTPError, OSError):
+                await stream.close()
 
     async def _open(self, request: Request) -> openai.AsyncStream[object]:
         """The stream of the answer; what the server refuses by name is left out, each thing once."""
@@ -185,7 +196,7 @@ class OpenAI:
             return loaded or wire.number(meta.get("n_ctx_train"))
         if not self._server.loopback:
             return 0
-        if entry.get("owned_by") == "library":  # Ollama: it cuts silently what its loaded model does not read
+        if entry.get("owned_by") == OLLAMA:
             running = (await self._server.native("api/ps")).get("models")
             for one in _mappings(running):
                 if one.get("name") == self._model or one.get("model") == self._model:

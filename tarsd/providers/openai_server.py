@@ -37,6 +37,10 @@ for _name in ("openai", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # below that they log URLs and whole requests
 
 
+class Late(ProviderUnreachable):
+    """The server took the request and did not answer in time: it may be at work on another."""
+
+
 class Status(Exception):
     """An answer that is no answer: its HTTP status (0: it came inside a stream), what it says, how long to wait."""
 
@@ -84,7 +88,8 @@ class Server:
         self.hosted = parts.hostname == HOSTED
         self._base_url = base_url.rstrip("/")
         self._key = key
-        self._silence_s = silence_s or (LOCAL_SILENCE_S if self.loopback else REMOTE_SILENCE_S)
+        usual = LOCAL_SILENCE_S if self.loopback else REMOTE_SILENCE_S
+        self._silence_s = usual if silence_s is None else silence_s
         self._client: openai.AsyncOpenAI | None = None
 
     def check_key(self) -> None:
@@ -141,9 +146,12 @@ class Server:
         return AnswerCut(f"{self.where} {what}", "Ask again; if it happens often, the server's own log says why.")
 
     def unreachable(self, error: Exception) -> ProviderUnreachable:
-        late = isinstance(error, openai.APITimeoutError | httpx2.TimeoutException)
-        what = "did not answer in time" if late else "does not answer"
-        return ProviderUnreachable(f"{self.where} {what}.", "Start the model's server, or set openai.base_url.")
+        cause = error.__cause__ or error
+        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
+            return Late(f"{self.where} did not answer in time.", "It may be busy, or still loading the model.")
+        return ProviderUnreachable(
+            f"{self.where} does not answer.", "Start the model's server, or set openai.base_url."
+        )
 
     def _connected(self) -> openai.AsyncOpenAI:
         if self._client is None:
@@ -155,6 +163,8 @@ class Server:
                 max_retries=0,
                 default_headers=none,
                 http_client=openai.DefaultAsyncHttpxClient(
+                    # small servers close a kept connection just when the next request goes out on it
+                    limits=httpx2.Limits(max_keepalive_connections=0 if self.loopback else 4),
                     trust_env=not self.loopback,  # a proxy may lead to the outside, never to this machine
                     follow_redirects=False,  # who is asked was decided by what the prompt holds
                     timeout=httpx2.Timeout(self._silence_s, connect=CONNECT_S),

@@ -285,6 +285,8 @@ _LIMIT = re.compile(
     rf"{_NO_SUCH_FIELD}.{{0,80}}max_(?:completion_)?tokens|max_(?:completion_)?tokens.{{0,80}}{_NO_SUCH_FIELD}",
     re.IGNORECASE | re.DOTALL,
 )
+_ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
+"""Where a server repeats what it was sent."""
 _AGAIN = re.compile(r"try again in (?:(\d+)m)?([\d.]+)(ms|s)\b", re.IGNORECASE)
 
 
@@ -373,4 +375,4 @@ def _line(text: object) -> str:
         text = "; ".join(str(one.get("msg") or one.get("message") or "") for one in text if isinstance(one, Mapping))
     if not isinstance(text, str) or text.lstrip().startswith("<"):
         return ""
-    return " ".join(text.split())[:300]
+    return " ".join(_ECHO.sub("", text).split())[:300]
