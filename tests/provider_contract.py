@@ -168,8 +168,10 @@ class Silence:
     def __init__(self) -> None:
         self.asked = 0
         self.left = 0
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         with contextlib.suppress(ConnectionError):
             if await reader.read(1):
                 self.asked += 1
@@ -183,6 +185,10 @@ class Silence:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         async with server:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        for writer in self._writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
 
 def dead_url() -> str:

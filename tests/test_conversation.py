@@ -26,13 +26,18 @@ Double = AnthropicDouble | OllamaDouble | OpenAIDouble
 class Talk:
     """A daemon on a vault of two notes, with a double as its model."""
 
-    def __init__(self, double: Double, start: Start, home: Path, vault: Path) -> None:
+    def __init__(
+        self, double: Double, start: Start, home: Path, vault: Path, *, notes: bool = True, settings: str = ""
+    ) -> None:
         self.double = double
         self.vault = vault
-        self.settings = double.config()
-        (home / "config.toml").write_text(self.settings, encoding="utf-8")
-        write(vault, "Quorl.md", "# Quorl\n\nA quorl is the brass wedge that holds the ferry ramp level.\n")
-        write(vault, "Tides.md", "# Tides\n\nHigh water at Carrow Slip was at 06:12.\n")
+        # keys of [chat] come first, and further tables after those of the double
+        own, _, tables = settings.partition("\n[")
+        text = double.config().replace("[chat]\n", f"[chat]\n{own.strip()}\n") + (f"\n[{tables}" if tables else "")
+        (home / "config.toml").write_text(text, encoding="utf-8")
+        if notes:
+            write(vault, "Quorl.md", "# Quorl\n\nA quorl is the brass wedge that holds the ferry ramp level.\n")
+            write(vault, "Tides.md", "# Tides\n\nHigh water at Carrow Slip was at 06:12.\n")
         # "" leaves the choice of the model to the file
         self.daemon = start(vault, TARSD_CHAT="", **double.env())
         self.client = self.daemon.client

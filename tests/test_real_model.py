@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import platform
 import sys
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -64,13 +68,22 @@ async def test_the_conversation_goes_on(provider: OpenAI) -> None:
     assert "Rome" in text_of(await collect(provider, request))
 
 
-async def test_a_reply_is_stopped_by_leaving_and_the_next_one_is_not_held_up(provider: OpenAI) -> None:
-    stream = provider.stream(question("Count from one to one thousand.", most=900))
+async def test_a_reply_is_stopped_by_leaving(llama: Llama, provider: OpenAI) -> None:
+    def slot() -> dict[str, Any]:
+        with urllib.request.urlopen(f"{llama.url}/slots") as reply:
+            return dict(json.load(reply)[0])
+
+    stream = provider.stream(question("Write a long story about a fox and a lighthouse.", most=900))
     async for event in stream:
         if isinstance(event, Text):
             break
+    assert slot()["is_processing"]
     await stream.aclose()
-    # the server has a single slot: this answer comes only when that one has been given up
+    most = 0
+    while (now := slot())["is_processing"]:
+        most = max(most, now["next_token"][0]["n_decoded"])
+        await asyncio.sleep(0.01)
+    assert most < 500, "it was stopped, and did not come to its end"
     assert text_of(await collect(provider, question("Say hello.", most=4)))
 
 
