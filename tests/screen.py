@@ -32,7 +32,7 @@ class Screen:
     def __init__(self, arguments: Sequence[str], *, program: str = "main", before: str = "", **env: str) -> None:
         ours, theirs = os.openpty()
         self._ours = ours
-        self.raw = ""
+        self._bytes = b""
         self._at = 0
         code = START.format(before=before, program=program, arguments=list(arguments))
         self.process = subprocess.Popen(
@@ -53,6 +53,11 @@ class Screen:
             self.process.kill()
         self.process.wait()
         os.close(self._ours)
+
+    @property
+    def raw(self) -> str:
+        """All that was sent to the terminal."""
+        return self._bytes.decode("utf-8", "ignore")  # the last letter may be there by half
 
     @property
     def text(self) -> str:
@@ -88,5 +93,5 @@ class Screen:
         if ready:
             with contextlib.suppress(OSError):  # Linux says so when the other end is closed
                 block = os.read(self._ours, 1 << 16)
-        self.raw += block.decode("utf-8", "replace")
+        self._bytes += block
         return bool(block)

@@ -20,7 +20,7 @@ from tests.doubles.script import Call, Fail, Raw, Say
 from tests.doubles.server import Call as Request
 from tests.doubles.server import Reply
 from tests.engine import contents, until, write
-from tests.test_conversation import Talk, types
+from tests.test_conversation import Talk
 
 Start = Callable[..., Daemon]
 CASES = Path(__file__).parent / "fixtures" / "chat"
@@ -251,7 +251,7 @@ def test_c112_instructions_in_notes(start: Callable[..., Talk]) -> None:
     sent = talk.sent()
     for word in expect["prompt_must_not_contain"]:
         assert word not in sent
-    assert "\u200b" not in json.loads(json.dumps(sent))
+    assert "\u200b" not in sent
     assert "Simmer for 40 minutes" in sent
     assert "&lt;/context&gt;" in sent
     assert {path: held for path, held in contents(talk.vault).items() if path in before} == before
@@ -288,7 +288,7 @@ def test_c114_excluded_folders_sent(start: Callable[..., Talk]) -> None:
     talk.daemon.wait()
     before = len(talk.double.requests)
     talk.whole(talk.ask("what is about thyme in [[Private notes]]?", conversation="later"))
-    assert "about thyme\n</passage>" not in json.dumps(talk.double.requests[before:])
+    assert "included about thyme" not in json.dumps(talk.double.requests[before:])
 
 
 def test_c115_write_while_user_types(start: Callable[..., Talk]) -> None:
@@ -321,13 +321,14 @@ def test_c115_write_while_user_types(start: Callable[..., Talk]) -> None:
                     talk.client.post(f"/v1/turns/{turn}/approvals/{event['call']}", {"allow": True})
             states = [event["state"] for event in talk.whole(turn) if event["type"] == "tool"]
             assert states[-1] in ("done", "failed")
-            if states[-1] == "done":
-                typed.append(f"from tars {number}")
     finally:
         stop.set()
         person.join()
     assert torn == []
-    assert types(talk.whole(turn))[-1] == "done"
+    # the person's saves may undo ours, for they come from an older copy; ours never undo the person's
+    lines = note.read_text(encoding="utf-8").split("\n")
+    assert len(typed) > 5
+    assert [line for line in typed if line not in lines] == []
 
 
 def test_c127_keys_inside_vault(start: Callable[..., Talk], home: Path) -> None:

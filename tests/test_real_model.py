@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import platform
-import sys
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -16,13 +14,10 @@ import pytest
 from tarsd.errors import ContextTooLong
 from tarsd.providers.base import Done, Message, Notice, Request, Text, Usage
 from tarsd.providers.openai import OpenAI, models
-from tests.doubles.llama import Llama
+from tests.doubles.llama import NO_WHEEL, Llama
 from tests.provider_contract import LOOKUP, ask, collect, done_in, eventually, text_of, until_error
 
-NO_WHEEL = sys.platform == "linux" and platform.libc_ver()[0] != "glibc"
-"""Where llama.cpp's server does not come ready-made; anywhere else these tests run, or fail."""
-
-pytestmark = pytest.mark.skipif(NO_WHEEL, reason="there is no wheel of xllamacpp for this system's C library")
+pytestmark = pytest.mark.skipif(bool(NO_WHEEL), reason=NO_WHEEL)
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,19 @@ def test_words_are_found_in_every_mode(engine: Engine) -> None:
         assert "Kiln log.md" in paths(engine.search("stoneware cone", mode))
 
 
+def test_a_conversation_does_not_stand_before_the_notes_it_repeats(tmp_path: Path) -> None:
+    write(tmp_path / "v", "Ferry.md", "# Ferry\n\nThe ferry leaves at nine from the north quay.\n")
+    reply = "## When does the ferry leave from the north quay?\n\n> The ferry leaves at nine from the north quay.\n"
+    write(tmp_path / "v", "tars/sessions/Talk.md", f"---\ntars: session\n---\n{reply}")
+    with Engine(tmp_path, model=None, processes=1) as made:
+        made.reconcile()
+        for mode in MODES:
+            assert paths(made.search("when does the ferry leave from the north quay", mode)) == [
+                "Ferry.md",
+                "tars/sessions/Talk.md",
+            ]
+
+
 def test_a_hit_says_where_and_why(engine: Engine) -> None:
     hit = engine.search("celadon reduction")[0]
     assert (hit.path, hit.title, hit.collection, hit.memory_type) == ("Glazes.md", "Glazes", "", None)

