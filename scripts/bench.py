@@ -287,6 +287,21 @@ def rest(daemon: Daemon, name: str, settle: float, watch: float) -> None:
         f"over {watch:.0f} s", "≤ 150 MB, ≤ 0.1 %")  # fmt: skip
 
 
+def first_byte(vault: Path, scratch: Path, rounds: int) -> None:
+    """What is added before a model's first byte, retrieval included."""
+    from bench_turns import turns
+
+    home = scratch / "turns"
+    home.mkdir()
+    asked, bare = turns(Daemon, vault, home, rounds)
+    row(
+        f"question → request at the model, {len(asked)} questions",
+        f"p50 {percentile(asked, 0.5) * 1e3:.0f} ms, p95 {percentile(asked, 0.95) * 1e3:.0f} ms",
+        f"bare request {statistics.median(bare) * 1e3:.1f} ms",
+        "p50 ≤ 80 ms",
+    )
+
+
 def newest_texts(files: list[Path], count: int) -> list[str]:
     """What the model reads of the notes that were changed last, in the order in which the daemon takes them."""
     from tarsd.chunk import chunk, embed_text
@@ -403,6 +418,7 @@ def main() -> None:
             rest(daemon, "table", 5 if options.quick else 40, 10 if options.quick else 30)
         finally:
             daemon.stop()
+        first_byte(vault, scratch, 3 if options.quick else 6)
         background(vault, scratch, files, 10 if options.quick else 40, idle)
         if not options.quick:
             million()

@@ -85,8 +85,8 @@ def test_the_last_conversation_goes_on(run: Run, stub: Stub) -> None:
     assert (code, "no conversation to go on with" in err) == (EXIT_NOTHING, True)
 
 
-def test_no_daemon_ends_with_3(run: Run) -> None:
-    assert run("chat", program="tarsd", stdin="x\n")[0] == EXIT_NO_DAEMON
+def test_no_daemon_ends_with_3(run: Run, tmp_path: Path) -> None:
+    assert run("chat", "--vault", str(tmp_path), stdin="x\n")[0] == EXIT_NO_DAEMON
 
 
 def test_an_error_does_not_end_the_conversation(run: Run, stub: Stub) -> None:
@@ -388,8 +388,8 @@ def test_what_was_typed_is_kept_for_its_owner_alone(stub: Stub, home: Path) -> N
         screen.see("› ")
         screen.type("\x1b[A\x1b[A", enter=False)
         screen.see("how much pressure?")
-        screen.type("\x03\x03", enter=False)
-        screen.end()
+        screen.type("\x03", enter=False)
+        screen.see("Ctrl-C again")
 
 
 def test_tab_at_a_terminal(stub: Stub) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -58,7 +59,9 @@ def settings() -> dict[str, Any]:
     tables = config.as_tables(config.load(vault=Path("/V"), env={"TARSD_HOME": "/H"}))
     found = {f"{section}.{key}": value for section, values in tables.items() for key, value in values.items()}
     found["vault.path"] = None
-    return found | dict.fromkeys(("collection.name", "collection.path", "mcp.name", "mcp.command"))
+    tables = {"collection": config.Collection, "mcp": config.McpServer}
+    listed = [f"{name}.{field.name}" for name, kind in tables.items() for field in dataclasses.fields(kind)]
+    return found | dict.fromkeys(name.replace("collection.root", "collection.path") for name in listed)
 
 
 def rows() -> dict[str, str]:

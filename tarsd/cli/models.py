@@ -42,15 +42,17 @@ def _provider(one: Mapping[str, Any], out: Terminal, every: bool) -> list[str]:
     sign = out.green("●") if ready else out.dim("○")
     state = "" if ready else f" {line(one.get('state', ''))}"
     shown = ["", f"{sign} {out.bold(line(one.get('provider', '')))}{state}"]
-    shown += [f"  {line(one['reason'])}"] * bool(one.get("reason"))
-    shown += [f"  {out.dim(line(one['hint']))}"] * bool(one.get("hint"))
+    shown += [f"  {text}" for text in (line(one.get("reason") or ""), out.dim(line(one.get("hint") or ""))) if text]
     listed = one.get("models") or []
     kept = listed if every else listed[:MOST_MODELS]
     for model in kept:
-        about = [f"{int(model['context']):,} tokens"] * bool(model.get("context"))
-        about += ["no tools"] * (model.get("tools") is False) + ["not on this machine"] * (model.get("local") is False)
-        about += [line(model["note"])] * bool(model.get("note"))
-        shown.append(f"  {line(model.get('id', ''))}  {out.dim(' · '.join(about))}".rstrip())
+        about = (
+            f"{int(model.get('context') or 0):,} tokens" if model.get("context") else "",
+            "no tools" if model.get("tools") is False else "",
+            "not on this machine" if model.get("local") is False else "",
+            line(model.get("note") or ""),
+        )
+        shown.append(f"  {line(model.get('id', ''))}  {out.dim(' · '.join(filter(None, about)))}".rstrip())
     if len(kept) < len(listed):
         shown.append(f"  … and {len(listed) - len(kept):,} more: tarsd models --all")
     return shown
