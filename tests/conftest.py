@@ -62,6 +62,7 @@ def stub(home: Path, vault: Path) -> Iterator[Stub]:
     """A stand-in for the vault's daemon; what it answers is put into `replies`."""
     stub = Stub(home / "0123456789ab.sock")
     stub.replies["GET /v1/hello"] = {"name": "tarsd", "vault": {"id": "x", "name": "vault", "path": str(vault)}}
+    stub.replies["GET /v1/status"] = {"chat": {"model": "extractive", "state": "ready", "local": True}}
     thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield stub

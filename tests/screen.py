@@ -79,6 +79,22 @@ class Screen:
                 return between
             assert self._read(deadline), f"{wanted!r} is not in {self.text[self._at :]!r}"
 
+    def interrupt(self, wanted: str) -> str:
+        """Press Ctrl-C, and see what is expected.
+
+        Python's readline leaves a signal that comes just before it waits for a key until the next key: that is Ctrl-A.
+        """
+        os.write(self._ours, b"\x03")
+        before = len(self._bytes)
+        deadline = time.monotonic() + LONG
+        while len(self._bytes) - before < len("^C\r\n") and time.monotonic() < deadline:
+            if select.select([self._ours], [], [], 0.5)[0]:
+                if not self._read(deadline):
+                    break
+            else:
+                os.write(self._ours, b"\x01")
+        return self.see(wanted)
+
     def end(self) -> int:
         """The exit code, once it has ended."""
         deadline = time.monotonic() + LONG

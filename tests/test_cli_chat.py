@@ -262,7 +262,7 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
     tool = {"type": "tool", "call": "t1", "name": "memory_search", "arguments": {"query": "boiler"}}
     answer(stub, [*thought, {**tool, "state": "running"}, {**tool, "state": "done"}, *TURN])
     with Screen(["chat", "-c", "mine"]) as screen:
-        screen.see("/help lists the commands")
+        screen.see("tars · extractive (no model: quotes the best passages) · /help lists the commands")
         screen.see("› ")
         screen.type("how much?")
         screen.see("Thought: First ␛[2Jsecond third\n")
@@ -312,6 +312,40 @@ def test_a_change_is_shown_before_it_is_allowed(stub: Stub, typed: str, sent: di
     assert bodies(stub, "POST /v1/turns/t1/approvals/t1") == [sent]
 
 
+def test_what_was_typed_before_the_question_is_no_answer_to_it(stub: Stub) -> None:
+    ready, answered = threading.Event(), threading.Event()
+
+    def events() -> Iterator[dict[str, Any]]:
+        yield from numbered([RETRIEVED, {"type": "token", "text": "I add it."}])
+        ready.wait(60)
+        yield {"seq": 3, **APPROVAL}
+        answered.wait(60)
+        yield {"seq": 4, **DONE}
+
+    def take() -> dict[str, Any]:
+        answered.set()
+        return {}
+
+    answer(stub, events)
+    stub.replies["POST /v1/turns/t1/approvals/t1"] = take
+    with Screen(["ask", "add milk"]) as screen:
+        screen.see("I add it.")
+        screen.type("y")
+        screen.see("y\n")
+        ready.set()
+        screen.see("Allow this? [y/N/a] ")
+        screen.type("n")
+        screen.see("Sources")
+        assert screen.end() == EXIT_OK
+    assert bodies(stub, "POST /v1/turns/t1/approvals/t1") == [{"allow": False}]
+
+
+def test_passages_that_no_answer_cites_are_not_called_sources(run: Run, stub: Stub) -> None:
+    answer(stub, [RETRIEVED, {"type": "done", "text": "Hello!", "citations": [], "notices": []}])
+    out = run("ask", "hi")[1]
+    assert out.startswith("Hello!\n\nLooked at, and not cited\n  [1] Boiler")
+
+
 def test_a_call_without_a_diff_shows_what_it_would_send(stub: Stub) -> None:
     call = {**APPROVAL, "name": "weather", "title": "Ask for the weather", "diff": "", "arguments": {"place": "Bergen"}}
     answer(stub, [call, *TURN])
@@ -319,6 +353,7 @@ def test_a_call_without_a_diff_shows_what_it_would_send(stub: Stub) -> None:
     stub.replies["POST /v1/turns/t1/approvals/t1"] = (409, gone)
     with Screen(["ask", "is it raining?"]) as screen:
         screen.see("Ask for the weather\n  place: Bergen\n")
+        screen.see("Allow this? [y/N/a] ")
         screen.type("y")
         screen.see("This call has been answered already.")
         screen.see("Read the gauge")
@@ -343,12 +378,10 @@ def test_ctrl_c_stops_the_answer_and_once_more_leaves(stub: Stub) -> None:
         screen.see("› ")
         screen.type("tell me")
         screen.see("Half of it")
-        screen.type("\x03", enter=False)
-        screen.see("[1] Boiler")
+        screen.interrupt("[1] Boiler")
         screen.see("Stopped.")
         screen.see("› ")
-        screen.type("\x03", enter=False)
-        screen.see("Go on with")
+        screen.interrupt("Go on with")
         assert screen.end() == EXIT_OK
         assert screen.text.count("Half of it") == 1
 
@@ -358,10 +391,9 @@ def test_ctrl_c_at_the_prompt_leaves_the_second_time(stub: Stub) -> None:
         screen.see("› ")
         screen.type("half a li", enter=False)
         screen.see("half a li")
-        screen.type("\x03", enter=False)
-        screen.see("Ctrl-C again or Ctrl-D leaves.")
+        screen.interrupt("Ctrl-C again or Ctrl-D leaves.")
         screen.see("› ")
-        screen.type("\x03", enter=False)
+        screen.interrupt("\n")
         assert screen.end() == EXIT_OK
     assert bodies(stub, "POST /v1/turns") == []
 
@@ -388,8 +420,23 @@ def test_what_was_typed_is_kept_for_its_owner_alone(stub: Stub, home: Path) -> N
         screen.see("› ")
         screen.type("\x1b[A\x1b[A", enter=False)
         screen.see("how much pressure?")
-        screen.type("\x03", enter=False)
-        screen.see("Ctrl-C again")
+        screen.interrupt("Ctrl-C again")
+
+
+def test_what_was_typed_is_kept_when_the_window_is_closed(stub: Stub, home: Path) -> None:
+    answer(stub, TURN)
+    file = home / "state" / "x" / "chat_history"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(f"line {number}\n" for number in range(2500)))
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        for _ in range(2):
+            screen.type("how much?")
+            screen.see("[1] Boiler")
+            screen.see("› ")
+        screen.process.kill()
+    kept = file.read_text().splitlines()
+    assert (len(kept), kept[0], kept[-2:]) == (1000, "line 1501", ["line 2499", "how much?"])
 
 
 def test_tab_at_a_terminal(stub: Stub) -> None:

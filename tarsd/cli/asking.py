@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 
@@ -13,6 +14,15 @@ from tarsd.cli.terminal import Terminal, clean
 def somebody() -> bool:
     """Whether anybody sits there who could answer."""
     return sys.stdin.isatty()
+
+
+def forget_typed() -> None:
+    """Drops what was typed before the question could be read; it is no answer to it."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def answer(prompt: str) -> str:

@@ -13,13 +13,14 @@ import click
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, fail, note_path, vault_option, words
 from tarsd.cli.keyboard import Keyboard
+from tarsd.cli.models import chat_line
 from tarsd.cli.sessions import close, conversation_of, listed
 from tarsd.cli.show import Show
 from tarsd.cli.slash import COMMANDS, Leave, obey
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.turns import Talk, Turn
 from tarsd.client import Client
-from tarsd.errors import ClientError, NotFound, TarsdError
+from tarsd.errors import ClientError, NoDaemon, NotFound, TarsdError
 
 PROMPT = "› "
 MOST_RECALLED = 2_000
@@ -100,9 +101,9 @@ def _loop(talk: Talk, keyboard: Keyboard) -> None:
             click.echo(err=True)
             leaving = True
         except TarsdError as error:
-            fail(error)
-            if isinstance(error, ClientError) and error.code == "no_daemon" and not somebody():
+            if isinstance(error, NoDaemon) and not somebody():
                 raise  # nothing that follows can be answered
+            fail(error)
 
 
 def _message(talk: Talk, text: str) -> bool:
@@ -126,10 +127,11 @@ def _message(talk: Talk, text: str) -> bool:
 
 def _greet(talk: Talk, *, reopened: bool) -> None:
     err = Terminal(sys.stderr)
-    click.echo(err.dim("Ask your notes. /help lists the commands, Ctrl-D leaves."), err=True)
+    model = chat_line(talk.client.get("/v1/status").get("chat") or {}, err)
+    click.echo(f"{err.dim('tars ·')} {model} {err.dim('· /help lists the commands, Ctrl-D leaves.')}", err=True)
     if not reopened:
         return
-    with contextlib.suppress(NotFound, ClientError):
+    with contextlib.suppress(ClientError):  # it is a new one
         found = conversation_of(talk.client, talk.conversation)
         turns = found.get("turns") or []
         count = f"{len(turns)} turn{'s' * (len(turns) != 1)}"

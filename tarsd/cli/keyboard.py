@@ -41,11 +41,8 @@ class Keyboard:
     def __exit__(self, *_: object) -> None:
         if self._readline is not None:
             self._readline.set_completer(None)
-        if self._readline is not None and self._history is not None:
-            with contextlib.suppress(OSError):
-                self._readline.set_history_length(MOST_LINES)
-                self._readline.write_history_file(str(self._history))
-                self._history.chmod(0o600)
+        if self._readline is not None and not hasattr(self._readline, "append_history_file"):
+            self._save(self._readline.write_history_file)
 
     def read(self, prompt: str) -> str:
         """The next message; a line that ends in a backslash goes on in the next. Raises EOFError."""
@@ -75,7 +72,19 @@ class Keyboard:
             if not raw:
                 raise EOFError
             return raw.decode("utf-8", "replace").rstrip("\r\n")
-        return _text(input(prompt))
+        if self._readline is None:
+            return _text(input(prompt))
+        before = self._readline.get_current_history_length()
+        text = _text(input(prompt))
+        if self._readline.get_current_history_length() > before and hasattr(self._readline, "append_history_file"):
+            self._save(lambda file: self._readline.append_history_file(1, file))  # others may write there as well
+        return text
+
+    def _save(self, write: Callable[[str], None]) -> None:
+        if self._history is not None:
+            with contextlib.suppress(OSError):
+                write(str(self._history))
+                self._history.chmod(0o600)
 
     def _set_up(self, readline: Any, history: Path) -> None:
         with contextlib.suppress(OSError):
@@ -83,6 +92,7 @@ class Keyboard:
             os.close(os.open(history, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             history.chmod(0o600)
             readline.read_history_file(str(history))
+        readline.set_history_length(MOST_LINES)  # of the file, which is cut to it whenever it is written
         readline.set_completer_delims(DELIMITERS)
         readline.set_completer(self._complete)
         libedit = "libedit" in (readline.__doc__ or "")

@@ -100,7 +100,7 @@ def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
         if not listed:
             continue
         shown += [""] * bool(shown) + [out.bold(title)]
-        section = ""
+        section = title
         for one in listed:
             if one.get("section") and one["section"] != section:
                 section = one["section"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tarsd.cli.asking import choose, coloured, somebody
+from tarsd.cli.asking import choose, coloured, forget_typed, somebody
 from tarsd.cli.common import fail, print_json
 from tarsd.cli.find import roots
 from tarsd.cli.passages import band, notes_below, place, trail_of
@@ -55,6 +55,7 @@ class Show:
         """The person does not want more of it."""
         self.stopping = True
         self._end_line()
+        self._clear()
 
     def _progress(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind == "thinking":
@@ -154,6 +155,7 @@ class Show:
             shown = coloured(event.get("diff") or "", self.err) or _arguments(event)
             for text in shown:
                 click.echo(f"  {text}", err=True)
+            forget_typed()
             given = choose("Allow this?", CHOICES, "n")
         try:
             turn.answer(call, allow=given != "n", always=given == "a")
@@ -197,7 +199,7 @@ class Show:
         if not sources:
             return
         places = roots(self.client)
-        click.echo(self.out.dim("\nSources"))
+        click.echo(self.out.dim("\nSources" if cited else "\nLooked at, and not cited"))
         for one in sources:
             relevance = one.get("relevance")
             figure = f"{band(relevance)} {relevance:.2f}" if isinstance(relevance, float) else ""

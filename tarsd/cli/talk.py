@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tarsd.cli.asking import somebody
-from tarsd.cli.common import Command, json_option, vault_option, words
+from tarsd.cli.common import Command, json_option, note_path, vault_option, words
 from tarsd.cli.show import Show
 from tarsd.cli.turns import Talk, Turn
 from tarsd.client import Client
@@ -37,7 +37,7 @@ def ask(
     text = text or sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     if not text:
         raise click.UsageError("Ask something: tars QUESTION")
-    talk = Talk(client, notes=list(notes))
+    talk = Talk(client, notes=[note_path(client, name) for name in notes])
     talk.conversation = words((conversation,)) if conversation else talk.conversation
     click.get_current_context().exit(_once(talk, text, as_json))
 
@@ -51,6 +51,7 @@ def _once(talk: Talk, text: str, as_json: bool) -> int:
         for event in turn.events():
             show.event(event, turn)
     except KeyboardInterrupt:
+        show.interrupted()
         turn.stop()
         raise
     return show.end(turn)

@@ -106,6 +106,7 @@ class OpenAI:
     def _connected(self) -> openai.OpenAI:
         with self._lock:
             if self._client is None:
+                import httpx  # noqa: F401  # the SDK looks into it if it is there, half loaded or not
                 import httpx2
                 import openai
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import httpx  # noqa: F401  # the SDK looks into it if it is there, even when another thread has loaded half of it
 import httpx2
 import openai
 

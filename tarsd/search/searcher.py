@@ -37,7 +37,7 @@ _TITLES_ADDED = 10
 # One or two words are looked for as words; a sentence may say what a note says in other words.
 _QUESTION = 3
 _ALONE = 8
-_OWN = 0.5  # what a conversation of ours keeps of its score
+_OWN = 0.75  # what a conversation of ours keeps of its score
 _FEW_OWN = 30
 
 

@@ -1,0 +1,79 @@
+"""A first session with the commands alone, against a real daemon that quotes, and one with a scripted model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tarsd.errors import EXIT_NOTHING, EXIT_OK
+from tests.conftest import Daemon
+from tests.screen import Screen
+from tests.stub import Run
+
+Start = Callable[..., Daemon]
+GAUGE = "# Boiler\n\nThe gauge should read 1.2 bar when cold.\n"
+
+
+def test_remember_ask_judge_review_and_find_again(run: Run, daemon: Start, vault: Path) -> None:
+    (vault / "Boiler.md").write_text(GAUGE)
+    one = daemon()
+    assert "Remembered in tars/Memory.md." in run("memory", "remember", "My sister is Ann")[1]
+    one.wait(lambda status: status["counts"]["notes"] == 2 and status["behind"] == 0)
+    code, out, _ = run("ask", "who is my sister?")
+    assert (code, "My sister is Ann" in out) == (EXIT_OK, True)
+
+    said = "what should the gauge read?\n/w Say it in psi\n/remember My sister is Anna\n"
+    code, out, err = run("chat", "-c", "boiler talk", stdin=said)
+    assert code == EXIT_OK
+    assert "The gauge should read 1.2 bar when cold." in out
+    assert "Noted in tars/corrections.md." in out
+    assert "That contradicts what is remembered: My sister is Ann." in err
+
+    reply = json.loads(run("review", "--json")[1])
+    assert [proposal["text"] for proposal in reply["proposals"]] == ["Say it in psi"]
+    code, out, _ = run("review", "apply", reply["review"], "--apply", reply["proposals"][0]["id"])
+    assert (code, "Say it in psi" in out) == (EXIT_OK, True)
+    assert "Say it in psi" in (vault / "tars" / "Procedural.md").read_text()
+    assert run("review", "--json")[0] == EXIT_NOTHING
+
+    assert run("reindex")[0] == EXIT_OK
+    assert "boiler talk" in run("sessions")[1]
+    assert json.loads(run("sessions", "--search", "cold", "--json")[1])["conversations"][0]["id"] == "boiler talk"
+    assert run("sessions", "rename", "boiler talk", "Pressure")[0] == EXIT_OK
+    assert "Pressure\ntars/sessions/" in run("sessions", "show", "boiler talk")[1]
+    assert run("sessions", "delete", "boiler talk", "--yes")[0] == EXIT_OK
+    assert len(list((vault / "tars" / "sessions").glob("*.md"))) == 2, "the notes of both conversations stay"
+
+    assert "Taken back: tars/" in run("memory", "undo")[1]
+    assert run("memory", "forget", "sister", "--yes")[0] == EXIT_OK
+    assert "sister" not in (vault / "tars" / "Memory.md").read_text()
+    assert "extractive" in run("models")[1]
+
+
+def test_a_conversation_at_the_terminal_with_a_model(daemon: Start, vault: Path) -> None:
+    (vault / "Boiler.md").write_text(GAUGE)
+    daemon(TARSD_CHAT="fake")
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("what should the gauge read?")
+        screen.see("[1] Boiler")
+        screen.see("› ")
+        screen.type("/remember My sister is Ann")
+        screen.see("+- My sister is Ann")
+        screen.see("› ")
+        screen.type("/remember My sister is Anna")
+        screen.see("Replace “My sister is Ann”? [y/N] ")
+        screen.type("y")
+        screen.see("+- My sister is Anna")
+        screen.type("/forget sister")
+        screen.see("- My sister is Anna\n")
+        screen.type("y")
+        screen.see("Forgotten")
+        screen.type("/quit")
+        screen.see("It is kept in tars/sessions/")
+        assert screen.end() == EXIT_OK
+    with Screen(["chat", "--last"]) as screen:
+        screen.see("Goes on: what should the gauge read? (1 turn)")
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
