@@ -82,17 +82,15 @@ class Screen:
     def interrupt(self, wanted: str) -> str:
         """Press Ctrl-C, and see what is expected.
 
-        Python's readline leaves a signal that comes just before it waits for a key until the next key: that is Ctrl-A.
+        A signal that comes just before readline waits for a key is seen by Python after the line: it is ended then.
         """
         os.write(self._ours, b"\x03")
-        before = len(self._bytes)
         deadline = time.monotonic() + LONG
-        while len(self._bytes) - before < len("^C\r\n") and time.monotonic() < deadline:
-            if select.select([self._ours], [], [], 0.5)[0]:
-                if not self._read(deadline):
-                    break
-            else:
-                os.write(self._ours, b"\x01")
+        while wanted not in self.text[self._at :] and time.monotonic() < deadline:
+            if not select.select([self._ours], [], [], 0.5)[0]:
+                os.write(self._ours, b"\n")
+            elif not self._read(deadline):
+                break
         return self.see(wanted)
 
     def end(self) -> int:

@@ -348,3 +348,27 @@ def test_c127_keys_inside_vault(start: Callable[..., Talk], home: Path) -> None:
     held = [path for folder in (talk.vault, home) for path in folder.rglob("*") if path.is_file()]
     assert any("conversations" in path.parts for path in held)
     assert [path for path in held if key.encode() in path.read_bytes()] == []
+
+
+def test_c131_path_traversal_by_tools(start: Callable[..., Talk], vault: Path) -> None:
+    talk = start(settings='\n[tools]\nallow = ["*"]\n')
+    outside = write(vault.parent, "secret.md", "outside")
+    before = contents(vault.parent)
+    raw = (CASES.parent / "paths.txt").read_text(encoding="utf-8")
+    names = [
+        line.encode().decode("unicode_escape", "replace") if "\\x00" in line else line for line in raw.splitlines()
+    ]
+    names += [str(outside), f"{vault.name}/../../secret", "Quorl/../../secret", ".obsidian/app", "a\0b", "CON/../../x"]
+    for at in range(0, len(names), 4):
+        calls = [
+            Call(tool, {key: name, "text": "PWNED"} if tool != "note_read" else {key: name})
+            for name in names[at : at + 4]
+            for tool, key in (("note_create", "path"), ("note_append", "name"), ("note_read", "name"))
+        ]
+        talk.double.enqueue(*calls)
+        talk.double.enqueue(Say("tried"))
+        events = talk.whole(talk.ask(f"try {at}", conversation=f"c{at}", approvals=False))
+        assert events[-1]["type"] == "done"
+    after = {path: held for path, held in contents(vault.parent).items() if "/tars/" not in path}
+    assert after == before
+    assert "outside" not in talk.sent()

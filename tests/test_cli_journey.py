@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tarsd.errors import EXIT_NOTHING, EXIT_OK
 from tests.conftest import Daemon
+from tests.doubles.openai import OpenAIDouble
+from tests.doubles.script import Call, Say, Think
 from tests.screen import Screen
 from tests.stub import Run
 
@@ -77,3 +79,38 @@ def test_a_conversation_at_the_terminal_with_a_model(daemon: Start, vault: Path)
         screen.see("Goes on: what should the gauge read? (1 turn)")
         screen.type("/quit")
         assert screen.end() == EXIT_OK
+
+
+def test_a_model_asks_before_it_writes_and_can_be_stopped(daemon: Start, vault: Path, home: Path) -> None:
+    shopping = vault / "Shopping.md"
+    shopping.write_text("# Shopping\n\n- tea\n")
+    with OpenAIDouble() as double:
+        (home / "config.toml").write_text(double.config())
+        daemon(TARSD_CHAT=f"openai:{double.model}", **double.env())
+        with Screen(["chat", "-c", "mine"]) as screen:
+            screen.see(f"tars · openai:{double.model} · /help")
+            screen.see("› ")
+            for text, typed in (("- milk", "n"), ("- bread", "a"), ("- salt", "")):
+                call = Call("note_append", {"path": "Shopping.md", "text": text})
+                double.enqueue(Think("They want it on the list."), call)
+                double.enqueue(Say(f"That was {text}."))
+                screen.type(f"put {text} on the list")
+                screen.see("Thought: They want it on the list.")
+                if typed:
+                    screen.see(f"+{text}\n")
+                    screen.see("Allow this? [y/N/a] ")
+                    screen.type(typed)
+                screen.see("✗ note_append" if typed == "n" else "✓ note_append")
+                screen.see(f"That was {text}.")
+                screen.see("› ")
+            double.enqueue(Say("and so on " * 2000, pause=0.05))
+            screen.type("tell me a story")
+            screen.see("and so on")
+            screen.interrupt("Stopped.")
+            screen.see("› ")
+            screen.type("/quit")
+            screen.see("Go on with")
+            assert screen.end() == EXIT_OK
+    assert shopping.read_text() == "# Shopping\n\n- tea\n- bread\n- salt\n"
+    (note,) = (vault / "tars" / "sessions").glob("*.md")
+    assert "and so on" in note.read_text()

@@ -238,7 +238,10 @@ def test_a_review_that_decides_nothing_or_is_broken_off_changes_nothing(reviewed
         screen.see("Rule 1 of 4")
         for key in typed.replace("\n", ""):
             screen.see("[a/e/d/S/q] ")
-            screen.type(key, enter=key != "\x03")
+            if key == "\x03":
+                screen.interrupt("\n")
+            else:
+                screen.type(key)
         assert screen.end() in (EXIT_OK, 130)
     assert bodies(reviewed, "POST /v1/review/apply") == []
 

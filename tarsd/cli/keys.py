@@ -16,9 +16,9 @@ from tarsd.errors import BadRequest, Refused, TarsdError
 
 @click.group(cls=Group, default="list")
 def key() -> None:
-    """API keys and tokens: set, remove, list; without a command, list.
+    """Set, remove or list API keys and tokens.
 
-    They are kept in the system keyring, or in a file that only you can read; the daemon finds them there.
+    Without a command, they are listed. They are kept in the system keyring, or in a file that only you can read; the daemon finds them there.
     """
 
 

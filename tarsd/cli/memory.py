@@ -23,9 +23,9 @@ COMMENT = re.compile(r"\s*%%.*?%%\s*$")
 
 @click.group(cls=Group, default="list")
 def memory() -> None:
-    """What is remembered: list, remember, forget, undo; without a command, list.
+    """List what is remembered, add to it, remove from it.
 
-    It lies in the vault as notes that you may edit: Memory.md, Procedural.md, Noticed.md.
+    Without a command, it is listed. It lies in the vault as notes that you may edit: Memory.md, Procedural.md, Noticed.md.
     """
 
 

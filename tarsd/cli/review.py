@@ -32,9 +32,9 @@ class Editor(Protocol):
 
 @click.group(cls=Group, default="begin")
 def review() -> None:
-    """Make rules of judged answers, and memory of what was noticed; without a command, begin.
+    """Make rules of judged answers, and memory of what was noticed.
 
-    Answers are judged in a chat: /w for wrong, /r for right.
+    Without a command, each proposal is asked about. Answers are judged in a chat: /w for wrong, /r for right.
     """
 
 

@@ -23,9 +23,9 @@ Found = list[Mapping[str, Any]]
 
 @click.group(cls=Group, default="list")
 def sessions() -> None:
-    """Conversations: list, show, rename, delete; without a command, list.
+    """List, show, rename or delete conversations.
 
-    Go on with one: tarsd chat --conversation ID.
+    Without a command, they are listed. Go on with one: tarsd chat --conversation ID.
     """
 
 

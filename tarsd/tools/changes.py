@@ -13,7 +13,7 @@ from tarsd.writing.edits import Change
 
 VERSION_CHARS = 12
 TRIES = 3
-DIFF_CHARS = 20_000
+DIFF_CHARS = 250_000
 TEXT_CHARS = 100_000
 
 
