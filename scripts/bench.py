@@ -271,8 +271,7 @@ def cli(daemon: Daemon, vault: Path) -> None:
     bare = statistics.median(timed(lambda: subprocess.run([sys.executable, "-c", ""], check=True)) for _ in range(10))
     command = [str(BIN), "search", "--vault", str(vault), "spaced repetition"]
     times = [
-        timed(lambda: subprocess.run(command, env=daemon.env, check=True, stdout=subprocess.DEVNULL))
-        for _ in range(15)
+        timed(lambda: subprocess.run(command, env=daemon.env, check=True, stdout=subprocess.DEVNULL)) for _ in range(15)
     ]
     row("`tarsd search`, end to end", f"{statistics.median(times) * 1e3:.0f} ms",
         f"bare `python -c \"\"` {bare * 1e3:.0f} ms", "≤ 150 ms")  # fmt: skip

@@ -91,7 +91,7 @@ def test_a_model_asks_before_it_writes_and_can_be_stopped(daemon: Start, vault: 
             screen.see(f"tars · openai:{double.model} · /help")
             screen.see("› ")
             for text, typed in (("- milk", "n"), ("- bread", "a"), ("- salt", "")):
-                call = Call("note_append", {"path": "Shopping.md", "text": text})
+                call = Call("note_append", {"name": "Shopping", "text": text})
                 double.enqueue(Think("They want it on the list."), call)
                 double.enqueue(Say(f"That was {text}."))
                 screen.type(f"put {text} on the list")

@@ -67,7 +67,7 @@ def test_it_indexes_answers_and_ends(vault: Path, daemon: Start) -> None:
     assert client.get("/v1/notes/Quorl.md")["text"].startswith("# Quorl")
     assert [note["path"] for note in client.get("/v1/notes?recent=1")["notes"]] != []
     write(vault, Later="The zeppelin leaves at noon.")
-    one.wait(lambda status: status["counts"]["notes"] == 3 and status["behind"] == 0)
+    one.wait(lambda status: status["counts"]["notes"] == 4 and status["behind"] == 0)  # and the conversation
     assert client.post("/v1/search", {"query": "zeppelin"})["hits"][0]["path"] == "Later.md"
     assert one.stop() == 0
     assert not one.config.paths.socket.exists()

@@ -49,6 +49,7 @@ def test_every_command_and_option_is_in_the_readme(name: str, command: click.Com
 
 def test_no_command_in_the_readme_is_made_up() -> None:
     known = {name for name, _ in commands()} | {"tarsd --version", "tarsd --help"}
+    known |= {name.rpartition(" ")[0] for name in known if name.count(" ") > 1}  # a group does something by itself
     for code in CODE:
         if code.startswith("tarsd ") and not code.startswith("tarsd --"):
             assert any(code.startswith(name) for name in known), code

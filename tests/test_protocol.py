@@ -23,10 +23,17 @@ READERS: list[Callable[[Mapping[str, Any]], object]] = [
     protocol.ChatRequest.read,
     protocol.read_title,
     protocol.Approval.read,
+    protocol.WriteReport.read,
+    protocol.RememberRequest.read,
+    protocol.read_line,
+    protocol.FeedbackRequest.read,
+    protocol.ReviewDecisions.read,
 ]
 FIELDS = [
     "query", "mode", "limit", "min_score", "filters", "path", "paths", "full", "conversation", "message", "notes",
     "selection", "writer", "request_id", "conversation_id", "title", "allow",
+    "approvals", "always", "ok", "hash", "error", "kind", "text", "section", "replace", "line", "turn", "verdict", "note",
+    "review", "decisions",
 ]  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -141,3 +148,21 @@ def test_a_plain_chat_has_a_conversation_that_can_be_read() -> None:
         with pytest.raises(BadRequest) as caught:
             protocol.ChatRequest.read({"message": "x", "conversation_id": empty})
         assert (caught.value.field, caught.value.status) == ("conversation_id", 422)
+
+
+def test_decisions_are_read_one_by_one() -> None:
+    body = {
+        "review": "r",
+        "decisions": [
+            {"id": "a", "action": "apply"},
+            {"id": "b", "action": "edit", "text": "So."},
+            {"id": "c", "action": "drop"},
+        ],
+    }
+    read = protocol.ReviewDecisions.read(body)
+    assert [(one.proposal, one.action, one.text) for one in read.decisions] == [
+        ("a", "apply", ""), ("b", "edit", "So."), ("c", "drop", ""),
+    ]  # fmt: skip
+    for wrong in ({"id": "a"}, {"action": "apply"}, {"id": "a", "action": "edit"}, {"id": "a", "action": "x"}, "a"):
+        with pytest.raises(BadRequest):
+            protocol.ReviewDecisions.read({"review": "r", "decisions": [wrong]})

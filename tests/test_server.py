@@ -16,39 +16,66 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from tarsd.chat import Chat, Found
 from tarsd.daemon.log import JsonLines, spare_clients
-from tarsd.errors import NotFound, PathRefused, StoreError, VaultUnavailable
-from tarsd.protocol import MAX_BODY, ROUTES, ReindexRequest, RelatedRequest, SearchRequest, WhyRequest
-from tarsd.providers.base import Done, Evidence, Text
+from tarsd.errors import NotFound, StoreError, VaultUnavailable
+from tarsd.protocol import (
+    MAX_BODY,
+    ROUTES,
+    FeedbackRequest,
+    ReindexRequest,
+    RelatedRequest,
+    RememberRequest,
+    ReviewDecisions,
+    SearchRequest,
+    WhyRequest,
+    WriteReport,
+)
+from tarsd.providers.base import Done, Text
 from tarsd.providers.fake import Fake
 from tarsd.server import application, peer_uid
-from tarsd.session import Sessions
+from tests.turns import Shelf, Talk
 
 T = TypeVar("T")
 
 
-class Empty:
-    """A library without notes."""
+class Desk:
+    """An assistant that repeats what it was asked; nothing is remembered or written."""
 
-    def find(self, query: str, limit: int) -> Found:
-        return Found(())
+    async def models(self) -> dict[str, Any]:
+        return {"models": []}
 
-    def attach(self, name: str) -> list[Evidence]:
-        raise NotFound("There is no such note.")
+    def claim(self, write: str) -> dict[str, Any]:
+        raise NotFound("There is no such change.")
 
-    def exists(self, name: str) -> bool:
-        return False
+    def report(self, write: str, report: WriteReport) -> dict[str, Any]:
+        raise NotFound("There is no such change.")
 
-    def check(self, path: str) -> None:
-        if path.startswith("/") or ".." in path:
-            raise PathRefused("This path is refused.")
+    async def undo(self, write: str) -> dict[str, Any]:
+        raise NotFound("There is no such change.")
 
-    def behind(self) -> int:
-        return 0
+    async def memory(self) -> dict[str, Any]:
+        return {"facts": []}
 
-    def notices(self) -> list[str]:
-        return []
+    async def remember(self, request: RememberRequest) -> dict[str, Any]:
+        return {"kind": request.kind, "text": request.text}
+
+    async def forget(self, line: str) -> dict[str, Any]:
+        return {"line": line}
+
+    async def undo_memory(self) -> dict[str, Any]:
+        raise NotFound("There is nothing to take back.")
+
+    async def feedback(self, request: FeedbackRequest) -> dict[str, Any]:
+        return {"turn": request.turn, "verdict": request.verdict, "note": request.note}
+
+    async def review(self) -> dict[str, Any]:
+        return {"review": "r", "proposals": []}
+
+    async def apply_review(self, decisions: ReviewDecisions) -> dict[str, Any]:
+        return {"decisions": [[one.proposal, one.action, one.text] for one in decisions.decisions]}
+
+    async def close_conversation(self, conversation: str) -> dict[str, Any]:
+        return {"closed": conversation}
 
 
 class Stub:
@@ -56,8 +83,9 @@ class Stub:
 
     def __init__(self, folder: Path) -> None:
         self.provider = Fake()
-        self.library = Empty()
-        self.chat = Chat(Sessions(folder), self.library, self.provider)
+        self.library = Shelf()
+        self.chat = Talk(folder, self.library, self.provider).chat
+        self.assistant = Desk()
         self.stopping = False
         self.steps: list[dict[str, Any] | float | Exception] = []
         self.fault: Exception | None = None
@@ -88,9 +116,6 @@ class Stub:
         self.library.check(path)
         return {"path": path}
 
-    def models(self) -> dict[str, Any]:
-        return {"models": []}
-
     async def reindex(self, request: ReindexRequest) -> AsyncGenerator[dict[str, Any], None]:
         for step in self.steps:
             if isinstance(step, Exception):
@@ -109,7 +134,7 @@ class Stub:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Stub:
-    return Stub(tmp_path / "conversations")
+    return Stub(tmp_path)
 
 
 @pytest.fixture

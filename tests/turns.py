@@ -61,7 +61,7 @@ class Shelf:
         return any(one.title.casefold() == name.casefold() for one in self.passages)
 
     def check(self, path: str) -> None:
-        if ".." in path:
+        if path.startswith("/") or ".." in path:
             raise PathRefused("This path leaves the vault.")
 
     def session_note(self, conversation: str) -> str | None:

@@ -18,7 +18,8 @@ from tarsd.errors import BadRequest, Refused, TarsdError
 def key() -> None:
     """Set, remove or list API keys and tokens.
 
-    Without a command, they are listed. They are kept in the system keyring, or in a file that only you can read; the daemon finds them there.
+    Without a command, they are listed. They are kept in the system keyring, or in a file that only you can read; the
+    daemon finds them there.
     """
 
 

@@ -25,7 +25,8 @@ COMMENT = re.compile(r"\s*%%.*?%%\s*$")
 def memory() -> None:
     """List what is remembered, add to it, remove from it.
 
-    Without a command, it is listed. It lies in the vault as notes that you may edit: Memory.md, Procedural.md, Noticed.md.
+    Without a command, it is listed. It lies in the vault as notes that you may edit: Memory.md, Procedural.md,
+    Noticed.md.
     """
 
 

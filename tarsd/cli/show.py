@@ -102,7 +102,7 @@ class Show:
         if state == "done":
             count = len(event.get("sources") or [])
             found = f", {count} passage{'s' * (count != 1)}" if count else ""
-            self._say(f"{SIGNS['done']} {what}{found}")
+            self._say(fit(f"{SIGNS['done']} {what}{found}", self.err.width))
         else:
             self._say(f"{SIGNS.get(state, '✗')} {what}: {line(event.get('text', state))}")
 
@@ -111,7 +111,7 @@ class Show:
     def _say(self, text: str) -> None:
         self._end_line()
         self._clear()
-        click.echo(self.err.dim(fit(text, self.err.width) if self.err.live else text), err=True)
+        click.echo(self.err.dim(text), err=True)
 
     def _passing(self, text: str) -> None:
         """A line that the next one overwrites; only a terminal gets it."""
@@ -126,7 +126,7 @@ class Show:
     def _thought(self) -> None:
         thoughts, self._thoughts = line(self._thoughts), ""
         if thoughts and self.err.live:
-            self._say(f"Thought: {thoughts}")
+            self._say(fit(f"Thought: {thoughts}", self.err.width))
 
     def _clear(self) -> None:
         if self._status:

@@ -16,7 +16,7 @@ from tarsd.chat import Chat, Diary, Means
 from tarsd.config import Config
 from tarsd.daemon.library import Shelf
 from tarsd.errors import Conflict, NotFound, TarsdError
-from tarsd.memory import Memory, feedback, review
+from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review
 from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
 from tarsd.providers.base import Message, Provider, Request, Retract, Text
 from tarsd.session import Sessions
@@ -137,7 +137,11 @@ class Assistant:
         """As `server.Assistant.remember`."""
         change = await self._thread(
             lambda: self._memory.remember(
-                request.text, kind=request.kind, section=request.section, replace=request.replace
+                request.text,
+                kind=request.kind,
+                section=request.section,
+                session=request.conversation,
+                replace=request.replace,
             )
         )
         return await self._change(change)
@@ -154,8 +158,13 @@ class Assistant:
         return await self.writer.undo(last.id)
 
     async def _change(self, change: Change) -> Json:
-        await self.writer.perform(change, by="daemon", kind="memory")
+        await self._write(change)
         return {"path": change.path, "diff": change.diff()}
+
+    async def _write(self, change: Change) -> None:
+        """Verdicts and archives are no memory: taking back the last change of the memory passes them over."""
+        memory = change.path in [self._memory.drafts.path(name) for name in (MEMORY, RULES, NOTICED)]
+        await self.writer.perform(change, by="daemon", kind="memory" if memory else "note")
 
     # -------------------------------------------------------------------------------------------- feedback, review
 
@@ -202,7 +211,7 @@ class Assistant:
         )
         self._review = None
         for change in changes:
-            await self.writer.perform(change, by="daemon", kind="memory")
+            await self._write(change)
         return {"written": [change.path for change in changes], "diff": "\n".join(change.diff() for change in changes)}
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:

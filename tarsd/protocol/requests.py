@@ -169,12 +169,16 @@ class WriteReport:
 
 @dataclass(frozen=True)
 class RememberRequest:
-    """Something to remember, a fact or a rule; `replace` is the exact line that it takes the place of."""
+    """Something to remember, a fact or a rule; `replace` is the exact line that it takes the place of.
+
+    `conversation` is where it was said, if in one.
+    """
 
     kind: MemoryKind
     text: str
     section: str = ""
     replace: str = ""
+    conversation: str = ""
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> RememberRequest:
@@ -185,6 +189,7 @@ class RememberRequest:
             fields.text("text"),
             fields.text("section", default="", limit=MAX_ID),
             fields.text("replace", default=""),
+            fields.text("conversation", default="", limit=MAX_ID),
         )
 
 

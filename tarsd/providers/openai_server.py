@@ -144,7 +144,8 @@ class Server:
         )
 
     def cut(self, what: str) -> AnswerCut:
-        return AnswerCut(f"{self.where} {what}", "Ask again; if it happens often, the server's own log says why.")
+        hint = "Ask again; if it happens often, the server's own log says why."
+        return AnswerCut(f"{self.where} {what.rstrip('.')}.", hint)
 
     def unreachable(self, error: Exception) -> ProviderUnreachable:
         cause = error.__cause__ or error

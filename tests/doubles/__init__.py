@@ -1,1 +1,1 @@
-"""Stand-ins on loopback for the servers that tarsd talks to; they speak the real wire formats, and misbehave as told."""
+"""Stand-ins on loopback for the servers that tarsd talks to: the real wire formats, and misbehaviour as told."""
