@@ -1,4 +1,4 @@
-"""What tars adds to a turn before the model hears of it: from the question on the socket to the request at the model."""
+"""What tars adds to a turn before the model hears of it: from the question to the request at the model."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import signal
@@ -169,11 +170,8 @@ def test_c107_chat_lost_on_close(start: Callable[..., Talk]) -> None:
     talk = start()
     talk.double.enqueue(Say("one two three four five " * 200, pause=0.05))
     turn = talk.ask("count slowly")
-    events = talk.follow(turn)
-    for event in events:
-        if event["type"] == "token":
-            break
-    events.close()  # the client is gone
+    with contextlib.closing(talk.follow(turn)) as events:  # the client that goes
+        next(event for event in events if event["type"] == "token")
     again = Client(talk.client.socket_path)
     (known,) = again.get("/v1/conversations/c")["turns"]
     assert (known["message"], known["state"]) == ("count slowly", "running")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,9 +49,9 @@ class Talk:
         body = {"conversation": "c", "message": message, "request_id": f"r{self.asked}", **more}
         return str(self.client.post("/v1/turns", body)["turn"])
 
-    def follow(self, turn: str, after: int = 0) -> Iterator[dict[str, Any]]:
+    def follow(self, turn: str, after: int = 0) -> Generator[dict[str, Any], None, None]:
         """The events of a turn as they come."""
-        return self.client.stream(f"/v1/turns/{turn}/events?after={after}")
+        yield from self.client.stream(f"/v1/turns/{turn}/events?after={after}")
 
     def whole(self, turn: str) -> list[dict[str, Any]]:
         """All events of a turn."""

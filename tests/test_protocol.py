@@ -32,8 +32,8 @@ READERS: list[Callable[[Mapping[str, Any]], object]] = [
 FIELDS = [
     "query", "mode", "limit", "min_score", "filters", "path", "paths", "full", "conversation", "message", "notes",
     "selection", "writer", "request_id", "conversation_id", "title", "allow",
-    "approvals", "always", "ok", "hash", "error", "kind", "text", "section", "replace", "line", "turn", "verdict", "note",
-    "review", "decisions",
+    "approvals", "always", "ok", "hash", "error", "kind", "text", "section", "replace", "line", "turn", "verdict",
+    "note", "review", "decisions",
 ]  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -150,6 +150,9 @@ class Source:
     def tools(self) -> list[Tool]:
         return self.known
 
+    async def ready(self, within_s: float) -> None:
+        self.waited = within_s
+
 
 def simple(name: str, answer: Any = "fine", *, seconds: float | None = None, **about: Any) -> Tool:
     """A tool that answers, raises, waits for ever (None), or proposes."""

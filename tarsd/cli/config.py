@@ -32,6 +32,19 @@ path = {path}
 
 [chat]
 # model = "auto"       # or "extractive" (no model), "ollama:MODEL", "openai:MODEL", "anthropic:MODEL"
+# fallback = ""        # the model that answers when that one is away or overloaded
+
+[memory]
+# enabled = true        # remember what you tell it, in tars/Memory.md
+# session_notes = true  # conversations become notes in tars/sessions/
+
+[tools]
+# allow = []            # tools that need no yes, such as "daily_note_append", "weather"
+# weather_place = ""    # a place, for the weather
+
+# [[mcp]]               # an MCP server whose tools the model may use, after your yes
+# name = "fetch"
+# command = ["uvx", "mcp-server-fetch"]
 
 [privacy]
 # local_only = ["Private/", "#private"]          # never sent off this machine
