@@ -216,6 +216,25 @@ class TestAnthropic(Conversation):
         return AnthropicDouble()
 
 
+def test_a_key_that_comes_later_is_used_without_a_restart(daemon: Start, home: Path, vault: Path) -> None:
+    from tarsd import keys
+
+    with AnthropicDouble() as double:
+        double.key = "sk-ant-right"
+        (home / "config.toml").write_text(double.config(), encoding="utf-8")
+        client = daemon(vault, TARSD_CHAT="").client
+        for key, expected in ((None, "failed"), ("sk-ant-wrong", "failed"), ("sk-ant-right", "done")):
+            if key is not None:
+                keys.put("anthropic", key)
+            double.enqueue(Say("hello"))
+            body = {"conversation": "c", "message": "hello", "request_id": f"{key}"}
+            turn = client.post("/v1/turns", body)["turn"]
+            last = list(client.stream(f"/v1/turns/{turn}/events"))[-1]
+            assert last["type"] == expected, last
+            if expected == "failed":
+                assert "tarsd key set anthropic" in last["error"]["hint"]
+
+
 class TestOllama(Conversation):
     def double(self) -> Double:
         return OllamaDouble()

@@ -46,13 +46,16 @@ def make(name: str, settings: ChatSettings | None = None, key: Key = _no_key) ->
 
         return Ollama(model, host=settings.ollama_host, context=settings.context)
     if family == "openai" and model:
+        from tarsd.providers.keyed import Keyed
         from tarsd.providers.openai import OpenAI
 
-        return OpenAI(model, base_url=settings.openai_base_url, key=key("openai"))
+        return Keyed(lambda own: OpenAI(model, base_url=settings.openai_base_url, key=own), lambda: key("openai"))
     if family == "anthropic" and model:
         from tarsd.providers.anthropic import Anthropic
+        from tarsd.providers.keyed import Keyed
 
-        return Anthropic(model, base_url=settings.anthropic_base_url, key=key("anthropic"))
+        url = settings.anthropic_base_url
+        return Keyed(lambda own: Anthropic(model, base_url=url, key=own), lambda: key("anthropic"))
     raise ConfigError(
         [f"chat.model: “{name}” is not a chat model this version knows."], f"Use one of: {', '.join(AVAILABLE)}."
     )

@@ -178,22 +178,37 @@ class ModelInfo:
 
 
 class Provider(Protocol):
-    """A chat model. `local` is False when text leaves this machine.
+    """A chat model; all of these may change in `prepare`, and nowhere else."""
 
-    `passages` is how many passages of the notes help it, `per_note` how many of them may be of one note. `quotes` is
-    True for one that only quotes the evidence: it gets no rules, no memory and no tools.
-    """
+    @property
+    def name(self) -> str:
+        """As `chat.model` spells it."""
+        ...
 
-    name: str
-    local: bool
-    passages: int
-    per_note: int
-    quotes: bool
+    @property
+    def local(self) -> bool:
+        """False when text leaves this machine."""
+        ...
+
+    @property
+    def passages(self) -> int:
+        """How many passages of the notes help it."""
+        ...
+
+    @property
+    def per_note(self) -> int:
+        """How many of them may be of one note."""
+        ...
+
+    @property
+    def quotes(self) -> bool:
+        """Whether it only quotes the evidence; then it gets no rules, no memory and no tools."""
+        ...
 
     async def prepare(self) -> None:
         """Find out what has to be known before a request is made (which model, how large); cheap once it is known.
 
-        Raises `ProviderError`. `name` and `local` may change here, and nowhere else.
+        Raises `ProviderError`.
         """
         ...
 
