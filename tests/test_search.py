@@ -400,3 +400,18 @@ def test_light_stems_meet() -> None:
 
 def test_hits_are_plain_values() -> None:
     assert Hit.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_a_query_with_private_text_goes_to_no_model_elsewhere(tmp_path: Path) -> None:
+    class Away(Fake):
+        local = False
+
+    model = Away()
+    write(tmp_path / "v", "Kiln.md", NOTES["Kiln log.md"])
+    with Engine(tmp_path, model=model, processes=1) as made:
+        made.index()
+        before = model.texts
+        assert paths(made.searcher.search("stoneware cone", here=True).hits) == ["Kiln.md"]
+        assert model.texts == before
+        made.searcher.search("stoneware cone")
+        assert model.texts > before

@@ -23,7 +23,7 @@ class Notes:
         self.notebook = Notebook(self.vault, own="tars")
         self.collections: set[str] = set()
 
-    def find(self, query: str, limit: int, *, local: bool) -> Sequence[Evidence]:
+    def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
         words = set(query.casefold().split())
         found = []
         for path, note in self._notes():

@@ -37,7 +37,7 @@ class Shelf:
         self.notes_said: list[str] = []
         self.moved: dict[str, str] = {}
 
-    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool) -> Found:
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Found:
         self.asked.append(query)
         words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
         hits = [

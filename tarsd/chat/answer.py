@@ -135,7 +135,8 @@ class Answer:
             selection = ""
         searched = f"{request.message}\n{selection}" if selection else request.message
         guesses = queries(searched, [record.query for record in self._past.turns])
-        found, query = await self._thread(self._find, guesses, local, provider.quotes)
+        private = any(passage.local_only for passage in attached)
+        found, query = await self._thread(self._find, guesses, local, provider.quotes, private)
         budget = means.settings.evidence_tokens
         turn.evidence, turn.closest = pack(
             found.passages, attached, most=provider.passages, per_note=provider.per_note, tokens=budget
@@ -193,12 +194,12 @@ class Answer:
             **({"private": True} if turn.private else {}),
         )
 
-    def _find(self, guesses: Sequence[str], local: bool, memory: bool) -> tuple[Found, str]:
+    def _find(self, guesses: Sequence[str], local: bool, memory: bool, private: bool) -> tuple[Found, str]:
         """The first guess that finds something relevant, or the one that came closest."""
         best: tuple[Found, str] = (Found(()), guesses[0])
         top = -1.0
         for guess in guesses:
-            found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory)
+            found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory, private=private)
             relevance = max((passage.relevance for passage in found.passages), default=0.0)
             if relevance > top:
                 best, top = (found, guess), relevance

@@ -24,8 +24,11 @@ class Found:
 class Library(Protocol):
     """Called from threads; our own conversation notes are never in it. `local`: the model is on this machine."""
 
-    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool) -> Found:
-        """The best passages for a query; `memory`: facts and rules are among them. Raises `StoreError`."""
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Found:
+        """The best passages for a query; `memory`: facts and rules are among them. Raises `StoreError`.
+
+        `private`: the query may hold text of private notes, and must not leave this machine to be embedded.
+        """
         ...
 
     def attach(self, name: str, *, local: bool) -> Sequence[Evidence]:

@@ -43,20 +43,20 @@ class Shelf:
 
     # -------------------------------------------------------------------------------------------- passages
 
-    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool) -> Found:
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Found:
         """As `chat.Library.retrieve`."""
-        results = self._searcher().search(query, limit=limit, evidence=True)
+        results = self._searcher().search(query, limit=limit, evidence=True, here=private)
         hits = [hit for hit in results.hits if memory or hit.memory_type not in ("semantic", "procedural")]
-        private = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
+        held = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
         said = [results.degraded] if results.degraded else []
-        if private:
+        if held:
             said.append(PRIVATE)
         passages = tuple(_evidence(hit) for hit in hits if local or not hit.local_only)
-        return Found(passages, " ".join(said) or None, tuple(dict.fromkeys(hit.path for hit in private)))
+        return Found(passages, " ".join(said) or None, tuple(dict.fromkeys(hit.path for hit in held)))
 
-    def find(self, query: str, limit: int, *, local: bool) -> Sequence[Evidence]:
+    def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
         """As `tools.Library.find`."""
-        return self.retrieve(query, limit, local=local, memory=False).passages
+        return self.retrieve(query, limit, local=local, memory=False, private=private).passages
 
     def around(self, passage: Evidence) -> Sequence[Evidence]:
         """As `chat.Library.around`."""

@@ -27,12 +27,14 @@ STRONG_TITLE = 0.5
 class Ranking:
     """One query at work: the lists and what became of them.
 
-    `allowed` are the file ids that filters let pass (None for all), `barred` others that are left out. `fused` holds
-    every candidate, best first; of the best ones, `rows` has the passage and `held` the terms in it.
+    `here`: the query may hold private text, and goes to no model elsewhere. `allowed` are the file ids that filters
+    let pass (None for all), `barred` others that are left out. `fused` holds every candidate, best first; of the best
+    ones, `rows` has the passage and `held` the terms in it.
     """
 
     query: Query
     mode: Mode
+    here: bool = False
     sought: list[Sought] = field(default_factory=list)
     allowed: set[int] | None = None
     barred: set[int] = field(default_factory=set)

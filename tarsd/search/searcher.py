@@ -71,15 +71,17 @@ class Searcher:
         filters: Mapping[str, Any] | None = None,
         *,
         evidence: bool = False,
+        here: bool = False,
     ) -> Results:
         """The best passages for a query.
 
         `filters` as `parse_filters` takes them, on top of those in the text; hits below `min_score` (0-1) are left
-        out. With `evidence`, what tarsd wrote itself (conversations) is not searched; its memory is.
+        out. With `evidence`, what tarsd wrote itself (conversations) is not searched; its memory is. With `here` the
+        query goes to no embedding model on another machine.
         """
         started = time.perf_counter()
         limit = max(0, min(limit, MAX_LIMIT))
-        ranking = self.rank(text, mode, limit, filters, evidence=evidence)
+        ranking = self.rank(text, mode, limit, filters, evidence=evidence, here=here)
         kept = tuple(hit for hit, _ in judged(ranking, limit) if hit.score >= min_score)
         took = (time.perf_counter() - started) * 1000
         return Results(kept, ranking.trouble or None, round(took, 2))
@@ -99,10 +101,11 @@ class Searcher:
         filters: Mapping[str, Any] | None = None,
         *,
         evidence: bool = False,
+        here: bool = False,
     ) -> Ranking:
         """All lists of a query and their fusion: what `search` shows the top of, and `why` explains."""
         query = parse_query(text)
-        ranking = Ranking(query, mode)
+        ranking = Ranking(query, mode, here)
         wanted = (*query.filters, *parse_filters(filters))
         if query.blank and not wanted:
             return ranking
@@ -158,7 +161,7 @@ class Searcher:
         ranking.keyword = self.store.fts(match, COLUMN_WEIGHTS, _KEYWORD_LIST, ranking.allowed)
 
     def _vector_lists(self, ranking: Ranking, required: set[int] | None) -> None:
-        probes, ranking.trouble = self.spaces.probes(ranking.query.text)
+        probes, ranking.trouble = self.spaces.probes(ranking.query.text, here=ranking.here)
         for probe in probes:
             try:
                 found = self.spaces.nearest(probe, _VECTOR_LIST, ranking.allowed)

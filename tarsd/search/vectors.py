@@ -64,8 +64,10 @@ class Spaces:
         self._met: set[str] = set()
         self._lock = threading.Lock()
 
-    def probes(self, text: str) -> tuple[list[Probe], str]:
+    def probes(self, text: str, *, here: bool = False) -> tuple[list[Probe], str]:
         """The query in every space that serves now (model first), and what does not serve, as a sentence or "".
+
+        With `here` the text stays on this machine: a model elsewhere is not asked.
 
         While the model covers everything the table is left out, unless the model fails. Never raises: whatever is
         wrong with vectors, words can still answer.
@@ -75,6 +77,8 @@ class Spaces:
         for role, embedder in self._embedders:
             if found and found[0].space.coverage >= 1.0:
                 break
+            if here and not embedder.local:
+                continue
             try:
                 probe = self._probe(embedder, text)
                 trouble = trouble or self._renewed(role, embedder, probe)

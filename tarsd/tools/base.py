@@ -103,8 +103,10 @@ class NoteEntry:
 class Library(Protocol):
     """The notes as tools see them. Called from threads."""
 
-    def find(self, query: str, limit: int, *, local: bool) -> Sequence[Evidence]:
+    def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
         """The best passages, best first, numbers still 0; without `local` none of a private note.
+
+        `private`: the query may hold text of private notes, and must not leave this machine to be embedded.
 
         `Evidence.local_only` is set. Raises `StoreError`.
         """

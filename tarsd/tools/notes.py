@@ -61,7 +61,8 @@ class NoteTools:
         """Search the person's notes and memory by words and meaning. Gives the passages that fit best."""
         if not query.strip():
             raise ToolError("memory_search: “query” is empty. Say what to look for, in a few words.")
-        found = self._library.find(query.strip()[:1000], max(1, min(limit, MOST_PASSAGES)), local=context.local)
+        most = max(1, min(limit, MOST_PASSAGES))
+        found = self._library.find(query.strip()[:1000], most, local=context.local, private=context.private)
         shown = tuple(one for one in found if context.local or not one.local_only)
         if not shown:
             return Result("Nothing in the notes fits. Try other words, or say that the notes do not hold it.")
@@ -224,7 +225,7 @@ class NoteTools:
     def _alike(self, name: str, context: Context) -> str:
         """What else the name could mean; search is asked, for there is nothing to lose."""
         with contextlib.suppress(TarsdError):
-            found = self._library.find(name[:200], 5, local=context.local)
+            found = self._library.find(name[:200], 5, local=context.local, private=context.private)
             paths = list(dict.fromkeys(one.path for one in found if context.local or not one.local_only))
             if paths:
                 return f"Notes that come close: {', '.join(paths[:3])}."
