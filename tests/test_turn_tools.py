@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import pytest
 
+from tarsd.chat.answer import NO_ANSWER
 from tarsd.chat.calls import MOST_CALLS, NOBODY
 from tarsd.config import ChatSettings
 from tarsd.errors import Conflict, NotFound, ProviderBusy, ProviderUnreachable, ToolError
 from tarsd.protocol import Approval
-from tarsd.providers.base import Done, ProviderEvent, Text, ToolCall
+from tarsd.providers.base import Done, ProviderEvent, Text, Thinking, ToolCall
 from tarsd.providers.fake import Fake
 from tarsd.tools import Context, Proposal, Result
 from tarsd.tools.base import tool
@@ -320,3 +321,48 @@ async def test_length_and_refusal_are_said(tmp_path: Path) -> None:
     assert "cut off" in (await one.ended(ask("x"))).events[-1].data["notices"][0]
     assert "refused" in (await one.ended(ask("x"))).events[-1].data["notices"][0]
     assert of(await one.ended(ask("x")), "tool") == []
+
+
+async def test_a_selection_whose_note_cannot_be_looked_at_stays_here(tmp_path: Path) -> None:
+    fake = Fake("answer", local=False)
+    one = talk(tmp_path, fake)
+    turn = await one.ended(ask("improve this", notes=("Private/unsaved.md",), selection="ZQSELECTED words"))
+    assert "ZQSELECTED" not in str(fake.requests)
+    assert any("selection" in notice for notice in turn.events[-1].data["notices"])
+    assert "ZQSELECTED" not in str(of(turn, "retrieved")[0].data)
+
+
+async def test_a_selection_is_searched_with_but_not_kept_in_the_query(tmp_path: Path) -> None:
+    one = talk(tmp_path, Fake("a", "b"))
+    turn = await one.ended(ask("improve this", selection="the quorl"))
+    assert of(turn, "retrieved")[0].data["query"] == "improve this"
+    assert [source["path"] for source in of(turn, "retrieved")[0].data["sources"]][0] == "Quorl.md"
+
+
+async def test_a_note_that_became_private_takes_what_was_said_from_it_along(tmp_path: Path) -> None:
+    shelf = Shelf(QUORL)
+    first = Talk(tmp_path, shelf, Fake("It is the ZQBRASS wedge."))
+    await first.ended(ask("what is a quorl?"))
+    await first.chat.close()
+    shelf.passages = (passage("Quorl.md", QUORL.text, local_only=True),)
+    away = Fake("I do not know.", local=False)
+    await Talk(tmp_path, shelf, away).ended(ask("and again, please?"))
+    assert "ZQBRASS" not in str(away.requests)
+
+
+@pytest.mark.parametrize("reply", [[Done()], [Thinking("hm"), Done()], [Text(" \n"), Done()]])
+async def test_an_empty_reply_is_told(tmp_path: Path, reply: list[Any]) -> None:
+    turn = await talk(tmp_path, Fake(reply)).ended(ask("x"))
+    assert turn.events[-1].data["notices"] == [NO_ANSWER]
+
+
+async def test_a_model_too_small_for_tools_answers_without_them(tmp_path: Path) -> None:
+    def wordy(query: Annotated[str, "w" * 8000]) -> Result:
+        """Look something up."""
+        return Result(query)
+
+    fake = Fake("small", window=2048)
+    turn = await talk(tmp_path, fake, wordy).ended(ask("x"))
+    assert turn.events[-1].data["text"] == "small"
+    assert fake.requests[0].tools == ()
+    assert "too few for tools" in turn.events[-1].data["notices"][0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,9 @@ class Shelf:
 
     def around(self, passage: Evidence) -> Sequence[Evidence]:
         return [one for one in self.passages if one.path == passage.path and one.start_line != passage.start_line]
+
+    def private(self, paths: Collection[str]) -> bool:
+        return any(one.local_only and one.path in paths for one in self.passages)
 
     def exists(self, name: str) -> bool:
         return any(one.title.casefold() == name.casefold() for one in self.passages)

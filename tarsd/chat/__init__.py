@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from tarsd.chat.diary import Diary
 from tarsd.chat.evidence import finish
 from tarsd.chat.library import Found, Library
 from tarsd.chat.turn import Turn
-from tarsd.errors import Conflict, NotFound, StoreError, TarsdError
+from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
 from tarsd.protocol import Approval, Event, TurnRequest
 from tarsd.session import Conversation, Sessions, TurnRecord, interrupted
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 class Chat:
     """All turns of the daemon. Lives in one event loop; a conversation answers one turn at a time, in order.
 
-    Without a `diary` no notes are made of conversations.
+    Without a `diary` no notes are made of conversations. `trouble` is what kept the chat model from answering last.
     """
 
     def __init__(
@@ -41,6 +41,7 @@ class Chat:
         self.sessions = sessions
         self.means = means
         self.diary = diary
+        self.trouble: TarsdError | None = None
         self._executor = executor
         self._always: dict[str, set[str]] = {}
         self._notes: set[asyncio.Task[None]] = set()
@@ -93,11 +94,16 @@ class Chat:
     async def stop(self, id: str) -> Turn:
         """End a turn at once and keep what it has said; a turn that has ended stays as it is. Raises `NotFound`."""
         turn = await self.turn(id)
+        if turn.ended:
+            return turn
+        turn.stopping = True
+        task = self._tasks.get(id)
+        if task is not None:
+            task.cancel()
+        # a change that is being made is made, and the turn says so before it ends
+        await self.means.writer.finish(turn.conversation)
         if not turn.ended:
             self._end(turn, stopped=True)
-            task = self._tasks.get(id)
-            if task is not None:
-                task.cancel()
             self._note(turn)
         return turn
 
@@ -123,6 +129,7 @@ class Chat:
             with contextlib.suppress(NotFound):
                 await self.stop(turn.id)
             self._turns.pop(turn.id, None)
+        self._always.pop(conversation, None)
         await self._thread(self.sessions.delete, conversation)
 
     def state(self) -> str:
@@ -134,9 +141,11 @@ class Chat:
         self._closed = True
         for id, task in list(self._tasks.items()):
             turn = self._turns[id]
+            task.cancel()
             if not turn.ended:
                 turn.add("failed", **interrupted(_record(turn)).data)
-            task.cancel()
+                if self.diary is not None:
+                    self._keep_task(self.diary.write(turn, turn.events[-1], "daemon"))
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=2)
         if self._notes:
@@ -152,8 +161,10 @@ class Chat:
                 turn.add("queued", position=self._position(turn))
                 await asyncio.wait({before})
             past = await self._thread(self._past, turn)
-            always = self._always.setdefault(turn.conversation, set())
-            await Answer(self.means, turn, request, past, self._thread, always).run()
+            always = self._always.get(turn.conversation, set())
+            self.trouble = await Answer(self.means, turn, request, past, self._thread, always).run()
+            if always:
+                self._always[turn.conversation] = always
             if self.diary is not None:
                 await self.diary.write(turn, self._last_event(turn), request.writer)
             self._end(turn)
@@ -161,10 +172,11 @@ class Chat:
                 self.diary.compact_later(turn.conversation)
             return
         except asyncio.CancelledError:
-            if not turn.ended:
+            if not (turn.ended or turn.stopping):
                 turn.add("failed", **interrupted(_record(turn)).data)
             return
         except TarsdError as error:
+            self.trouble = error if isinstance(error, ProviderError) else self.trouble
             turn.add("failed", error=error.as_json(), text=turn.text, notices=list(turn.notices))
         except Exception:
             log.exception("a turn failed")
@@ -186,7 +198,10 @@ class Chat:
         """Write a turn that ended early into the conversation's note, without holding anything up."""
         if self.diary is None or self._closed:
             return
-        task = asyncio.create_task(self.diary.write(turn, turn.events[-1], "daemon"), name=f"note {turn.id}")
+        self._keep_task(self.diary.write(turn, turn.events[-1], "daemon"))
+
+    def _keep_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name="note")
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
 
@@ -203,7 +218,8 @@ class Chat:
         at = next((n for n, record in enumerate(turns, 1) if short is not None and record.id == short.upto), 0)
         if short is None or not at:
             return Past(tuple(turns))
-        return Past(tuple(turns[at:]), short.text, short.private)
+        paths = tuple(dict.fromkeys(path for record in turns[:at] for path in record.paths))
+        return Past(tuple(turns[at:]), short.text, short.private, paths)
 
     def _position(self, turn: Turn) -> int:
         ahead = [id for id in self._tasks if id != turn.id and self._turns[id].conversation == turn.conversation]

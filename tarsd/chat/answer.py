@@ -14,7 +14,7 @@ from typing import Any
 from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.library import Found, Library
-from tarsd.chat.prompt import Draft, fit
+from tarsd.chat.prompt import SHORTENED, Draft, fit
 from tarsd.chat.turn import Turn
 from tarsd.config import ChatSettings
 from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
@@ -42,7 +42,10 @@ MOST_FOUND = 24
 RETRIES = 2
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
-PRIVATE_SELECTION = "The selection is from a private note, and this chat model is not on this machine: it was left out."
+NO_ANSWER = "The model gave no answer."
+PRIVATE_SELECTION = (
+    "The selection may be from a private note, and this chat model is not on this machine: it was left out."
+)
 PRIVATE_HISTORY = (
     "Earlier answers that drew on private notes were left out, for this chat model is not on this machine."
 )
@@ -52,7 +55,10 @@ Thread = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Means:
-    """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded."""
+    """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded.
+
+    `indexed` waits, not for long, until what was just written can be found.
+    """
 
     library: Library
     provider: Provider
@@ -61,15 +67,20 @@ class Means:
     writer: Writer
     settings: ChatSettings = field(default_factory=ChatSettings)
     fallback: Provider | None = None
+    indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True)
 class Past:
-    """The conversation before this turn: the turns after the summary, oldest first, and the summary of the others."""
+    """The conversation before this turn: the turns after the summary, oldest first, and the summary of the others.
+
+    `summary_paths` are the notes that the summarised turns drew on.
+    """
 
     turns: tuple[TurnRecord, ...] = ()
     summary: str = ""
     summary_private: bool = False
+    summary_paths: tuple[str, ...] = ()
 
 
 class Answer:
@@ -83,18 +94,18 @@ class Answer:
         self._request = request
         self._past = past
         self._thread = thread
-        self._calls = Calls(means.toolbox, means.writer, means.memory, turn, request, always)
+        self._calls = Calls(means.toolbox, means.writer, means.memory, turn, request, always, means.indexed)
         self._started = time.monotonic()
 
-    async def run(self) -> None:
+    async def run(self) -> TarsdError | None:
         """Answer through the provider, or through the fallback when that is away; the turn has its text then.
 
-        Raises `TarsdError`.
+        What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
         turn, first, second = self._turn, self._means.provider, self._means.fallback
         try:
             await self._converse(first, patient=second is None)
-            return
+            return None
         except (ProviderUnreachable, ProviderBusy) as error:
             # what was said, or done by tools, cannot be taken back
             if second is None or turn.pieces or self._calls.count:
@@ -103,6 +114,7 @@ class Answer:
         told = f"{first.name} did not answer ({reason.message.rstrip('.')}); this answer is from {{}}."
         turn.private = False  # nothing has been said yet; the other model gets a prompt of its own
         await self._converse(second, patient=True, told=told)
+        return reason
 
     # -------------------------------------------------------------------------------------------- retrieval
 
@@ -126,17 +138,16 @@ class Answer:
     async def _retrieve(self, provider: Provider) -> tuple[Found, Draft, list[str]]:
         """What was found, the draft of the prompt, and the names of private notes that were left out."""
         turn, request, means, local = self._turn, self._request, self._means, provider.local
-        attached, withheld = await self._attach(local)
+        attached, withheld, unread = await self._attach(local)
         selection = request.selection
-        if selection and set(withheld) & set(
-            request.notes
-        ):  # not searched with either: queries may be embedded elsewhere
+        if selection and not local and {*withheld, *unread} & set(request.notes):
+            # where the selection comes from is private, or cannot be looked at
             turn.notice(PRIVATE_SELECTION)
             selection = ""
-        searched = f"{request.message}\n{selection}" if selection else request.message
-        guesses = queries(searched, [record.query for record in self._past.turns])
         private = any(passage.local_only for passage in attached)
-        found, query = await self._thread(self._find, guesses, local, provider.quotes, private)
+        guesses = queries(request.message, [record.query for record in self._past.turns])
+        searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
+        found, at = await self._thread(self._find, searched, local, provider.quotes, private)
         budget = means.settings.evidence_tokens
         turn.evidence, turn.closest = pack(
             found.passages, attached, most=provider.passages, per_note=provider.per_note, tokens=budget
@@ -147,11 +158,11 @@ class Answer:
             facts = await self._thread(lambda: means.memory.facts(local=local))
             rules = await self._thread(lambda: means.memory.rules(local=local))
             turn.private |= local and await self._thread(means.memory.withheld) > 0
-        history, summary = self._history(local)
+        history, summary = await self._thread(self._history, local)
         turn.private |= any(record.private for record in history) or bool(summary and self._past.summary_private)
         turn.notice(found.degraded or "", *means.library.notices())
         draft = Draft(
-            question=searched if provider.quotes else request.message,
+            question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
             facts=facts,
             rules=rules,
@@ -159,14 +170,14 @@ class Answer:
             evidence=turn.evidence,
             closest=turn.closest,
             history=history,
-            query=query,
+            query=guesses[at],
         )
         return found, draft, [*withheld, *found.withheld]
 
-    async def _attach(self, local: bool) -> tuple[list[Evidence], list[str]]:
-        """The passages of the notes that the person attached or named, and those that this model may not see."""
+    async def _attach(self, local: bool) -> tuple[list[Evidence], list[str], list[str]]:
+        """The passages of the notes that were attached or named; those the model may not see; those not to be read."""
         attached: list[Evidence] = []
-        withheld = []
+        withheld, unread = [], []
         for name in dict.fromkeys([*self._request.notes, *mentions(self._request.message)]):
             try:
                 attached += await self._thread(functools.partial(self._means.library.attach, name, local=local))
@@ -175,7 +186,8 @@ class Answer:
                 withheld.append(name)
             except TarsdError as error:
                 self._turn.notice(error.message)
-        return attached, withheld
+                unread.append(name)
+        return attached, withheld, unread
 
     def _announce(self, provider: Provider, found: Found, draft: Draft, withheld: Sequence[str]) -> None:
         turn = self._turn
@@ -194,24 +206,29 @@ class Answer:
             **({"private": True} if turn.private else {}),
         )
 
-    def _find(self, guesses: Sequence[str], local: bool, memory: bool, private: bool) -> tuple[Found, str]:
-        """The first guess that finds something relevant, or the one that came closest."""
-        best: tuple[Found, str] = (Found(()), guesses[0])
-        top = -1.0
-        for guess in guesses:
+    def _find(self, guesses: Sequence[str], local: bool, memory: bool, private: bool) -> tuple[Found, int]:
+        """The first guess that finds something relevant, or the one that came closest; with its place."""
+        best, top = (Found(()), 0), -1.0
+        for at, guess in enumerate(guesses):
             found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory, private=private)
             relevance = max((passage.relevance for passage in found.passages), default=0.0)
             if relevance > top:
-                best, top = (found, guess), relevance
+                best, top = (found, at), relevance
             if relevance >= RELEVANT:
                 break
         return best
 
     def _history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
-        """The turns before and the summary of those before them, without what must not leave this machine."""
-        turns = tuple(record for record in self._past.turns if local or not record.private)
-        summary = self._past.summary if local or not self._past.summary_private else ""
-        if len(turns) < len(self._past.turns) or summary != self._past.summary:
+        """The turns before and the summary of those before them, without what must not leave this machine.
+
+        A note that has become private since makes private what was said from it.
+        """
+        past, library = self._past, self._means.library
+        if local:
+            return past.turns, past.summary
+        turns = tuple(one for one in past.turns if not one.private and not library.private(one.paths))
+        summary = "" if past.summary_private or library.private(past.summary_paths) else past.summary
+        if len(turns) < len(past.turns) or summary != past.summary:
             self._turn.notice(PRIVATE_HISTORY)
         return turns, summary
 
@@ -229,7 +246,8 @@ class Answer:
                     f"Tools were called {self._calls.count} times; at the limit of {bound} this is what was found."
                 )
             fitted = fit(replace(draft, tools=() if last else draft.tools), provider.window, settings.reply_tokens)
-            self._turn.notice(*fitted.left_out)
+            if SHORTENED in fitted.left_out:  # what else does not fit was said with the retrieval
+                self._turn.notice(SHORTENED)
             before = self._turn.text
             calls, done = await self._stream(provider, fitted.request, patient)
             if done.stop_reason == "length":
@@ -237,6 +255,8 @@ class Answer:
             elif done.stop_reason == "refusal":
                 self._turn.notice("The model refused to go on.")
             if last or not calls or done.stop_reason not in ("tools", "stop"):
+                if not self._turn.text.strip():
+                    self._turn.notice(NO_ANSWER)
                 return
             said = self._turn.text[len(before) :]
             if said.strip():

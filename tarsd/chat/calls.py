@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from tarsd.chat.prompt import result_text
@@ -34,7 +34,14 @@ class Calls:
     """
 
     def __init__(
-        self, toolbox: Toolbox, writer: Writer, memory: Memory, turn: Turn, request: TurnRequest, always: set[str]
+        self,
+        toolbox: Toolbox,
+        writer: Writer,
+        memory: Memory,
+        turn: Turn,
+        request: TurnRequest,
+        always: set[str],
+        indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None,
     ) -> None:
         self.count = 0
         self.waited = 0.0
@@ -44,6 +51,7 @@ class Calls:
         self._turn = turn
         self._request = request
         self._always = always
+        self._indexed = indexed
         self._made: dict[str, str] = {}
 
     async def specs(self, provider: Provider) -> tuple[ToolSpec, ...]:
@@ -55,13 +63,16 @@ class Calls:
 
     def _context(self, provider: Provider) -> Context:
         async def write(change: Change) -> str:
-            return await self._writer.perform(
+            hash = await self._writer.perform(
                 change,
                 by=self._request.writer,
                 kind="memory" if change.path in self._memory else "note",
                 conversation=self._turn.conversation,
                 emit=self._turn.emit,
             )
+            if self._indexed is not None:  # the model may look for it at once
+                await self._indexed([change.path])
+            return hash
 
         return Context(self._turn.conversation, provider.local, write, self._turn.private)
 

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import functools
 import logging
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from datetime import datetime
@@ -18,16 +19,19 @@ from tarsd.chat.answer import Means
 from tarsd.chat.prompt import history_tokens
 from tarsd.chat.turn import Turn
 from tarsd.errors import Conflict, TarsdError
+from tarsd.parse import parse
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
-from tarsd.writing import Change, Notebook, create, replace_text
+from tarsd.writing import Change, Loaded, Notebook, create, replace_text
 
 FULL = 0.5
 """A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
 IDLE_S = 1800.0
 LOOK_S = 60.0
 TRIES = 3
+
+_MOMENT = re.compile(r"^((?:started|updated): )(.*)$", re.MULTILINE)
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -48,6 +52,11 @@ class Diary:
         self._touched: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being written or summarised."""
+        return bool(self._tasks)
 
     # -------------------------------------------------------------------------------------------- the note
 
@@ -73,7 +82,7 @@ class Diary:
         async with lock:
             for attempt in range(TRIES):
                 try:
-                    change = await self._thread(self._plan, turn, last)
+                    change = await self._thread(self._with_turn, turn, last)
                     if change is None:
                         return
                     await self._means.writer.perform(
@@ -88,38 +97,68 @@ class Diary:
                     self._failed(turn, error)
                     return
 
+    async def catch_up(self) -> None:
+        """Put turns that an earlier end of the daemon cut off into their notes."""
+        for conversation in await self._thread(self._sessions.interrupted):
+            async with self._locks.setdefault(conversation, asyncio.Lock()):
+                with contextlib.suppress(TarsdError):
+                    change = await self._thread(lambda id=conversation: self._plan(self._sessions.load(id)))
+                    if change is not None:
+                        await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
+                        await self._thread(self._sessions.set_note_path, conversation, change.path)
+
     def _failed(self, turn: Turn, error: TarsdError) -> None:
         log.warning("a conversation's note cannot be written", extra={"code": error.code})
         turn.notice(f"This conversation is not in its note: {error.message}")
 
-    def _plan(self, turn: Turn, last: Event) -> Change | None:
+    def _plan(self, conversation: Conversation) -> Change | None:
         """The note with all finished turns that it lacks since the last one it has, or None when there is nothing."""
-        conversation = self._with(self._sessions.load(turn.conversation), turn, last)
         finished = [record for record in conversation.turns if record.state != "running"]
-        path = self._path(conversation)
-        if path is None:
+        loaded = self._note_of(conversation)
+        if loaded is None:
+            if conversation.note:  # the person took it away: what they removed does not come back
+                finished = finished[-1:]
             path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
             return begun(path, replace(conversation, turns=tuple(finished)))
-        loaded = self._notebook.load(path)
         written = [at for at, record in enumerate(finished) if holds(loaded.text, record)]
         missing = finished[written[-1] + 1 :] if written else finished[-1:]
         return grown(loaded, *missing, private=conversation.private) if missing else None
 
-    def _path(self, conversation: Conversation) -> str | None:
-        """Where the conversation's note lies now: where it was put, or where the person moved it."""
-        if conversation.note and self._notebook.exists(conversation.note):
-            return conversation.note
+    def _note_of(self, conversation: Conversation) -> Loaded | None:
+        """The conversation's note, wherever it lies now; a note is only that if it bears the conversation's id."""
+        paths = [conversation.note] if conversation.note else []
         with contextlib.suppress(TarsdError):
-            return self._means.library.session_note(conversation.summary.id)
+            paths += [self._means.library.session_note(conversation.summary.id) or ""]
+        found = self._first(paths, conversation.summary.id, "session")
+        if found is None and conversation.note:
+            found = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation.summary.id, "session")
+        if found is None and conversation.note and self._kept_bare(conversation):
+            return self._notebook.load(conversation.note)
+        return found
+
+    def _first(self, paths: Iterable[str], id: str, kind: str) -> Loaded | None:
+        """The first of these notes that is of this kind and bears this id."""
+        for path in filter(None, paths):
+            with contextlib.suppress(TarsdError):
+                loaded = self._notebook.load(path)
+                properties = parse(loaded.text, path).properties
+                if properties.get("id") == id and properties.get("tars") == kind:
+                    return loaded
         return None
 
-    def _with(self, conversation: Conversation, turn: Turn, last: Event) -> Conversation:
-        """The conversation as it will be once the turn has ended with `last`."""
+    def _kept_bare(self, conversation: Conversation) -> bool:
+        """Whether the note lies where it was, its properties removed, with at least one of the turns in it."""
+        with contextlib.suppress(TarsdError):
+            text = self._notebook.load(conversation.note).text
+            return any(holds(text, record) for record in conversation.turns)
+        return False
+
+    def _with_turn(self, turn: Turn, last: Event) -> Change | None:
+        """As `_plan`, for the conversation as it will be once the turn has ended with `last`."""
+        conversation = self._sessions.load(turn.conversation)
         events = tuple(turn.events) if turn.ended else (*turn.events, last)
-        turns = tuple(
-            replace(record, events=events) if record.id == turn.id else record for record in conversation.turns
-        )
-        return replace(conversation, turns=turns)
+        turns = (replace(one, events=events) if one.id == turn.id else one for one in conversation.turns)
+        return self._plan(replace(conversation, turns=tuple(turns)))
 
     # -------------------------------------------------------------------------------------------- the summary
 
@@ -181,22 +220,27 @@ class Diary:
                     await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
 
     def _into_note(self, found: Conversation, before: str) -> Change | None:
-        path = self._path(found)
-        if path is None or found.condensed is None:
+        loaded = self._note_of(found)
+        if loaded is None or found.condensed is None:
             return None
-        loaded = self._notebook.load(path)
         return summarised(loaded, found.condensed.text, before=before, private=found.condensed.private)
 
     def _own_note(self, found: Conversation, before: str) -> Change | None:
-        if found.condensed is None:
+        """The summary as a note of its own; one that the person has edited is theirs, and stays as it is."""
+        short = found.condensed
+        if short is None:
             return None
-        path = self._path(found) or ""
-        name = path.rpartition("/")[2].removesuffix(".md") or _file_name(found)
-        text = render_summary_note(found, found.condensed.text, note=path, updated=found.condensed.at)
-        target = f"{self._folder}/summaries/{name}.md"
-        if not self._notebook.exists(target):
-            return create(target, text)
-        return replace_text(self._notebook.load(target), text)
+        note = self._note_of(found)
+        path = note.path if note is not None else ""
+        text = render_summary_note(found, short.text, note=path, updated=short.at)
+        folder = f"{self._folder}/summaries"
+        there = self._first(self._notebook.paths(folder), found.summary.id, "summary")
+        if there is None:
+            name = path.rpartition("/")[2].removesuffix(".md") or _file_name(found)
+            return create(self._notebook.free_path(folder, name), text)
+        if not before or render_summary_note(found, before, note=path, updated=short.at) != _stamped(there.text, text):
+            return None
+        return replace_text(there, text)
 
     # -------------------------------------------------------------------------------------------- in the background
 
@@ -241,6 +285,12 @@ def _open(conversation: Conversation) -> list[TurnRecord]:
     upto = conversation.condensed.upto if conversation.condensed else ""
     at = next((n for n, record in enumerate(turns, 1) if record.id == upto), 0)
     return turns[at:]
+
+
+def _stamped(old: str, new: str) -> str:
+    """`old` with the times that `new` has in its properties: they change by themselves."""
+    moments = dict(_MOMENT.findall(new))
+    return _MOMENT.sub(lambda match: f"{match[1]}{moments.get(match[1], match[2])}", old)
 
 
 def _file_name(conversation: Conversation) -> str:

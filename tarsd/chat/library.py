@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +40,10 @@ class Library(Protocol):
 
     def around(self, passage: Evidence) -> Sequence[Evidence]:
         """The passages right before and after this one in its note, as they are indexed. Raises `StoreError`."""
+        ...
+
+    def private(self, paths: Collection[str]) -> bool:
+        """Whether any of these notes must not leave this machine, by what holds of it now."""
         ...
 
     def exists(self, name: str) -> bool:

@@ -13,6 +13,7 @@ from tarsd.session import TurnRecord
 
 TOOL_CHARS = 16_000
 """The most that one tool's result takes in a prompt; a model asks again for what it misses."""
+SHORTENED = "What tools found was shortened to fit into the model's context."
 LEAST_REPLY = 256
 LEAST_RESULT = 400
 MESSAGE_TOKENS = 8
@@ -76,6 +77,10 @@ def fit(draft: Draft, window: int, reply: int) -> Fitted:
     fixed += 2 * MESSAGE_TOKENS
     reply = min(reply, max(LEAST_REPLY, window // 4))
     room = window - reply - fixed
+    if room < 0 and draft.tools:
+        fewer = fit(replace(draft, tools=()), window, reply)
+        said = f"The model reads {window} tokens, too few for tools: it got none."
+        return Fitted(fewer.request, (said, *fewer.left_out))
     if room < 0:
         raise ContextTooLong(
             f"This message is too long: with the rules it takes about {fixed} tokens, and the model reads {window}.",
@@ -93,7 +98,7 @@ def fit(draft: Draft, window: int, reply: int) -> Fitted:
         missing = _count(len(draft.evidence) - len(evidence), "passage")
         left_out.append(f"{missing} did not fit into the model's context of {window} tokens.")
     if cut:
-        left_out.append("What tools found was shortened to fit into the model's context.")
+        left_out.append(SHORTENED)
     messages = (*history, Message("user", _asked(draft, evidence)), *steps)
     request = Request(
         system=system,

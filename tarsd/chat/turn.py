@@ -24,6 +24,7 @@ class Turn:
         self.closest: tuple[Evidence, ...] = ()
         self.notices: list[str] = []
         self.private = False
+        self.stopping = False
         self.approvals: dict[str, asyncio.Future[Approval]] = {}
         self.events: list[Event] = list(events)
         self._keep = keep

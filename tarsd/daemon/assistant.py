@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from tarsd.writing import Change, Journal, Notebook, Writer
 
 Json = dict[str, Any]
 Say = Callable[[str, str], None]
+Indexed = Callable[[Sequence[str]], Awaitable[None]]
 T = TypeVar("T")
 
 
@@ -41,8 +42,11 @@ class _Review:
 class Assistant:
     """As `server.Assistant`. Built before the event loop runs; nothing is connected or loaded until it is needed."""
 
-    def __init__(self, config: Config, vault: Vault, shelf: Shelf, executor: Executor, say: Say) -> None:
+    def __init__(
+        self, config: Config, vault: Vault, shelf: Shelf, executor: Executor, say: Say, indexed: Indexed
+    ) -> None:
         self._config = config
+        self._indexed = indexed
         self._executor = executor
         self.notebook = Notebook(vault, own=config.memory_folder)
         self._journal = Journal(config.paths.state / "undo")
@@ -59,11 +63,13 @@ class Assistant:
             writer=self.writer,
             settings=config.chat,
             fallback=self._provider(config.chat.fallback, say) if config.chat.fallback else None,
+            indexed=indexed,
         )
         sessions = Sessions(config.paths.state / "conversations")
         diary = Diary(sessions, means, self.notebook, config.memory_folder, executor)
         self.chat = Chat(sessions, means, diary if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def _provider(self, name: str, say: Say) -> Provider | None:
         try:
@@ -76,11 +82,17 @@ class Assistant:
         """Settle what an earlier run left open."""
         with contextlib.suppress(TarsdError):  # a vault that is away is looked at when something is written
             await self.writer.recover()
+        if self.chat.diary is not None:
+            self._tasks.add(asyncio.create_task(self.chat.diary.catch_up(), name="diary"))
 
     def state(self) -> Json:
         """The chat model and whether it is at work, for the status."""
-        servers = {"mcp": self.mcp.state()} if self._config.mcp else {}
-        return {"model": self.provider.name, "state": self.chat.state(), "local": self.provider.local, **servers}
+        about: Json = {"model": self.provider.name, "state": self.chat.state(), "local": self.provider.local}
+        if self.chat.means.fallback is not None:
+            about["fallback"] = self.chat.means.fallback.name
+        if self.chat.trouble is not None:
+            about["problem"] = self.chat.trouble.as_json()
+        return about | ({"mcp": self.mcp.state()} if self._config.mcp else {})
 
     async def close(self) -> None:
         """End all turns, connections and child processes."""
@@ -119,7 +131,9 @@ class Assistant:
 
     async def undo(self, write: str) -> Json:
         """As `server.Assistant.undo`."""
-        return await self.writer.undo(write)
+        done = await self.writer.undo(write)
+        await self._indexed([str(done["path"])])
+        return done
 
     async def close_conversation(self, conversation: str) -> Json:
         """As `server.Assistant.close_conversation`."""
@@ -155,10 +169,13 @@ class Assistant:
         last = await self._thread(self._journal.last, "memory")
         if last is None:
             raise NotFound("There is no change of the memory to take back.")
-        return await self.writer.undo(last.id)
+        done = await self.writer.undo(last.id)
+        await self._indexed([last.path])
+        return done
 
     async def _change(self, change: Change) -> Json:
         await self._write(change)
+        await self._indexed([change.path])
         return {"path": change.path, "diff": change.diff()}
 
     async def _write(self, change: Change) -> None:
@@ -212,6 +229,7 @@ class Assistant:
         self._review = None
         for change in changes:
             await self._write(change)
+        await self._indexed([change.path for change in changes])
         return {"written": [change.path for change in changes], "diff": "\n".join(change.diff() for change in changes)}
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:

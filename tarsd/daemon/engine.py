@@ -44,6 +44,7 @@ from tarsd.why import why
 THREADS = 8
 LOAD_S = 20.0
 PROGRESS_S = 0.05
+INDEXED_S = 3.0
 SAID_S = 3600.0
 """How long what was mended by itself stays among the problems."""
 
@@ -75,7 +76,7 @@ class Engine:
         self._indexer: Indexer | None = None
         shelf = Shelf(self._searcher, self._vaults, config, behind=self.behind, notices=self.notices)
         say = functools.partial(self._say, for_ever=True)
-        self.assistant = Assistant(config, self._vaults[""], shelf, self._pool, say)
+        self.assistant = Assistant(config, self._vaults[""], shelf, self._pool, say, self._indexed)
         self.chat = self.assistant.chat
         # a pass over single notes does not wait for one over everything
         self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work)
@@ -388,6 +389,16 @@ class Engine:
             yield item
             if item["type"] == "report":
                 return
+
+    async def _indexed(self, paths: Sequence[str]) -> None:
+        """Until these notes are in the index as they are now, but not for long: what was just written is found."""
+        with contextlib.suppress(TarsdError, TimeoutError):
+            async with (
+                asyncio.timeout(INDEXED_S),
+                contextlib.aclosing(self.reindex(ReindexRequest(tuple(paths)))) as steps,
+            ):
+                async for _ in steps:
+                    pass
 
     def _scope(self, paths: tuple[str, ...]) -> frozenset[Key] | None:
         wanted = {nfc(path).strip("/") for path in paths}

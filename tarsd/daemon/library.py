@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tarsd.chat import Found
 from tarsd.chunk import Chunk, anchor, chunk
@@ -122,6 +122,14 @@ class Shelf:
         properties = store.properties(ours) if ours else {}
         found = (path for id, path in ours.items() if properties.get(id, {}).get("id") == conversation)
         return next(found, None)
+
+    def private(self, paths: Collection[str]) -> bool:
+        """As `chat.Library.private`; a note that is gone is judged by its folder."""
+        rules = self._config.privacy.local_only
+        wanted = set(paths)
+        rows = [row for row in self._searcher().store.titles() if row.path in wanted]
+        gone = wanted - {row.path for row in rows}
+        return any(row.local_only for row in rows) or any(is_local_only(one, parse("", one), rules) for one in gone)
 
     def exists(self, name: str) -> bool:
         """As `chat.Library.exists`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,14 +16,12 @@ from tarsd.config import ChunkSettings
 from tarsd.embed.table import Table
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
-from tarsd.parse import Note, parse
+from tarsd.parse import Note, parse, privacy
 from tarsd.store import Key, Prepared, SkippedRow, Stat
 from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
 
-LOCAL_ONLY = "local_only"
-"""The property with which a note says of itself that it never leaves this machine."""
-
-_PRIVATE_LINE = re.compile(r"%%(?:[^%\n]*·)?\s*private\s*%%", re.IGNORECASE)
+LOCAL_ONLY = "local_only, or what may be meant by it"
+"""How a note says of itself that it never leaves this machine; another reading means that all are read again."""
 
 _HEADING_CHARS = 600
 
@@ -70,16 +67,16 @@ def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -
     """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
 
     The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
-    Our own lists mark single lines instead, in comments; `text` is the note's own, in which they stand.
+    Our own lists mark single lines instead, in comments. `text` is the note's own: in it such lines stand, and marks
+    in properties that cannot be read.
     """
-    if note.properties.get(LOCAL_ONLY) is True or (note.ours and _PRIVATE_LINE.search(text)):
+    if privacy.says_private(note, text) or (note.ours and privacy.private_comments(text)):
         return True
     folded = path.casefold()
     for rule in rules:
         name = rule.casefold().strip()
         if name.startswith("#"):
-            tag = name[1:]
-            if any(own.casefold() == tag or own.casefold().startswith(f"{tag}/") for own in note.tags):
+            if privacy.names_tag(note, name[1:], text):
                 return True
         elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
             return True

@@ -121,7 +121,7 @@ class Memory:
         replace: str = "",
         local: bool = True,
     ) -> Change:
-        """A new line, in place of the line `replace` if that is named.
+        """A new line, in place of the line `replace` if that is named; what was private there is so here.
 
         Raises Contradiction, Conflict for what is known already, NotFound for an unknown `replace`, BadRequest for a
         text that is none, Refused when memory is off, full, or the note cannot be changed.
@@ -133,7 +133,7 @@ class Memory:
         known = draft.page.lines
         old = self._exact(known, replace) if replace.strip() else None
         self.check_new([line for line in known if line is not old], text, local=local)
-        mark = lines.comment(self._date(), session, private)
+        mark = lines.comment(self._date(), session, private or (old is not None and old.mark.private))
         if old is not None:
             draft.swap(old, text, mark)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tarsd.memory import lines
@@ -109,7 +109,12 @@ def archived(memory: Memory, name: str, title: str, body: str, private: bool) ->
 
 def read(text: str, verdict: Verdict) -> list[Entry]:
     """The entries of a note, whatever else stands in it. Never raises."""
-    return [_entry(block, verdict) for _, _, block in _blocks(text)]
+    private = lines.private_lines(text)
+    return [
+        replace(entry, private=entry.private or not private.isdisjoint(range(first + 1, last + 1)))
+        for first, last, block in _blocks(text)
+        for entry in [_entry(block, verdict)]
+    ]
 
 
 def without(text: str, ids: Collection[str], verdict: Verdict) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tarsd.errors import BadRequest, Refused
-from tarsd.parse import Note, parse
+from tarsd.parse import Note, parse, privacy
 from tarsd.providers.text import visible
 
 MAX_CHARS = 500
@@ -70,7 +70,7 @@ class Page:
     """A note of lines; `source` are its lines with their ends, `problem` a sentence on what cannot be used of it.
 
     `private` are the numbers (1-based) of the lines that stay on this machine: those that say so in a comment, what
-    stands under such a bullet or heading, and all of a note with the property `local_only`.
+    stands under such a bullet or heading, and all of a note that says so in its properties.
     """
 
     source: tuple[str, ...]
@@ -144,9 +144,10 @@ def _lines(note: Note, source: Sequence[str]) -> list[Line]:
 
 
 def _private(note: Note, source: Sequence[str], found: Sequence[Line]) -> frozenset[int]:
-    if note.properties.get("local_only") is True:
+    text = "".join(source)
+    if privacy.says_private(note, text):
         return frozenset(range(1, len(source) + 1))
-    numbers = {number for number, raw in enumerate(source, 1) if _private_mark(raw)}
+    numbers = privacy.private_comments(text)
     if not numbers:
         return frozenset()
     for unit in note.units:  # half a table or fence would be none
@@ -162,14 +163,11 @@ def _private(note: Note, source: Sequence[str], found: Sequence[Line]) -> frozen
     depth = -1
     for line in found:
         depth = depth if 0 <= depth < line.depth else -1
-        if depth >= 0 or line.mark.private or line.start + 1 in numbers:
+        covered = range(line.start + 1, line.end + 2)
+        if depth >= 0 or numbers.intersection(covered):
             depth = depth if depth >= 0 else line.depth
-            numbers.update(range(line.start + 1, line.end + 2))
+            numbers.update(covered)
     return frozenset(numbers)
-
-
-def _private_mark(raw: str) -> bool:
-    return "private" in raw.casefold() and mark_of(raw).private
 
 
 def _line(shown: str, section: str, raw: str, number: int, depth: int) -> Line:
@@ -225,7 +223,10 @@ def _filled(note: Note, headings: Mapping[int, int], numbers: Sequence[int], fir
 
 
 def mark_of(raw: str) -> Mark:
-    """What the comments of a source line say: `%% 2026-11-28 · c-3f2a91 · private %%`, or just `%% private %%`."""
+    """What the comments of a source line say: `%% 2026-11-28 · c-3f2a91 · private %%`, or just `%% private %%`.
+
+    The word "private" counts wherever it stands in a comment.
+    """
     mark = Mark()
     for found in _COMMENT.finditer(raw):
         read = _mark(found[1] or found[2] or "")
@@ -234,11 +235,12 @@ def mark_of(raw: str) -> Mark:
 
 
 def _mark(comment: str) -> Mark:
+    private = privacy.is_private(comment)
     parts = [part.strip() for part in comment.split("·")]
-    private = any(part.casefold() == "private" for part in parts)
-    if not _DATE.fullmatch(parts[0]):
+    parts = [part for part in parts if part.casefold() != "private"]
+    if not parts or not _DATE.fullmatch(parts[0]):
         return Mark(private=private)
-    session = next((part for part in parts[1:] if _SESSION.fullmatch(part) and part.casefold() != "private"), "")
+    session = next((part for part in parts[1:] if _SESSION.fullmatch(part)), "")
     return Mark(parts[0], session, private)
 
 
@@ -247,9 +249,13 @@ def holds_private(text: str) -> bool:
 
     Its index knows nothing of comments, so this has to be asked of the note itself.
     """
-    if "private" not in text.casefold() and "local_only" not in text:
-        return False
-    return bool(_private(parse(text, "memory.md"), split(text), ()))
+    folded = text.casefold()
+    return ("private" in folded or "local" in folded) and bool(private_lines(text))
+
+
+def private_lines(text: str) -> frozenset[int]:
+    """The numbers (1-based) of the lines that stay on this machine, in a note of any length."""
+    return _private(parse(text, "memory.md"), split(text), ())
 
 
 def comment(date: str, session: str = "", private: bool = False) -> str:
@@ -366,12 +372,17 @@ def swap(text: str, line: Line, content: str, mark: str) -> str:
     covered = page.source[line.start : line.end + 1]
     bullet = _BULLET.match(covered[0]) or _QUOTE.match(covered[0])
     comments = [found for raw in covered for found in _COMMENT.finditer(raw)]
-    own = [found[0] for found in comments if _mark(found[1] or found[2] or "") == Mark()]
+    own = [found[0] for found in comments if not _is_ours((found[1] or found[2] or "").strip())]
     ending = covered[-1][len(covered[-1].rstrip("\r\n")) :]
     new = " ".join([(bullet[0] if bullet else "") + content, *own, mark]) + ending
     changed = "".join([*page.source[: line.start], new, *page.source[line.end + 1 :]])
     _check(page, changed, added=content, removed=[line])
     return changed
+
+
+def _is_ours(comment: str) -> bool:
+    """Whether a comment is nothing but a mark, so that another may take its place."""
+    return bool(_mark(comment).date) or comment.casefold() == "private"
 
 
 def _editable(text: str) -> Page:

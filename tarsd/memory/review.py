@@ -87,6 +87,11 @@ class Sources:
         """Is there anything that a model could word rules from?"""
         return bool(self.shown)
 
+    @property
+    def private(self) -> bool:
+        """Does the prompt hold private text? Then nobody can tell what of a model's words came from it."""
+        return self.local and any(_is_private(one) for one in (*self.shown, *self.noticed, *self.rules))
+
 
 def gather(memory: Memory, *, local: bool) -> Sources:
     """Everything that waits for a review; with local=False private entries are kept from the model."""
@@ -103,40 +108,40 @@ def propose(reply: str | None, sources: Sources) -> list[Proposal]:
     `reply` is None when no model was asked, or none answered.
     """
     found: list[Proposal] = []
-    known = [line.text for line in sources.rules]
+    known = sources.rules
     worded = list(_worded(reply, sources)) if reply else []
     covered = {entry.id for _, entries, named in worded if named for entry in entries}
     for text, entries, _ in worded:
-        _add(found, known, "rule", text, _why(entries), entries, by="model")
+        _add(found, known, "rule", text, _why(entries), entries, by="model", private=sources.private)
     for entry in sources.entries:
         if entry.note and entry.id not in covered:
             text = _shortened(entry.note)
             _add(found, known, "rule", text, _why([entry]), [entry], by="person")
-    facts = [line.text for line in sources.facts]
     for line in sources.noticed:
         why = f"Noticed on {line.mark.date}." if line.mark.date else "Noticed."
-        _add(found, facts, "memory", line.text, why, [line], by="noticed")
+        _add(found, sources.facts, "memory", line.text, why, [line], by="noticed")
     return found
 
 
 def _add(
     found: list[Proposal],
-    known: list[str],
+    known: Sequence[Line],
     kind: Kind,
     text: str,
     why: str,
     sources: Sequence[Entry | Line],
     *,
     by: By,
+    private: bool = False,
 ) -> None:
     try:
         text = lines.clean(text, MAX_RULE if kind == "rule" else lines.MAX_CHARS)
     except BadRequest:
         return
-    same = next((one for one in known if compare.same(one, text)), None)
+    same = next((one for one in known if compare.same(one.text, text)), None)
     again = next((one for one in found if one.kind == kind and compare.same(one.text, text)), None)
     ids = tuple(dict.fromkeys(_id(source) for source in sources))
-    private = any(_is_private(source) for source in sources)
+    private = private or any(_is_private(source) for source in sources)
     if again is not None:  # said twice: one decision settles both
         index = found.index(again)
         merged = tuple(dict.fromkeys((*again.from_ids, *ids)))
@@ -145,12 +150,13 @@ def _add(
         return
     if same is not None and kind == "rule" and by == "model":
         return
-    replaces = "" if same else next((one for one in known if compare.compare(one, text) == "contradicts"), "")
+    old = None if same else next((one for one in known if compare.compare(one.text, text) == "contradicts"), None)
+    private = private or (old is not None and old.mark.private)
     why = f"{why} It is there already." if same else why
     sessions = {source.session if isinstance(source, Entry) else source.mark.session for source in sources}
     session = sessions.pop() if len(sessions) == 1 else "review"
     id = hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "replace")).hexdigest()[:8]
-    found.append(Proposal(f"p-{id}", kind, text, why, ids, private, replaces, by, session))
+    found.append(Proposal(f"p-{id}", kind, text, why, ids, private, old.text if old else "", by, session))
 
 
 def diff(memory: Memory, proposals: Sequence[Proposal]) -> str:
@@ -200,10 +206,11 @@ def _put(memory: Memory, draft: Draft, proposal: Proposal, text: str) -> None:
     known = draft.page.lines
     if any(compare.same(line.text, text) for line in known):
         return
-    mark = lines.comment(memory.today().strftime("%Y-%m-%d"), proposal.session, proposal.private)
     old = next((line for line in known if line.text == proposal.replaces), None) if proposal.replaces else None
     clash = old is not None and compare.compare(old.text, text) == "contradicts"
     memory.check_new([line for line in known if not (clash and line is old)], text)
+    private = proposal.private or (clash and old is not None and old.mark.private)
+    mark = lines.comment(memory.today().strftime("%Y-%m-%d"), proposal.session, private)
     if clash and old is not None:
         draft.swap(old, text, mark)
     else:

@@ -37,7 +37,7 @@ _TITLES_ADDED = 10
 # One or two words are looked for as words; a sentence may say what a note says in other words.
 _QUESTION = 3
 _ALONE = 8
-_OWN = 0.75  # what a conversation of ours keeps of its score
+_OWN = 0.5  # what a conversation of ours keeps of its score
 _FEW_OWN = 30
 
 
@@ -288,8 +288,8 @@ class Searcher:
             whole = ranking.total + bonus
             scores = {i: (raw[i] * ranking.total + bonus * exact.get(i, 0.0)) / whole for i, _ in head}
             head = fuse.spread(fuse.ordered(scores), ranking.file_of, factor)
-        own = {i for i, row in ranking.rows.items() if row.note.ours and not row.note.memory_type}
-        if own:  # a conversation repeats what notes say, in the words of the question: the notes come first
+        own = {i for i, row in ranking.rows.items() if row.note.ours and row.note.memory_type in ("", "episodic")}
+        if own:  # conversations repeat what notes say, in the words of the question: the notes come first
             head = fuse.ordered({i: score * (_OWN if i in own else 1.0) for i, score in head})
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]

@@ -30,8 +30,10 @@ class _Index:
 
     summaries: dict[str, Summary] = field(default_factory=dict)
     turns: dict[str, str] = field(default_factory=dict)  # turn id -> conversation id
+    cut: list[str] = field(default_factory=list)  # conversations with turns that an earlier run left open
     requests: dict[str, str] = field(default_factory=dict)  # request id -> turn id
     notes: dict[str, str] = field(default_factory=dict)  # conversation id -> path of its note
+    private: set[str] = field(default_factory=set)  # conversations that saw text of private notes
 
 
 class Sessions:
@@ -71,6 +73,8 @@ class Sessions:
         with self._lock:
             kind = "end" if event.last else "event"
             self._append(conversation, [{"t": kind, "turn": turn, "event": event.as_json()}])
+            if event.data.get("private") is True:
+                self._index().private.add(conversation)
             known = self._index().summaries.get(conversation)
             if known is not None:
                 self._index().summaries[conversation] = replace(known, updated=time.time())
@@ -98,6 +102,7 @@ class Sessions:
         with self._lock:
             self._summary(conversation)
             self._append(conversation, [line], durable=True)
+            _note_all(self._index(), conversation, [line])
         return record
 
     def delete(self, conversation: str) -> None:
@@ -111,6 +116,7 @@ class Sessions:
             index = self._index()
             del index.summaries[conversation]
             index.notes.pop(conversation, None)
+            index.private.discard(conversation)
             # request ids stay known: a repeated request must not ask a deleted question again
             index.turns = {turn: owner for turn, owner in index.turns.items() if owner != conversation}
 
@@ -135,6 +141,12 @@ class Sessions:
             self._summary(conversation)
             return self._index().notes.get(conversation, "")
 
+    def private_notes(self) -> frozenset[str]:
+        """The paths of the notes of all conversations that saw private text; reads no log but at first use."""
+        with self._lock:
+            index = self._index()
+            return frozenset(path for one in index.private if (path := index.notes.get(one)))
+
     def summary(self, conversation: str) -> SummaryRecord | None:
         """The newest summary of the conversation's beginning, if there is one. Raises `NotFound`."""
         with self._lock:
@@ -150,6 +162,11 @@ class Sessions:
                     if record.id == turn:
                         return owner, record
         raise NotFound("There is no such turn.", "Its conversation may have been deleted.")
+
+    def interrupted(self) -> list[str]:
+        """The conversations in which a crash of an earlier run had cut a turn off."""
+        with self._lock:
+            return list(dict.fromkeys(self._index().cut))
 
     def requested(self, request_id: str) -> str | None:
         """The turn that was started for this request id, if one was, in this or an earlier run."""
@@ -209,6 +226,7 @@ class Sessions:
         if asked - ended:
             for record in _turns(_lines(file)):
                 if record.state == "running":
+                    index.cut.append(owner)
                     with contextlib.suppress(StoreError):  # a full disk: it is closed at the next start
                         self._append(owner, [{"t": "end", "turn": record.id, "event": interrupted(record).as_json()}])
 
@@ -235,14 +253,21 @@ def _note_one(index: _Index, owner: str, line: dict[str, Any]) -> None:
         index.summaries[owner] = replace(index.summaries[owner], title=str(line["title"]))
     elif kind == "note":
         index.notes[owner] = str(line.get("path", ""))
+    elif kind == "summary" and line.get("private") is not False:
+        index.private.add(owner)
+    elif kind in ("event", "end") and line["event"]["private"] is True:
+        index.private.add(owner)
 
 
 def _lines(file: Path, *, events: bool = True) -> Iterator[dict[str, Any]]:
-    """The readable lines of a log; a torn or foreign line is passed over."""
+    """The readable lines of a log; without `events` none of those that say nothing of the whole conversation.
+
+    A torn or foreign line is passed over.
+    """
     try:
         with file.open("rb") as handle:
             for raw in handle:
-                if not events and raw.startswith(b'{"t":"event"'):
+                if not events and raw.startswith(b'{"t":"event"') and b'"private":true' not in raw:
                     continue
                 try:
                     line = json.loads(raw)

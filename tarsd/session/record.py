@@ -70,6 +70,12 @@ class TurnRecord:
         return any(event.data.get("private") is True for event in self.events)
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the notes whose text the model was shown."""
+        shown = (source for event in self.events for source in event.data.get("sources") or ())
+        return tuple(dict.fromkeys(str(one.get("path", "")) for one in shown if isinstance(one, dict)))
+
+    @property
     def tools(self) -> tuple[ToolUse, ...]:
         """The calls of tools in the order in which they were made, each as it stood last."""
         calls: dict[str, ToolUse] = {}

@@ -66,6 +66,13 @@ class Notebook:
         self._resolve(path)
         return self._actual(path) is not None
 
+    def paths(self, folder: str) -> list[str]:
+        """The Markdown notes that lie right in a folder, by name; none if there is no such folder."""
+        there = self._actual(nfc(folder).strip("/"))
+        if there is None:
+            return []
+        return sorted(f"{there}/{name}" for name in _names(self.vault.root / there) if kind_of(name) == "note")
+
     def free_path(self, folder: str, title: str, ext: str = ".md") -> str:
         """A path in `folder` that nothing has, named for `title`: legal on every system, and in Obsidian's links.
 

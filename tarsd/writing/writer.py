@@ -175,6 +175,13 @@ class Writer:
         async with self._alone(entry.path):
             return await self._in_thread(self._disk.take_back, id)
 
+    async def finish(self, conversation: str, within_s: float = 2.0) -> None:
+        """Wait for the changes of a conversation that are being made right now, at most so long."""
+        own = [(task, job) for task, job in self._jobs.items() if job.conversation == conversation]
+        making = [task for task, job in own if job.stage == "writing"]
+        if making:
+            await asyncio.wait(making, timeout=within_s)
+
     async def recover(self) -> None:
         """Settle what a crash left open, clear its temporary files, and let go of what is too old.
 

@@ -1,0 +1,126 @@
+"""What a note says of its own privacy: its property, the tags of its property block, and comments. Pure.
+
+A mark that cannot be read for certain counts: only a clear no is a no.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tarsd.parse import hidden
+from tarsd.parse.properties import JSON
+
+if TYPE_CHECKING:
+    from tarsd.parse import Note
+
+_NO = frozenset({"false", "no", "off", "0", "0.0", "", "null", "~", "[]", "{}"})
+_ROW = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_RULE = re.compile(r"---[ \t]*")
+_KEY = re.compile(r"""["']?(local[-_ ]?only|tags?)["']?[ \t]*:(.*)""", re.IGNORECASE)
+_REMARK = re.compile(r"(?:^|\s)#.*")
+_COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->")
+_LONG_COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->", re.DOTALL)
+_PRIVATE = re.compile(r"(?<![\w-])private(?![\w-])", re.IGNORECASE)
+
+
+def says_private(note: Note, text: str = "") -> bool:
+    """Whether `local_only`, however it is spelled, is among the note's properties with anything but a clear no.
+
+    `text` is the note's own: where its properties are broken, or name it twice, any of its lines counts.
+    """
+    if any(_is_mark(key) and not _is_no(value) for key, value in note.properties.items()):
+        return True
+    rows, broken = _block(note, text)
+    found = (_KEY.match(row.lstrip(" \t-{") if broken else row) for row in rows)
+    return any(one is not None and _is_mark(one[1]) and not _is_no(_value(one[2])) for one in found)
+
+
+def names_tag(note: Note, tag: str, text: str = "") -> bool:
+    """Whether the note has the tag or one below it.
+
+    Where its properties are broken, a word in them is enough; a value of `tags` that is no list of tags is read so too.
+    """
+    tag = tag.casefold().strip("#/ ")
+    if not tag:
+        return False
+    if any(f"{own.casefold()}/".startswith(f"{tag}/") for own in note.tags):
+        return True
+    rows, broken = _block(note, text)
+    word = re.compile(rf"(?<![\w/-]){re.escape(tag)}(?![\w-])")
+    return any(word.search(row.casefold()) for row in (rows if broken else _tag_rows(rows)))
+
+
+def private_comments(text: str) -> set[int]:
+    """The lines (from 1) of all comments that have the word "private" in them."""
+    if "private" not in text.casefold():
+        return set()
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    found = {
+        number
+        for number, line in enumerate(text.split("\n"), 1)
+        if any(is_private(one[1] or one[2] or "") for one in _COMMENT.finditer(line))
+    }
+    # without those, for a mark that nobody closed would pair with the next one's beginning
+    rest = _COMMENT.sub("", text)
+    for one in _LONG_COMMENT.finditer(rest):
+        if is_private(one[1] or one[2] or ""):
+            first = rest.count("\n", 0, one.start()) + 1
+            found.update(range(first, first + one[0].count("\n") + 1))
+    return found
+
+
+def is_private(comment: str) -> bool:
+    """Whether a comment marks what it stands behind as private: the word is in it, wherever and in any case."""
+    return _PRIVATE.search(comment) is not None
+
+
+def _is_mark(key: str) -> bool:
+    return re.sub(r"[-_\s]", "", key).casefold() == "localonly"
+
+
+def _is_no(value: JSON) -> bool:
+    if isinstance(value, str):
+        return value.strip().casefold() in _NO
+    return not value
+
+
+def _value(raw: str) -> str:
+    """A property's value as it stands on its line, without quotes and a remark."""
+    return _REMARK.sub("", raw).strip().rstrip(",}").strip("\"' \t")
+
+
+def _block(note: Note, text: str) -> tuple[list[str], bool]:
+    """The source lines of the property block without its rules, and whether some of them could not be read.
+
+    A block that is none for a reader of properties, for it has no end or no key, counts if it names a mark.
+    """
+    if not hidden.visible(text[:64]).startswith("---"):
+        return [], False
+    rows: list[str] = []
+    whole = note.body_line > 1
+    for number, found in enumerate(_ROW.finditer(text)):
+        row = hidden.visible(found[1])
+        if number == 0:
+            if not _RULE.fullmatch(row):
+                return [], False
+        elif _RULE.fullmatch(row) or not (number < note.body_line - 1 if whole else row.strip()):
+            break
+        else:
+            rows.append(row)
+    if whole:
+        return rows, any(one.line < note.body_line for one in note.problems)
+    return (rows, True) if any(_KEY.match(row.lstrip(" \t-{")) for row in rows) else ([], False)
+
+
+def _tag_rows(rows: list[str]) -> list[str]:
+    """The lines of the properties `tag` and `tags`."""
+    found: list[str] = []
+    inside = False
+    for row in rows:
+        if row[:1] not in (" ", "\t", "-", "#", ""):
+            key = _KEY.match(row)
+            inside = key is not None and not _is_mark(key[1])
+        if inside:
+            found.append(row)
+    return found
