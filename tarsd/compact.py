@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tarsd.errors import AnswerCut, ContextTooLong
 from tarsd.providers.base import Done, Message, Provider, Request, Retract, Text
-from tarsd.providers.text import cap, escape, tokens, visible
+from tarsd.providers.text import cap, escape, printable, tokens, visible
 from tarsd.session import TurnRecord
 
 REPLY_TOKENS = 700
@@ -84,7 +84,7 @@ def prompt(head: Sequence[TurnRecord], earlier: str = "", *, limit: int = 0) -> 
 
 def read(reply: str) -> tuple[str, list[str]]:
     """(summary, facts) of a model's reply, whatever it made of what it was asked for."""
-    reply = reply[:REPLY_CHARS]
+    reply = printable(reply[:REPLY_CHARS])
     fence = _FENCE.match(reply)
     text = visible(fence[1] if fence else reply).strip()
     mark = _REMEMBER.search(text)

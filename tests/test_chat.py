@@ -295,6 +295,40 @@ def test_quotes_and_code_of_others_are_left_alone() -> None:
     assert citations == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected", "cited"),
+    [
+        ("Green [1][2].", "Green [1][2].", [1, 2]),
+        ("Forged [7][8].", "Forged [7?][8?].", []),
+        ("Green[1].", "Green[1].", [1]),
+        ("Green[1][9].", "Green[1][9?].", [1]),
+        ("In [2, 1] and [1; 9] and [9, 10]", "In [2, 1] and [1; 9?] and [9?, 10?]", [2, 1]),
+        ("In [1]–[3], [1-3]", "In [1]–[3], [1-3]", [1, 2, 3]),
+        ("In [2-9] and [8]-[9]", "In [2-9?] and [8?]-[9?]", [2, 3]),
+        ("So [[Harbour]][1], [2][[Harbour]]", "So [[Harbour]][1], [2][[Harbour]]", [1, 2]),
+        ("As [1]: green. [9](u) [9][r] [x][9] [x][9](y)", "As [1]: green. [9](u) [9][r] [x][9] [x][9](y)", [1]),
+        ("[9]: https://x\n [1]: https://y\na[^9] [[9]]", "[9]: https://x\n [1]: https://y\na[^9] [[9]]", []),
+        ("arr[7] and arr[1].length and arr[1] = 2", "arr[7] and arr[1].length and arr[1] = 2", []),
+        ("[2026] [1000, 1]", "[2026] [1000, 1]", []),
+    ],
+)
+def test_numbers_are_read_however_they_are_written_together(text: str, expected: str, cited: list[int]) -> None:
+    evidence = [replace(QUORL, number=number) for number in (1, 2, 3)]
+    done, citations = finish(text, evidence, lambda name: True)
+    assert (done, [one["n"] for one in citations]) == (expected, cited)
+
+
+async def test_control_characters_of_a_model_get_nowhere(start: Start) -> None:
+    fake = Fake()
+    fake.enqueue([Thinking("h\x00m"), Text("\x00\x1b"), Text("a\x00b\x1b[31m\tc\r\nd\x7f\x9b [1]"), Done("stop")])
+    turn = await ended(start(fake), ask("what is a quorl?"))
+    assert turn.events[-1].data["text"] == "ab[31m\tc\nd [1]"
+    assert [event.data["text"] for event in turn.events if event.type in ("thinking", "token")] == [
+        "hm",
+        "ab[31m\tc\nd [1]",
+    ]
+
+
 def test_passages_are_widened_by_neighbours_that_fit() -> None:
     lines = [f"line {number}" for number in range(1, 31)]
     parts = [passage("A.md", "\n".join(lines[at : at + 10]), line=at + 1) for at in (0, 10, 20)]

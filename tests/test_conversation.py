@@ -235,6 +235,37 @@ def test_a_key_that_comes_later_is_used_without_a_restart(daemon: Start, home: P
                 assert "tarsd key set anthropic" in last["error"]["hint"]
 
 
+def test_what_a_private_conversation_leaves_behind_stays_private(daemon: Start, home: Path, vault: Path) -> None:
+    with OllamaDouble() as double:
+        talk = Talk(double, daemon, home, vault, settings='\n[privacy]\nlocal_only = ["Private/"]\n')
+        write(vault, "Private/Code.md", "# Code\n\nThe quorl code is 0000.\n")
+        talk.client.post("/index")
+        double.enqueue(Say("The quorl code is 0000, for the brass wedge."))
+        assert talk.whole(talk.ask("what is the quorl code?"))[-1]["private"] is True
+        double.enqueue(Say("Hello."))
+        assert "private" not in talk.whole(talk.ask("hello", conversation="open"))[-1]
+        known = [("The code is 0000", "c"), ("Bread is baked on Fridays", "open"), ("Ada rows", "nobody"), ("Pim", "")]
+        for text, conversation in known:
+            talk.client.post("/v1/memory", {"text": text, "conversation": conversation})
+        facts = talk.client.get("/v1/memory")["facts"]
+        assert [(one["line"], one["private"]) for one in facts] == [(text, name == "c") for text, name in known]
+        talk.client.post("/v1/memory", {"text": "The code is 1111", "replace": "The code is 0000"})
+        assert talk.client.get("/v1/memory")["facts"][0]["private"] is True
+
+        # the person takes the properties out: what the logs know counts, after a restart too
+        (note,) = [one for one in (vault / "tars" / "sessions").glob("*.md") if "0000" in one.read_text()]
+        note.write_text(note.read_text().split("---\n", 2)[2], encoding="utf-8")
+        for _ in range(2):
+            talk.client.post("/index")
+            double.enqueue(Say("It is a wedge."))
+            events = talk.whole(talk.ask("what is the quorl code?", conversation=f"later {talk.asked}"))
+            assert "Private/Code.md" in [one["path"] for one in events[0]["sources"]]
+            assert not [one for one in events[0]["sources"] if one["path"].startswith("tars/sessions/")]
+            talk.daemon.stop()
+            talk.daemon.process = talk.daemon.spawn()
+            talk.daemon.wait()
+
+
 class TestOllama(Conversation):
     def double(self) -> Double:
         return OllamaDouble()

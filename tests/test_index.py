@@ -179,10 +179,67 @@ def test_what_must_not_leave_this_machine(path: str, tags: tuple[str, ...], expe
     assert is_local_only(path, note, ("Private/", "#secret")) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [("true", True), ("false", False), ("yes please", False)])
-def test_a_note_may_say_itself_that_it_must_not_leave(value: str, expected: bool) -> None:
-    note = parse(f"---\nlocal_only: {value}\n---\ntext", "a.md")
-    assert is_local_only("a.md", note, ()) == expected
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *(
+            (yes, True)
+            for yes in ("true", "True", "tRuE", '"true"', "'yes'", "yes", "1", '"1"', "on", "y", "yes please")
+        ),
+        *((yes, True) for yes in ("[true]", "\n  - true", "{{private}}", "true # always")),
+        *((no, False) for no in ("false", "FALSE", '"false"', "no", "No", "off", "0", '"0"', "", "null", "~", '""')),
+        *((no, False) for no in ("[]", "false # true one day", "{}")),
+    ],
+)
+@pytest.mark.parametrize("key", ["local_only", "local-only", "Local_Only", '"local only"', "localOnly"])
+def test_a_note_may_say_itself_that_it_must_not_leave(key: str, value: str, expected: bool) -> None:
+    text = f"---\ntitle: x\n{key}: {value}\n---\ntext"
+    assert is_local_only("a.md", parse(text, "a.md"), (), text) == expected
+
+
+def test_of_a_mark_that_stands_twice_the_closed_one_counts() -> None:
+    for text in ("local_only: true\nlocal_only: false", "local_only: no\nlocal-only: yes"):
+        text = f"---\n{text}\n---\n"
+        assert is_local_only("a.md", parse(text, "a.md"), (), text)
+    text = "---\nnote: |\n  local_only: true\n---\nlocal_only: true\n"
+    assert not is_local_only("a.md", parse(text, "a.md"), (), text)
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        ("tags: [work, private", True),
+        ("tags: [work, Private/health\nx: y", True),
+        ("tags: private: x", True),
+        ("\ttags: [private]", True),
+        ("title: a: b\ntags: private", True),
+        ("title: 'open\ntags:\n  - private", True),
+        ("tags: #private", True),
+        ("tags: {private}", True),
+        ("tags: {private: yes}", True),
+        ("tags:\n  - work # private", True),
+        ('x: "\nlocal_only: true', True),
+        ("x: [\n  local_only: 'true", True),
+        ("tags: [work, privately", False),
+        ("tags: [work/private", False),
+        ("tags: [non-private", False),
+        ("title: [open\nlocal_only: false", False),
+        ("title: a private matter", False),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_mark_in_properties_that_cannot_be_read_counts(block: str, expected: bool, end: str, closed: bool) -> None:
+    rows = ["---", *block.split("\n"), *(["---"] if closed else []), "", "a private life"]
+    text = end.join(rows)
+    assert is_local_only("a.md", parse(text, "a.md"), ("#private", "#secret/"), text) == expected
+    assert not is_local_only("a.md", parse(text, "a.md"), ("#other", "#"), text) or "local_only" in block
+
+
+def test_words_that_are_no_tags_are_no_mark() -> None:
+    for block in ("Some private prose", "tags: [work]\ntitle: a private matter\nabout: private", "tags: non-private"):
+        text = f"---\n{block}\n---\n\nmore of it"
+        assert not is_local_only("a.md", parse(text, "a.md"), ("#private",), text)
 
 
 def test_a_private_line_of_our_own_lists_keeps_the_list_here() -> None:
@@ -190,6 +247,9 @@ def test_a_private_line_of_our_own_lists_keeps_the_list_here() -> None:
     theirs = "# Mine\n- a %% private %%\n"
     assert is_local_only("tars/Memory.md", parse(ours, "tars/Memory.md"), (), ours)
     assert not is_local_only("tars/Memory.md", parse(ours, "tars/Memory.md"), (), ours.replace("· private", ""))
+    for mark in ("%% Private · c-1 · 2026-11-28 %%", "<!-- c-1, PRIVATE -->", "%%\n2026-11-28\nprivate\n%%"):
+        marked = ours.replace("%% 2026-11-28 · c-1 · private %%", mark)
+        assert is_local_only("tars/Memory.md", parse(marked, "tars/Memory.md"), (), marked), mark
     assert not is_local_only("a.md", parse(theirs, "a.md"), (), theirs)
 
 

@@ -105,6 +105,9 @@ def test_facts_follow_each_other_and_sections_are_made_when_named(desk: Desk) ->
         ("I like tea %% 2020-01-01 · x %%", "I like tea % % 2020-01-01 · x % %"),
         ("I like <!-- tea", "I like <! -- tea"),
         ("```tea", "tea"),
+        ("I like ![tea](https://e.org/x.png)", "I like [tea](https://e.org/x.png)"),
+        ("I like <img src='https://e.org/x'> <% tea %>", "I like [https://e.org/x](https://e.org/x) &lt;% tea %>"),
+        ("I like `$= tea`", "I like `\\$= tea`"),
         ("I like \u200btea\u202e", "I like tea"),
         ("I like\x00\x1b tea\u2028now", "I like tea now"),
         ("I like %\u200b% tea", "I like % % tea"),
@@ -514,6 +517,34 @@ def test_a_private_line_is_not_quoted_to_a_model_elsewhere(desk: Desk) -> None:
         desk.memory.remember("My doctor is Dr Berg")
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "%% private · 2026-11-28 · c-1 %%", "%% 2026-11-28 · PRIVATE · c-1 %%", "<!-- c-1, private -->",
+        "%%Private: ask first%%", "%%\n  private %%", "\n  %% private %%",
+    ],
+)  # fmt: skip
+def test_a_line_is_private_wherever_its_comment_says_so(desk: Desk, mark: str) -> None:
+    desk.put(f"# Memory\n\n- I like tea\n- I am ill {mark}\n")
+    assert desk.memory.facts(local=False) == "- I like tea"
+    assert desk.memory.withheld() == 1
+
+
+def test_what_takes_the_place_of_a_private_line_is_private(desk: Desk) -> None:
+    desk.put("# Memory\n\n- My doctor is Dr Ek %% private, from c-9 %%\n\n## Health %% private %%\n- I take pills\n")
+    desk.remember("My doctor is Dr Berg", replace="My doctor is Dr Ek")
+    desk.remember("I take drops", replace="I take pills")
+    assert desk.memory.facts(local=False) == ""
+    assert desk.text().count("%% 2026-11-28 · private %%") == 2
+    assert "%% private, from c-9 %%" in desk.text()
+
+
+def test_a_mark_in_another_order_gives_way_to_the_new_one(desk: Desk) -> None:
+    desk.put("- My doctor is Dr Ek %% private · 2026-01-01 · c-9 %%\n")
+    desk.remember("My doctor is Dr Berg", replace="My doctor is Dr Ek", session="c-1")
+    assert desk.text() == "- My doctor is Dr Berg %% 2026-11-28 · c-1 · private %%\n"
+
+
 def test_a_note_that_is_closed_as_a_whole_stays_here(desk: Desk) -> None:
     desk.put("---\nlocal_only: true\n---\n- I like tea\n")
     assert desk.memory.facts(local=False) == ""
@@ -530,6 +561,13 @@ def test_a_note_that_is_closed_as_a_whole_stays_here(desk: Desk) -> None:
         ("## x\n\n%% 2026-11-28 · private %%\n\n> y\n", True),
         ("- a %% private %%", True),
         ("- a <!-- private -->", True),
+        ("- a %% Private · c-1 · 2026-11-28 %%", True),
+        ("- a %% from c-1, PRIVATE %%", True),
+        ("- a %%\nprivate\n%%", True),
+        ("---\nlocal-only: 'yes'\n---\n- a", True),
+        ("---\nlocal_only: no\n---\n- a", False),
+        ("- a %% 2026-11-28 · my-private-chat %%", False),
+        ("- a %% 1 %% private %% 2 %%", False),
     ],
 )
 def test_it_can_be_asked_whether_a_note_holds_anything_private(text: str, private: bool) -> None:

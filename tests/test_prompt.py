@@ -140,8 +140,40 @@ def test_a_summary_stands_for_what_came_before() -> None:
 
 
 def test_visible_keeps_what_people_see() -> None:
-    assert visible("👩\u200d🚀 می\u200cخواهم `<!-- code -->`") == "👩\u200d🚀 می\u200cخواهم `" + "`"
+    assert visible("👩\u200d🚀 می\u200cخواهم `<!-- code -->`") == "👩\u200d🚀 می\u200cخواهم `<!-- code -->`"
     assert visible("```\n<!-- shown -->\n```") == "```\n<!-- shown -->\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ('a <div style="display:none">x\ny</div> b', "a \n b"),
+        ("<span hidden>x</span>y", "y"),
+        ("<p STYLE='Visibility : hidden !important'>x</p>y", "y"),
+        ('<p style="font-size:0px">x</p><p style="opacity: .0">x</p>y', "y"),
+        ('<p style="d\\69splay:/**/none">x</p><p style="display&colon;none">x</p>y', "y"),
+        ("<div hidden>a<div>b</div>c</div>d", "d"),
+        ("<div hidden><script></div></script>x</div>y", "y"),
+        ("<template>x</template><style>x</style><script>x</script>y", "y"),
+        ("<div hidden>x\n\ny", "\n\ny"),
+        ("<!--> shown <!-- x --><!---> also", " shown  also"),
+        ("a<?x?>b<!X y>c", "abc"),
+        ("<p>\n`<i hidden>x</i>`\n</p>", "<p>\n``\n</p>"),
+        ("- ```\n<i hidden>x</i>\n```", "- ```\n\n```"),
+        ('<p style="font-size:0.9em;opacity:0.5">x</p> <b>y</b> 3<4', '<p style="font-size:0.9em;opacity:0.5">x</p> <b>y</b> 3<4'),
+        ("`<i hidden>x</i>`\n\n```html\n<i hidden>x</i>\n```", "`<i hidden>x</i>`\n\n```html\n<i hidden>x</i>\n```"),
+    ],
+)  # fmt: skip
+def test_what_html_hides_from_people_is_hidden_from_models(text: str, seen: str) -> None:
+    assert visible(text) == seen
+
+
+@pytest.mark.parametrize(
+    "piece", ["<div", "<div ", "<div>", "<div hidden>", "<div hidden>\n\n", "<script>", "<!--", "<a '", "` ", "<"]
+)
+def test_a_megabyte_of_broken_html_is_read_in_one_go(piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    assert visible(text).count("\n") == text.count("\n")
 
 
 def test_cap_says_what_was_cut() -> None:

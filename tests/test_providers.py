@@ -54,6 +54,16 @@ def test_hidden_text_and_other_paragraphs_are_not_shown() -> None:
     assert "api key" not in reply
 
 
+BADGES = "[![Build](https://x.example/b.svg)](https://x.example)\n![](banner.png) <br>\n<p align=center>\n"
+
+
+def test_lines_that_only_show_pictures_are_not_quoted() -> None:
+    reply = answer("how to sync with git?", passage(f"{BADGES}\nSync with git every hour.", line=3))
+    assert reply == "> Sync with git every hour.\n\n— [[Soup]] [1] (`Soup.md:7`)"
+    assert answer("sync git", passage(BADGES)).startswith(NOTHING)
+    assert "![chart](c.png) shows it" in answer("chart", passage("The ![chart](c.png) shows it"))
+
+
 def test_what_a_line_announces_is_quoted_with_it() -> None:
     text = "# Trip\n\nWe go in May.\n\n## What to pack\n\n- tent\n- rope\n\nNothing else."
     assert excerpt(text, ["pack"]) == (4, ["## What to pack", "", "- tent", "- rope"])

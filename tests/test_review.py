@@ -131,6 +131,16 @@ def test_a_note_edited_by_hand_is_added_to_and_read(desk: Desk) -> None:
     assert desk.text("corrections.md").startswith("My own words.\r\n\r\n## 2026-01-01 10:00\r\nNote: be brief\r\n")
 
 
+def test_what_is_kept_of_a_reply_runs_and_loads_nothing(desk: Desk) -> None:
+    reply = "```dataviewjs\nx\n```\n![p](https://e.org/x) `$= x`\n```py\n![p](https://e.org/y)\n```"
+    desk.judge("wrong", "<img src=//e.org/q>", "```\n![n](//e.org/n)", reply=reply)
+    text = desk.text("corrections.md")
+    for shown in ("> ```text (dataviewjs)", "> [p](https://e.org/x) `\\$= x`", "> [//e.org/q](//e.org/q)"):
+        assert shown in text
+    assert text.count("![") == 1
+    assert "> ```py\n> ![p](https://e.org/y)\n> ```" in text
+
+
 def test_an_emptied_note_begins_again(desk: Desk) -> None:
     desk.put("\n", "corrections.md")
     desk.judge("wrong", "How far?")
@@ -271,6 +281,63 @@ def test_what_comes_from_private_entries_stays_private(desk: Desk) -> None:
     for path in written:
         if "archive" in path:
             assert parse((desk.root / path).read_text(), path).properties["local_only"] is True
+
+
+@pytest.mark.parametrize("where", ["entry", "noticed", "rule", "section"])
+def test_a_model_that_saw_private_text_words_nothing_public(desk: Desk, where: str) -> None:
+    desk.judge("wrong", "How far?", "use kilometres")
+    desk.judge("wrong", "How long?")
+    if where == "entry":
+        desk.judge("wrong", "My illness?", private=True)
+    elif where == "noticed":
+        desk.perform(desk.memory.notice(["I take pills"], "c-2", True))
+    else:
+        mark = "- Call me Pim %% private %%" if where == "rule" else "## Health %% private %%\n- Call me Pim"
+        desk.put(f"# Rules\n\n- Be kind\n\n{mark}\n", "Procedural.md")
+    reply = "- Never mention pills (2)\n- Be brief"
+    proposals, _ = desk.propose(reply)
+    assert [(one.text, one.private) for one in proposals[:3]] == [
+        ("Never mention pills", True),
+        ("Be brief", True),
+        ("use kilometres", False),
+    ]
+    elsewhere, _ = desk.propose(reply, local=False)
+    assert not any(one.private for one in elsewhere if one.text in ("Never mention pills", "Be brief"))
+    desk.apply(*(Decision(one.id, "apply") for one in proposals), reply=reply)
+    assert "pills" in desk.memory.rules(local=True)
+    assert "pills" not in desk.memory.rules(local=False) and "kilometres" in desk.memory.rules(local=False)
+
+
+def test_what_a_proposal_puts_in_the_place_of_a_private_line_is_private(desk: Desk) -> None:
+    desk.put("- Answer in German %% Private %%\n", "Procedural.md")
+    desk.put("- My doctor is Dr Ek %% private %%\n", "Memory.md")
+    desk.judge("wrong", "How far?", "Answer in English")
+    desk.perform(desk.memory.notice(["My doctor is Dr Berg"], "c-2"))
+    proposals, _ = desk.propose()
+    assert [(one.replaces, one.private) for one in proposals] == [
+        ("Answer in German", True),
+        ("My doctor is Dr Ek", True),
+    ]
+    desk.apply(*(Decision(one.id, "apply") for one in proposals))
+    assert "English" in desk.memory.rules(local=True) and "Berg" in desk.memory.facts(local=True)
+    assert desk.memory.rules(local=False) == desk.memory.facts(local=False) == ""
+
+
+@pytest.mark.parametrize("where", ["the heading", "the words", "a comment below", "the list", "the properties"])
+def test_an_entry_is_private_wherever_the_person_says_so(desk: Desk, where: str) -> None:
+    desk.judge("wrong", "My illness?", "never mention pills")
+    text = desk.text("corrections.md")
+    marked = {
+        "the heading": text.replace("14:03\n", "14:03 %% private %%\n"),
+        "the words": text.replace("mention pills", "mention pills <!-- Private -->"),
+        "a comment below": f"{text}\n%%\nprivate\n%%\n",
+        "the list": text.replace("# Corrections\n", "# Corrections %% private %%\n", 1),
+        "the properties": text.replace("tars: feedback", "tars: feedback\nlocal_only: yes"),
+    }[where]
+    assert marked != text
+    desk.put(marked, "corrections.md")
+    assert [one.private for one in feedback.entries(desk.memory)] == [True]
+    assert not review.gather(desk.memory, local=False).asks
 
 
 def test_the_prompt_stays_short_however_much_waits(desk: Desk) -> None:

@@ -191,6 +191,36 @@ def test_the_note_of_a_conversation_is_remembered(folder: Path) -> None:
             missing()
 
 
+def test_the_notes_of_private_conversations_are_known_without_their_logs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = Sessions(folder)
+    for name in ("open", "retrieved", "done", "summary", "cut", "gone", "noteless"):
+        finished(sessions, f"t-{name}", ask(conversation=name, request_id=name))
+        if name != "noteless":
+            sessions.set_note_path(name, f"tars/sessions/{name}.md")
+    assert sessions.private_notes() == frozenset()
+    token = Event(4, "token", {"text": '"private":true', "private": False})
+    sessions.append("open", "t-open", token)
+    for name in ("retrieved", "gone", "noteless"):
+        sessions.append(name, f"t-{name}", Event(5, "retrieved", {"private": True, "sources": []}))
+    sessions.append("done", "t-done", Event(5, "done", {"text": "", "private": True}))
+    sessions.add_summary("summary", "t-summary", "So far.", private=True)
+    sessions.add_summary("open", "t-open", "So far.", private=False)
+    sessions.begin("t2", ask(conversation="cut", request_id="r2"))
+    sessions.append("cut", "t2", Event(1, "retrieved", {"private": True}))
+    sessions.delete("gone")
+    expected = {f"tars/sessions/{name}.md" for name in ("retrieved", "done", "summary", "cut")}
+    assert sessions.private_notes() == expected
+    for _ in range(2):  # the first closes the turn that was cut
+        again = Sessions(folder)
+        assert again.private_notes() == expected
+    monkeypatch.setattr(Path, "open", None)
+    again.append("open", "t-open", Event(6, "tool", {"private": True}))
+    again.set_note_path("done", "Moved.md")
+    assert again.private_notes() == expected - {"tars/sessions/done.md"} | {"tars/sessions/open.md", "Moved.md"}
+
+
 def test_the_newest_summary_counts_and_the_turns_after_it(folder: Path) -> None:
     sessions = Sessions(folder)
     for turn in ("t1", "t2", "t3"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from tarsd.chat.answer import PRIVATE_HISTORY, PRIVATE_SELECTION
+from tarsd.daemon.library import PRIVATE
 from tarsd.parse import parse
 from tarsd.protocol import Event
 from tarsd.session import (
@@ -30,6 +33,7 @@ from tarsd.session import (
 from tarsd.session.markdown import contained, fenced, one_line
 from tarsd.vault import content_hash, decode, encode
 from tarsd.writing.edits import Loaded
+from tarsd.writing.inert import inert
 
 AT = 1_795_874_580.0  # 2026-11-28 14:03 UTC
 
@@ -137,6 +141,54 @@ def test_what_is_made_of_a_reply(text: str, expected: str) -> None:
     assert contained(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("![p](https://e.org/x.png) ![](//e.org)", "[p](https://e.org/x.png) [//e.org](//e.org)"),
+        ("![a ![b](https://e.org/1)](https&colon;//e.org)", "[a [b](https://e.org/1)](https&colon;//e.org)"),
+        ("![r] ![p][r] Great![1]", "!\\[r] !\\[p][r] Great![1]"),
+        ("![[Note#H|x]] ![x](a/b.png) ![[https://e.org/x|t]]", "![[Note#H|x]] ![x](a/b.png) [t](https://e.org/x)"),
+        ("<img src=https://e.org/x alt='a_b'>", "[a b](https://e.org/x)"),
+        ('a <iframe src="https://e.org"></iframe>', "a [https://e.org](https://e.org)"),
+        ("<object data='//e.org'> <video>", "[//e.org](//e.org) &lt;video>"),
+        ("a <script>x</script> <svg onload=x>", "a &lt;script>x&lt;/script> &lt;svg onload=x>"),
+        ("<b style='background:url(//e.org)'> <a href=javascript:x> <b onclick=x>",
+         "&lt;b style='background:url(//e.org)'> &lt;a href=javascript:x> &lt;b onclick=x>"),
+        ("<span style='color:red'>x</span> <https://e.org> <a href='https://e.org'>y</a> <3",
+         "<span style='color:red'>x</span> <https://e.org> <a href='https://e.org'>y</a> <3"),
+        ("$a<b$ but a<b", "$a< b$ but a&lt;b"),
+        ("```dataviewjs\nx\n```\n- ~~~ run-js\n  x\n  ~~~", "```text (dataviewjs)\nx\n```\n- ~~~text (run-js)\n  x\n  ~~~"),
+        ("> ```js-engine\n> x\n> ```", "> ```text (js-engine)\n> x\n> ```"),
+        ("```tasks\nfilter by function x\n```", "```text (tasks)\nfilter by function x\n```"),
+        ("```query\nx\n```\n```tasks\nnot done\n```", "```query\nx\n```\n```tasks\nnot done\n```"),
+        ("<% x %> and `<% x %>`", "&lt;% x %> and `< % x %>`"),
+        ("`$= x` ` = x` `VIEW[x]`", "`\\$= x` ` \\= x` `\\VIEW[x]`"),
+        ("`==` `=>` `a = b`", "`==` `=>` `a = b`"),
+        ("```\n\n$= x\n```\n\n    $= x", "```\n\n\\$= x\n```\n\n    \\$= x"),
+        ("<code>$= x</code>", "&lt;code>$= x</code>"),
+        ("<div>\n`<svg>`\n</div>", "<div>\n`&lt;svg>`\n</div>"),
+    ],
+)  # fmt: skip
+def test_nothing_in_a_reply_runs_or_loads_anything(text: str, expected: str) -> None:
+    assert inert(text) == inert(expected) == expected
+    assert expected in contained(f"So:\n\n{text}")
+
+
+def test_what_stands_in_an_ordinary_fence_stays_to_the_letter() -> None:
+    text = "```html\n<img src=https://e.org> ![p](https://e.org)\n<%= x %> `$= x`\n<!-- %% -->\n```\n`<script>` and `![p](//x)`"
+    assert contained(text) == text
+    assert fenced("<img src=//e.org>\nx") == "```\n<img src=//e.org>\nx\n```"
+
+
+def test_questions_and_summaries_are_as_harmless_as_replies() -> None:
+    hostile = "![p](https://e.org/x)\n\n```dataviewjs\nx\n```"
+    note = render_new(
+        conversation(turn(hostile, "x"), condensed=SummaryRecord("a1", hostile, False, AT)), zone=UTC
+    ) + render_summary_note(conversation(turn()), hostile, zone=UTC)
+    assert note.count("[p](https://e.org/x)") == note.count("```text (dataviewjs)") == 3
+    assert "![p]" not in note and "```dataviewjs" not in note
+
+
 def test_a_fence_cannot_be_closed_from_inside() -> None:
     assert fenced("a\n`````\nb") == "``````\na\n`````\nb\n``````"
 
@@ -207,6 +259,35 @@ def test_any_reader_of_markdown_sees_the_same_sections(question: str, reply: str
     ]
 
 
+ACTIVE = [
+    "<img src=https://e>", "<iframe src='https://e'>", "![p](https://e/x)", "![p][r]", "[r]: https://e", "<b title=\"`\">",
+    "```dataviewjs\n", "~~~ run-js\n", "`$= x`", "$= z", "<% t %>", "<https://a`b>", "9. ", "1. ", "<script>", "<!-->",
+    "[[a`b]]", "<code>", "| a | b |\n|---|---|\n", "<",
+]  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(ACTIVE + PIECES), max_size=14).map("".join))
+@example("- ```\nout <iframe src=https://e>\n```")
+@example("```\n     ```\n```\n<iframe src=https://e>\n```")
+@example("a ` b\n` <img src=https://e> ` c")
+@example("<div>\n```\n<iframe src=https://e>\n```")
+def test_any_reader_of_markdown_finds_nothing_active(text: str) -> None:
+    shown = inert(text)
+    assert inert(shown) == shown
+    assert "<% " not in shown
+    tokens = MarkdownIt("commonmark").parse(shown)
+    for token in [*tokens, *(child for token in tokens for child in token.children or ())]:
+        if token.type in ("html_inline", "html_block"):
+            assert not re.search(r"<(?:img|iframe|script|pre|[!?])|</pre", token.content)
+        elif token.type == "image":
+            assert "//" not in str(token.attrs["src"])
+        elif token.type == "fence":
+            assert not token.info.strip().startswith(("dataviewjs", "run-js"))
+        if token.type in ("code_inline", "code_block", "fence"):
+            assert not token.content.strip().startswith("$=")
+
+
 def test_how_a_turn_ended_is_said() -> None:
     stopped = render_turn(turn(stopped=True), zone=UTC)
     assert "\n\n> [!warning] Stopped before the end\n" in stopped
@@ -228,6 +309,33 @@ def test_notices_and_tools_are_said() -> None:
     text = render_turn(TurnRecord("t", "x", AT, "r", events=events), zone=UTC)
     assert "> [!info] About this answer\n> - The model was unreachable: other.\n" in text
     assert "Tools: `note_read`, `weather` (refused)\n" in text
+
+
+NOTICES = [
+    "“Diary” is private and this chat model is not on this machine: it is not read.",
+    PRIVATE,
+    PRIVATE_SELECTION,
+    PRIVATE_HISTORY,
+]
+
+
+@pytest.mark.parametrize("notice", NOTICES)
+def test_what_is_said_of_private_notes_stands_only_in_private_ones(notice: str) -> None:
+    one = turn(notices=[notice, "The reply was cut off."])
+    for text in (
+        render_new(conversation(one), zone=UTC),
+        grown(loaded(render_new(conversation(turn(id="z")), zone=UTC)), one, zone=UTC).after.decode(),
+    ):
+        assert one_line(notice) not in text
+        assert "> [!info] About this answer\n> - The reply was cut off.\n" in text
+    closed = render_new(conversation(turn(id="z", private=True)), zone=UTC)
+    for text in (
+        render_new(conversation(one, turn(id="z", private=True)), zone=UTC),
+        grown(loaded(closed), one, zone=UTC).after.decode(),
+        render_turn(turn(notices=[notice], private=True), zone=UTC),
+    ):
+        assert one_line(notice) in text
+    assert "[!info]" not in render_turn(turn(notices=[notice]), zone=UTC)
 
 
 def test_sources_that_cannot_be_linked_are_named() -> None:

@@ -336,7 +336,7 @@ async def test_a_selection_is_searched_with_but_not_kept_in_the_query(tmp_path: 
     one = talk(tmp_path, Fake("a", "b"))
     turn = await one.ended(ask("improve this", selection="the quorl"))
     assert of(turn, "retrieved")[0].data["query"] == "improve this"
-    assert [source["path"] for source in of(turn, "retrieved")[0].data["sources"]][0] == "Quorl.md"
+    assert of(turn, "retrieved")[0].data["sources"][0]["path"] == "Quorl.md"
 
 
 async def test_a_note_that_became_private_takes_what_was_said_from_it_along(tmp_path: Path) -> None:
@@ -366,3 +366,19 @@ async def test_a_model_too_small_for_tools_answers_without_them(tmp_path: Path) 
     assert turn.events[-1].data["text"] == "small"
     assert fake.requests[0].tools == ()
     assert "too few for tools" in turn.events[-1].data["notices"][0]
+
+
+async def test_a_selection_is_judged_by_its_note_which_is_not_attached(tmp_path: Path) -> None:
+    away = Fake("a", "b", local=False)
+    one = talk(tmp_path, away)
+    more: dict[str, Any] = {"selection": "ZQMARKED", "selection_note": "Private/Diary.md"}
+    turn = await one.ended(ask("improve this", **more))
+    assert "ZQMARKED" not in str(away.requests)
+    assert of(turn, "retrieved")[0].data["withheld"] == ["Private/Diary.md"]
+    await one.ended(ask("improve this", selection="ZQMARKED", selection_note="Quorl.md"))
+    assert "ZQMARKED" in str(away.requests)
+    here = Fake("c")
+    turn = await talk(tmp_path, here).ended(ask("improve this", conversation="d", **more))
+    assert "ZQMARKED" in str(here.requests)
+    assert turn.events[-1].data["private"] is True
+    assert here.requests[0].evidence == ()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -139,12 +139,10 @@ class Answer:
         """What was found, the draft of the prompt, and the names of private notes that were left out."""
         turn, request, means, local = self._turn, self._request, self._means, provider.local
         attached, withheld, unread = await self._attach(local)
-        selection = request.selection
-        if selection and not local and {*withheld, *unread} & set(request.notes):
-            # where the selection comes from is private, or cannot be looked at
-            turn.notice(PRIVATE_SELECTION)
-            selection = ""
-        private = any(passage.local_only for passage in attached)
+        selection, private = await self._selection(local, {*withheld, *unread})
+        withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
+        private = private or any(passage.local_only for passage in attached)
+        turn.private |= private
         guesses = queries(request.message, [record.query for record in self._past.turns])
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
         found, at = await self._thread(self._find, searched, local, provider.quotes, private)
@@ -188,6 +186,26 @@ class Answer:
                 self._turn.notice(error.message)
                 unread.append(name)
         return attached, withheld, unread
+
+    async def _selection(self, local: bool, unseen: Collection[str]) -> tuple[str, bool]:
+        """The selection, "" where it must not be sent; and whether it is private.
+
+        It is judged by the note that it is from, or else by the attached ones of which some are `unseen`.
+        """
+        request = self._request
+        if not request.selection:
+            return "", False
+        kept, private = not set(unseen) & set(request.notes), False
+        if request.selection_note:
+            attach = functools.partial(self._means.library.attach, request.selection_note, local=local)
+            try:
+                private = any(passage.local_only for passage in await self._thread(attach))
+            except TarsdError:  # private, or it cannot be looked at
+                kept = False
+        if kept or local:
+            return request.selection, private or not kept
+        self._turn.notice(PRIVATE_SELECTION)
+        return "", False
 
     def _announce(self, provider: Provider, found: Found, draft: Draft, withheld: Sequence[str]) -> None:
         turn = self._turn

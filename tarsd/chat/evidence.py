@@ -29,7 +29,13 @@ _PRONOUNS = frozenset(
     )
 )
 _MORE = frozenset({"more", "else", "tell", "please", "ok", "mehr", "noch", "bitte"})
-_NUMBER = re.compile(r"(?<![\[\w\]])\[(\d{1,3})\](?![(\[:])")
+_GROUP = r"\[[ ]?\d{1,3}(?:[ ]?[,;&–—-][ ]?\d{1,3})*[ ]?\]"
+_CITED = re.compile(
+    rf"(?P<word>(?<=\w))?(?<!\[)(?:(?<!\])|(?<=\]\]))(?P<run>{_GROUP}(?:[–—-]?{_GROUP})*)(?![(\]]|\[(?!\[|\d{{1,3}}\]\())"
+)
+_RANGE = re.compile(r"(\d+)(?:(\]?[ ]?[–—-][ ]?\[?)(\d+))?")
+_DEFINES = re.compile(r"(?:^|\n)[ \t>]*\Z")
+_INDEX = re.compile(r"\.\w|[ ]*=")
 _LINK = re.compile(r"(!?)\[\[([^\[\]|#^]+)([#^][^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
 _QUOTED = re.compile(
     r"(^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)|^[ \t]*>[^\n]*$|`[^`\n]+`)", re.DOTALL | re.MULTILINE
@@ -145,7 +151,7 @@ def finish(
 ) -> tuple[str, list[dict[str, object]]]:
     """(text, citations) of a complete answer: only passages that were shown are cited, in order of appearance.
 
-    A `[9]` without a passage becomes `[9?]`, a link to a note that is not there becomes plain text. Quotes and code
+    A `[9]` without a passage becomes `[9?]`, in lists and ranges too, a link to a note that is not there becomes plain text. Quotes and code
     are left alone: what stands there is somebody else's.
     """
     known = {passage.number: passage for passage in evidence}
@@ -153,11 +159,21 @@ def finish(
     used: dict[int, Evidence] = {}
 
     def number(match: re.Match[str]) -> str:
-        passage = known.get(int(match[1]))
-        if passage is None:
-            return f"[{match[1]}?]"
-        used.setdefault(passage.number, passage)
-        return match[0]
+        cite = [int(digits) for pair in _RANGE.findall(match[0]) for digits in (pair[0], pair[2]) if digits]
+        after = match.string[match.end() : match.end() + 20]
+        if after.startswith(":") and _DEFINES.search(match.string, max(match.start() - 20, 0), match.start()):
+            return match[0]
+        if match["word"] is not None and (known.keys().isdisjoint(cite) or _INDEX.match(after)):
+            return match[0]  # an index, and no citation
+        return _RANGE.sub(one_or_more, match[0])
+
+    def one_or_more(match: re.Match[str]) -> str:
+        first, last = int(match[1]), int(match[3] or match[1])
+        for shown in range(first, last + 1) if first <= last else (first, last):
+            if shown in known:
+                used.setdefault(shown, known[shown])
+        ends = [digits if int(digits) in known else f"{digits}?" for digits in (match[1], match[3]) if digits]
+        return (match[2] or "").join(ends)
 
     def link(match: re.Match[str]) -> str:
         if match[2].strip().casefold() in links or exists(match[2].strip()):
@@ -165,7 +181,7 @@ def finish(
         return (match[4] or match[2]).strip()
 
     parts = _QUOTED.split(text)
-    parts[::2] = [_LINK.sub(link, _NUMBER.sub(number, part)) for part in parts[::2]]
+    parts[::2] = [_LINK.sub(link, _CITED.sub(number, part)) for part in parts[::2]]
     return "".join(parts), [passage.as_json() for passage in used.values()]
 
 

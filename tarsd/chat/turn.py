@@ -8,6 +8,7 @@ from typing import Any
 
 from tarsd.protocol import Approval, Event, EventType
 from tarsd.providers.base import Evidence
+from tarsd.providers.text import printable
 from tarsd.session import TurnRecord
 
 
@@ -50,8 +51,13 @@ class Turn:
         self.notices += [one for one in dict.fromkeys(sentences) if one and one not in self.notices]
 
     def add(self, type: EventType, **data: Any) -> None:
-        """Append an event; after the last one nothing is added any more, so that late ends are harmless."""
+        """Append an event; after the last one nothing is added any more, so that late ends are harmless.
+
+        A model's words come without control characters, wherever they go from here.
+        """
         if self.ended:
+            return
+        if type in ("token", "thinking") and not (data := {**data, "text": printable(str(data["text"]))})["text"]:
             return
         event = Event(len(self.events) + 1, type, data)
         self._keep(event)

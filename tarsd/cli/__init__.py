@@ -31,6 +31,8 @@ COMMANDS = {
     "review": "review",
     "models": "models",
     "key": "keys",
+    "token": "token",
+    "plugin": "plugin",
     "reindex": "status",
     "init": "config",
     "config": "config",

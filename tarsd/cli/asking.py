@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import click
 
-from tarsd.cli.terminal import Terminal, clean
+from tarsd.cli.terminal import Terminal, clean, fit
+from tarsd.cli.wrapping import wrapped
+
+PASTE, PASTED = b"\x1b[200~", b"\x1b[201~"
+"""What a terminal sends around pasted text once it is asked to."""
+MARKS = re.compile(r"\x1b\[20[01]~")
 
 
 def somebody() -> bool:
@@ -26,7 +32,7 @@ def forget_typed() -> None:
 
 
 def answer(prompt: str) -> str:
-    """A line that is typed, without blanks around it. Raises EOFError.
+    """A line that is typed, without blanks around it; pasted lines are one. Raises EOFError.
 
     Not input(): what is typed here is no message, and must not get into the history of messages.
     """
@@ -36,7 +42,9 @@ def answer(prompt: str) -> str:
     if not raw:
         click.echo(err=True)
         raise EOFError
-    return raw.decode("utf-8", "replace").strip()
+    while raw.count(PASTE) > raw.count(PASTED) and (more := sys.stdin.buffer.readline()):
+        raw += more
+    return " ".join(MARKS.sub("", raw.decode("utf-8", "replace")).split())
 
 
 def choose(question: str, choices: Mapping[str, str], default: str) -> str:
@@ -60,10 +68,27 @@ def confirm(question: str) -> bool:
     return choose(question, {"y": "yes", "n": "no"}, "n") == "y"
 
 
-def coloured(diff: object, out: Terminal) -> list[str]:
-    """The lines of a unified diff."""
+@contextlib.contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """A line that stands there as long as something takes; only a terminal gets it."""
+    err = Terminal(sys.stderr)
+    if not err.links:  # a dumb one cannot take a line back
+        if err.live:
+            click.echo(text, err=True)
+        yield
+        return
+    click.echo(err.dim(fit(text, err.width - 1)), nl=False, err=True)
+    try:
+        yield
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def coloured(diff: object, out: Terminal, indent: int = 0) -> list[str]:
+    """The lines of a unified diff, for a place that is indented so far."""
     shown = []
     for text in clean(diff).splitlines():
+        text = wrapped(text, out, 2, width=out.width - indent).replace("\n", "\n" + " " * indent)
         if text.startswith(("--- ", "+++ ")):
             shown.append(out.bold(text))
         elif text.startswith("@@"):

@@ -11,14 +11,16 @@ from pathlib import Path
 import click
 
 from tarsd.cli.asking import somebody
-from tarsd.cli.common import Command, fail, note_path, vault_option, words
-from tarsd.cli.keyboard import Keyboard
+from tarsd.cli.common import Command, fail, vault_option, words
+from tarsd.cli.keyboard import Cleared, Keyboard
 from tarsd.cli.models import chat_line
-from tarsd.cli.sessions import close, conversation_of, listed
+from tarsd.cli.names import Names, attach
+from tarsd.cli.sessions import close, conversation_of, is_private, listed
 from tarsd.cli.show import Show
 from tarsd.cli.slash import COMMANDS, Leave, obey
-from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.cli.terminal import Terminal, clean, columns, line
 from tarsd.cli.turns import Talk, Turn
+from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import ClientError, NoDaemon, NotFound, TarsdError
 
@@ -37,8 +39,8 @@ MOST_RECALLED = 2_000
 def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Path | None) -> None:
     """Converse with your notes; /help lists what else can be said.
 
-    Ctrl-C stops an answer and keeps what it has said; once more, or Ctrl-D, leaves. Without a terminal, every line of
-    standard input is a message, and whatever needs a yes is refused.
+    Ctrl-C stops an answer and keeps what it has said; at an empty prompt, Ctrl-C twice or Ctrl-D leaves. Without a
+    terminal, every line of standard input is a message, and whatever needs a yes is refused.
     """
     if last and conversation:
         raise click.UsageError("Give either --conversation or --last.")
@@ -53,21 +55,26 @@ def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Pa
 
 def converse(client: Client, conversation: str | None, notes: Sequence[str]) -> None:
     """Message after message of one conversation, or of several."""
-    talk = Talk(client, notes=[note_path(client, name) for name in notes])
+    talk = Talk(client)
+    for name in notes:
+        attach(talk, name)
     talk.conversation = words((conversation,)) if conversation else talk.conversation
     hello = client.get("/v1/hello")
-    names = _Names(client)
     if somebody():
         _greet(talk, reopened=bool(conversation))
-    with Keyboard(_history(hello), [f"/{name}" for name in COMMANDS], names) as keyboard:
+    with Keyboard(_history(hello), [f"/{name}" for name in COMMANDS], Names(client)) as keyboard:
         _loop(talk, keyboard)
     if not talk.begun:
         return
     note = close(client, talk.conversation)
     if somebody():
         err = Terminal(sys.stderr)
-        where = f"It is kept in {line(note)}. " if note else ""
-        click.echo(err.dim(f"{where}Go on with: tarsd chat -c {line(talk.conversation)}"), err=True)
+        where, how = (
+            f"It is kept in {line(note)}." if note else "",
+            f"Go on with: tarsd chat -c {line(talk.conversation)}",
+        )
+        between = "" if not where else " " if columns(where) + columns(how) < err.width else "\n"
+        click.echo(err.dim(f"{where}{between}{how}"), err=True)
 
 
 def _loop(talk: Talk, keyboard: Keyboard) -> None:
@@ -80,6 +87,10 @@ def _loop(talk: Talk, keyboard: Keyboard) -> None:
             if somebody():
                 click.echo(err=True)
             return
+        except Cleared:
+            click.echo(err=True)
+            leaving = False
+            continue
         except KeyboardInterrupt:
             click.echo(err=True)
             if leaving:
@@ -91,7 +102,7 @@ def _loop(talk: Talk, keyboard: Keyboard) -> None:
             continue
         leaving = False
         try:
-            if text.startswith("/"):
+            if text.startswith("/") and "\n" not in text:  # what was pasted is no command
                 obey(talk, text, keyboard)
             else:
                 leaving = _message(talk, text.strip())
@@ -109,7 +120,7 @@ def _loop(talk: Talk, keyboard: Keyboard) -> None:
 def _message(talk: Talk, text: str) -> bool:
     """One message and its answer; whether it was stopped with Ctrl-C."""
     turn = Turn.start(talk.client, talk.conversation, text, talk.notes, approvals=somebody())
-    talk.turn, talk.begun = turn.id, True
+    talk.turn, talk.said, talk.begun = turn.id, text, True
     show = Show(talk.client)
     try:
         for event in turn.events():
@@ -128,38 +139,21 @@ def _message(talk: Talk, text: str) -> bool:
 def _greet(talk: Talk, *, reopened: bool) -> None:
     err = Terminal(sys.stderr)
     model = chat_line(talk.client.get("/v1/status").get("chat") or {}, err)
-    click.echo(f"{err.dim('tars ·')} {model} {err.dim('· /help lists the commands, Ctrl-D leaves.')}", err=True)
+    said = f"{err.dim('tars ·')} {model} {err.dim('· /help lists the commands, Ctrl-D leaves.')}"
+    click.echo(wrapped(said, err), err=True)
     if not reopened:
         return
     with contextlib.suppress(ClientError):  # it is a new one
         found = conversation_of(talk.client, talk.conversation)
         turns = found.get("turns") or []
-        count = f"{len(turns)} turn{'s' * (len(turns) != 1)}"
-        click.echo(err.dim(f"Goes on: {line(found.get('title', ''))} ({count})"), err=True)
+        about = f"{len(turns)} turn{'s' * (len(turns) != 1)}" + ", private" * is_private(found)
+        click.echo(err.dim(wrapped(f"Goes on: {line(found.get('title', ''))} ({about})", err)), err=True)
         for one in turns[-1:]:
-            text = clean(one.get("text", ""))
+            text = clean(one.get("text", "")).strip("\n")
             text = text if len(text) <= MOST_RECALLED else f"…{text[-MOST_RECALLED:]}"
-            click.echo(err.dim(f"{PROMPT}{line(one.get('message', ''))}\n{text}\n"), err=True)
-            talk.turn = str(one.get("id") or "")
-
-
-class _Names:
-    """The names of all notes as links write them; asked for once, at the first Tab that needs them."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._known: list[str] | None = None
-
-    def __call__(self) -> Sequence[str]:
-        if self._known is None:
-            paths = [str(one.get("path", "")) for one in self._client.get("/v1/notes").get("notes") or []]
-            short = [path.rpartition("/")[2].removesuffix(".md") for path in paths]
-            twice = {name for name in short if short.count(name) > 1} if len(set(short)) < len(short) else set()
-            names = [
-                path.removesuffix(".md") if name in twice else name for path, name in zip(paths, short, strict=True)
-            ]
-            self._known = [clean(name) for name in names]
-        return self._known
+            asked = wrapped(f"{PROMPT}{line(one.get('message', ''))}", err)
+            click.echo(err.dim(f"{asked}\n{wrapped(text, err, width=err.edge)}\n"), err=True)
+            talk.turn, talk.said = str(one.get("id") or ""), str(one.get("message") or "")
 
 
 def _history(hello: dict[str, object]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,16 @@ from typing import Any, TypeVar
 import click
 
 from tarsd.cli.terminal import ESCAPED, Terminal, clean
+from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import ConfigError, TarsdError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+ROUTE = re.compile(r"GET /v1/(conversations|models|memory|notes|status)(?: lists them)?")
+COMMAND_OF = {"conversations": "tarsd sessions lists them", "notes": "tarsd search finds them"}
+"""What a person does instead of asking a route."""
 
 
 class ReaderGone(Exception):
@@ -67,11 +74,25 @@ def fail(error: TarsdError, *, as_json: bool = False) -> None:
         count = len(error.problems)
         click.echo(out.red(f"The configuration has {'a fault' if count == 1 else f'{count} faults'}:"), err=True)
         for problem in error.problems:
-            click.echo(f"  {clean(problem)}", err=True)
+            click.echo(wrapped(f"  {clean(problem)}", out), err=True)
     else:
-        click.echo(out.red(clean(error.message)), err=True)
+        click.echo(out.red(wrapped(sentence(error.message), out)), err=True)
     if error.hint:
-        click.echo(clean(error.hint), err=True)
+        hint = hinted(error.hint)
+        click.echo(hint if "tarsd " in hint else wrapped(hint, out), err=True)  # a command is copied whole
+
+
+def sentence(text: object) -> str:
+    """A text as a sentence: with a full stop, if nothing else ends it."""
+    said = clean(text).rstrip()
+    if "\n" in said:  # its last line is something shown
+        return said
+    return f"{said}." if said and (said[-1].isalnum() or said[-1] in "”’\"'`)]") else said
+
+
+def hinted(hint: object) -> str:
+    """A hint in terms of commands, where the daemon gave it in terms of routes."""
+    return ROUTE.sub(lambda found: COMMAND_OF.get(found[1], f"tarsd {found[1]}"), clean(hint))
 
 
 class Folder(click.Path):

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tarsd.cli.asking import answer, coloured, confirm, somebody
-from tarsd.cli.common import Group, fail, json_option, print_json, vault_option, words
-from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.cli.asking import answer, confirm, somebody
+from tarsd.cli.common import Group, fail, json_option, print_json, sentence, vault_option, words
+from tarsd.cli.terminal import Terminal, line
+from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, BadRequest, ClientError, NotFound, Refused
 
 SECTIONS = (("facts", "Facts"), ("rules", "Rules"), ("noticed", "Noticed, waits for a review"))
-MOVED = re.compile(r"[+-]\s*- ")
+MOVED = re.compile(r"([+-])\s*[-*+] (.*)")
 COMMENT = re.compile(r"\s*%%.*?%%\s*$")
 
 
@@ -58,7 +61,7 @@ def remember(text: tuple[str, ...], rule: bool, section: str, replace: str, vaul
     body = {"text": words(text), "section": words((section,)), "replace": words((replace,))}
     body |= {"kind": "procedural"} if rule else {}
     if as_json:
-        print_json(client.post("/v1/memory", body))
+        print_json(_sent(client, body))
     else:
         remember_asking(client, body)
 
@@ -72,7 +75,7 @@ def forget(text: tuple[str, ...], yes: bool, vault: Path | None, as_json: bool) 
     """Forget the line with these WORDS."""
     client, wanted = Client.find(vault), words(text)
     if not yes and (as_json or not somebody()):
-        raise Refused("Nothing is forgotten without a yes.", "Say --yes.")
+        raise _unasked(client, wanted)
     if as_json:
         print_json(client.post("/v1/memory/forget", {"line": wanted}))
     elif yes:
@@ -86,11 +89,11 @@ def forget(text: tuple[str, ...], yes: bool, vault: Path | None, as_json: bool) 
 @json_option
 def undo(vault: Path | None, as_json: bool) -> None:
     """Take the last change of the memory back."""
-    reply = Client.find(vault).post("/v1/memory/undo")
+    client = Client.find(vault)
     if as_json:
-        print_json(reply)
+        print_json(client.post("/v1/memory/undo"))
     else:
-        click.echo(undone(reply))
+        take_back(client)
 
 
 def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
@@ -108,13 +111,13 @@ def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
                 shown.append(f"  {out.cyan(line(section))}")
             origin = [line(one[key]) for key in ("date", "session") if one.get(key)]
             origin += ["private"] * bool(one.get("private"))
-            shown.append(f"  - {line(one.get('line', ''))}  {out.dim(' · '.join(origin))}".rstrip())
+            shown.append(wrapped(f"  - {line(one.get('line', ''))}  {out.dim(' · '.join(origin))}".rstrip(), out, 4))
     if not shown:
-        shown.append("Nothing is remembered yet. Say what to remember: tarsd memory remember TEXT")
+        shown.append(wrapped("Nothing is remembered yet. Say what to remember: tarsd memory remember TEXT", out))
     if reply.get("enabled") is False:
-        shown.append(out.yellow("Memory is switched off: models are told none of this."))
+        shown.append(out.yellow(wrapped("Memory is switched off: models are told none of this.", out)))
     if reply.get("problem"):
-        shown.append(out.yellow(clean(reply["problem"])))
+        shown.append(out.yellow(wrapped(sentence(reply["problem"]), out)))
     return shown
 
 
@@ -122,31 +125,54 @@ def remember_asking(client: Client, body: Mapping[str, Any], conversation: str =
     """Remembers; where a line that is known contradicts it, asks whether it takes that line's place."""
     sent = {**body, **({"conversation": conversation} if conversation else {})}
     try:
-        reply = client.post("/v1/memory", sent)
-    except ClientError as error:
-        old = _contradicted(client, error) if not body.get("replace") else ""
-        if not old or not somebody():
+        reply = _sent(client, sent)
+    except _Clash as clash:
+        if not somebody():
             raise
-        fail(ClientError(error.message))
-        if not confirm(f"Replace “{line(old)}”?"):
+        fail(ClientError(clash.message))
+        if not confirm(f"Replace “{line(clash.line)}”?"):
             click.echo("Nothing was changed.")
             return
-        reply = client.post("/v1/memory", {**sent, "replace": old})
+        reply = client.post("/v1/memory", {**sent, "replace": clash.line})
     _told(reply, "Remembered")
+
+
+class _Clash(ClientError):
+    """What is to be remembered contradicts `line`, which is remembered."""
+
+    line = ""
+
+
+def _sent(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Has the daemon remember it. Raises _Clash, whose hint is the command that replaces the old line."""
+    try:
+        return client.post("/v1/memory", body)
+    except ClientError as error:
+        old = _contradicted(client, error) if not body.get("replace") else ""
+        if not old:
+            raise
+        command = f"tarsd memory remember {_quoted(str(body.get('text', '')))} --replace {_quoted(old)}"
+        command += " --rule" * (body.get("kind") == "procedural")
+        clash = _Clash(error.message, f"To replace that line: {command}", code=error.code, exit_code=error.exit_code)
+        clash.line = old
+        raise clash from None
+
+
+def _quoted(text: str) -> str:
+    """A text as one word for a shell, between double quotes where nothing in it has a meaning there."""
+    return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
 
 
 def forget_asking(client: Client, wanted: str) -> None:
     """Shows the line that is meant, or lets one be chosen, and forgets it after a yes."""
     if not somebody():
-        raise Refused("Nothing is forgotten without a yes, and nobody is there to give it.", "Say --yes.")
-    found = matching(client.get("/v1/memory"), wanted)
-    if not found:
-        raise NotFound("Nothing like that is remembered.", "See what is: tarsd memory, or /memory in a chat.")
+        raise _unasked(client, wanted)
+    found = _meant(client, wanted)
     err = Terminal(sys.stderr)
     chosen = found[0]
     if len(found) > 1:
         for number, text in enumerate(found, 1):
-            click.echo(f"  {number}  {line(text)}", err=True)
+            click.echo(wrapped(f"  {number}  {line(text)}", err, 5), err=True)
         try:
             given = answer(f"Forget which one? [1-{len(found)}, none] ")
         except EOFError:
@@ -155,7 +181,7 @@ def forget_asking(client: Client, wanted: str) -> None:
             click.echo("Nothing was changed.")
             return
         chosen = found[int(given) - 1]
-    click.echo(err.red(f"- {line(chosen)}"), err=True)
+    click.echo(err.red(wrapped(f"- {line(chosen)}", err, 2)), err=True)
     if confirm("Forget this?"):
         _forgotten(client, chosen)
     else:
@@ -164,18 +190,61 @@ def forget_asking(client: Client, wanted: str) -> None:
 
 def matching(reply: Mapping[str, Any], wanted: str) -> list[str]:
     """The line that is exactly this, or all that have each of its words."""
-    listed = [str(one.get("line", "")) for name, _ in SECTIONS for one in reply.get(name) or []]
-    listed = list(dict.fromkeys(listed))
+    listed = list(dict.fromkeys(_lines(reply)))
     if wanted in listed:
         return [wanted]
     parts = wanted.casefold().split()
     return [text for text in listed if parts and all(part in text.casefold() for part in parts)]
 
 
-def undone(reply: Mapping[str, Any]) -> str:
-    """What an undo has done, in a sentence."""
+def _meant(client: Client, wanted: str) -> list[str]:
+    """The lines that are meant, at least one. Raises NotFound."""
+    found = matching(client.get("/v1/memory"), wanted)
+    if not found:
+        raise NotFound("Nothing like that is remembered.", "See what is: tarsd memory, or /memory in a chat.")
+    return found
+
+
+def _unasked(client: Client, wanted: str) -> Refused:
+    """Nobody is there to be asked; the refusal shows what a yes would forget."""
+    found = _meant(client, wanted)
+    shown = "".join(f"\n- {line(text)}" for text in found)
+    if len(found) > 1:
+        return Refused(
+            f"Nothing is forgotten without a yes. {len(found)} lines have these words:{shown}",
+            "Give all words of one, and --yes.",
+        )
+    return Refused(f"Nothing is forgotten without a yes. This line is meant:{shown}", "Say --yes.")
+
+
+def take_back(client: Client) -> None:
+    """Takes the last change of the memory back, and prints which lines went and came by that."""
+    before = client.get("/v1/memory")
+    reply = client.post("/v1/memory/undo")
+    after = client.get("/v1/memory")
     gone = f"; the note is in {line(reply['trashed'])}" if reply.get("trashed") else ""
-    return f"Taken back: {line(reply.get('path', ''))} is as it was before{gone}."
+    out = Terminal(sys.stdout)
+    said = f"Taken back: {line(reply.get('path', ''))} is as it was before{gone}."
+    click.echo(wrapped(said, out))
+    old, new = (Counter(_lines(one)) for one in (before, after))
+    show_moved([("-", text) for text in old - new] + [("+", text) for text in new - old], out)
+
+
+def _lines(reply: Mapping[str, Any]) -> list[str]:
+    return [str(one.get("line", "")) for name, _ in SECTIONS for one in reply.get(name) or []]
+
+
+def moved(diff: object) -> list[tuple[str, str]]:
+    """The list items that came and went by a diff, + or - and the text, without what stands in their comments."""
+    found = (MOVED.match(row) for row in str(diff or "").splitlines())
+    return [(one[1], COMMENT.sub("", one[2])) for one in found if one]
+
+
+def show_moved(pairs: Sequence[tuple[str, str]], out: Terminal) -> None:
+    """Prints lines that came and went."""
+    for sign, text in pairs:
+        paint = out.green if sign == "+" else out.red
+        click.echo(f"  {paint(wrapped(f'{sign} {line(text)}', out, 4, width=out.width - 2))}")
 
 
 def _forgotten(client: Client, text: str) -> None:
@@ -187,9 +256,7 @@ def _forgotten(client: Client, text: str) -> None:
 def _told(reply: Mapping[str, Any], what: str) -> None:
     """What was done and where, with the lines that came and went, without what stands in their comments."""
     click.echo(f"{what} in {line(reply.get('path', ''))}.")
-    moved = "\n".join(COMMENT.sub("", one) for one in str(reply.get("diff") or "").splitlines() if MOVED.match(one))
-    for text in coloured(moved, Terminal(sys.stdout)):
-        click.echo(f"  {text}")
+    show_moved(moved(reply.get("diff")), Terminal(sys.stdout))
 
 
 def _contradicted(client: Client, error: ClientError) -> str:

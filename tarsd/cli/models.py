@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
-from tarsd.cli.common import Command, json_option, print_json, vault_option
-from tarsd.cli.terminal import Terminal, line
+from tarsd.cli.common import Command, hinted, json_option, print_json, sentence, vault_option
+from tarsd.cli.terminal import Terminal, fit, line
 from tarsd.client import Client
 
 MOST_MODELS = 20
+INDENT = 12
+"""Columns before the text of a row of the status."""
 
 
 @click.command(cls=Command)
@@ -69,20 +71,29 @@ def chat_line(chat: Mapping[str, Any], out: Terminal) -> str:
         text = model
     if chat.get("state") not in (None, "", "ready"):
         text += f", {line(chat['state'])}"
-    if chat.get("reason"):
-        text += out.yellow(f" · {line(chat['reason'])} {line(chat.get('hint') or '')}".rstrip())
+    problem = chat.get("problem")
+    if isinstance(problem, dict) and problem.get("message"):
+        text += out.yellow(f" · could not answer: {_told(problem, 'message')}")
+        if chat.get("fallback"):
+            text += f" {line(chat['fallback'])} answers instead."
+    elif chat.get("reason"):
+        text += out.yellow(f" · {_told(chat, 'reason')}")
     return text
 
 
+def _told(about: Mapping[str, Any], name: str) -> str:
+    """What is wrong, and what to do."""
+    return f"{sentence(line(about[name]))} {line(hinted(about.get('hint') or ''))}".rstrip()
+
+
 def tool_rows(chat: Mapping[str, Any], out: Terminal) -> list[tuple[str, str]]:
-    """A row for each MCP server."""
+    """A row for each MCP server, and one for what is wrong with it, as much of that as a line holds."""
     rows = []
     for one in chat.get("mcp") or []:
         tools = one.get("tools")
         count = len(tools) if isinstance(tools, list) else int(tools or 0)
         text = f"{line(one.get('name', ''))}, {line(one.get('state', ''))}"
-        text += f", {count} tool{'s' * (count != 1)}" if count else ""
+        rows.append(("Tools", text + (f", {count} tool{'s' * (count != 1)}" if count else "")))
         if one.get("reason"):
-            text += out.yellow(f" · {line(one['reason'])} {line(one.get('hint') or '')}".rstrip())
-        rows.append(("Tools", text))
+            rows.append(("", out.yellow(fit(line(one["reason"]), out.width - INDENT))))
     return rows

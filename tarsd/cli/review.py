@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import Any, Protocol
 
 import click
 
-from tarsd.cli.asking import choose, coloured, somebody
+from tarsd.cli.asking import choose, somebody, waiting
 from tarsd.cli.common import Group, json_option, print_json, vault_option, words
+from tarsd.cli.memory import moved, show_moved
 from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, Refused
 
@@ -87,46 +90,56 @@ def apply(
     if as_json:
         print_json(reply)
     else:
-        _report(reply)
+        _report(reply, len(dropped))
 
 
 def proposed(client: Client) -> dict[str, Any]:
     """The proposals; a model may take its time."""
-    return Client(client.socket_path, timeout=PATIENCE_S).post("/v1/review")
+    with waiting("Looking at what was judged and noticed…"):
+        return Client(client.socket_path, timeout=PATIENCE_S).post("/v1/review")
 
 
 def walk(client: Client, editor: Editor) -> bool:
     """Asks about each proposal and carries the answers out; whether there was any. Ctrl-C changes nothing."""
     if not somebody():
         raise Refused("A review asks about each proposal, and nobody is there.", "Use: tarsd review --json.")
-    err = Terminal(sys.stderr)
-    click.echo(err.dim("Looking at what was judged and noticed…"), err=True)
     reply = proposed(client)
     proposals = reply.get("proposals") or []
+    err = Terminal(sys.stderr)
     if not proposals:
-        click.echo("Nothing waits for a review. Judge answers in a chat: /w for wrong, /r for right.")
+        said = "Nothing waits for a review. Judge answers in a chat: /w for wrong, /r for right."
+        click.echo(wrapped(said, Terminal(sys.stdout)))
         return False
-    for text in coloured(reply.get("diff") or "", err):
-        click.echo(text, err=True)
+    rules = sum(_kind(one) == "rule" for one in proposals)
+    click.echo(f"Proposed: {_counted(rules, len(proposals) - rules)}.", err=True)
     decisions = _decided(proposals, editor, err)
     if decisions:
-        _report(client.post("/v1/review/apply", {"review": reply.get("review"), "decisions": decisions}))
+        dropped = sum(one["action"] == "drop" for one in decisions)
+        _report(client.post("/v1/review/apply", {"review": reply.get("review"), "decisions": decisions}), dropped)
     else:
         click.echo("Nothing was changed.")
     return True
 
 
+def _kind(proposal: Mapping[str, Any]) -> str:
+    return "rule" if proposal.get("kind") == "rule" else "fact"
+
+
+def _counted(rules: int, facts: int) -> str:
+    parts = [f"{count} {what}{'s' * (count != 1)}" for count, what in ((rules, "rule"), (facts, "fact")) if count]
+    return " and ".join(parts)
+
+
 def _decided(proposals: Sequence[Mapping[str, Any]], editor: Editor, err: Terminal) -> list[dict[str, str]]:
     decisions = []
     for number, one in enumerate(proposals, 1):
-        kind = "Rule" if one.get("kind") == "rule" else "Fact"
         private = ", stays on this machine" if one.get("private") else ""
-        click.echo(err.bold(f"\n{kind} {number} of {len(proposals)}{private}"), err=True)
-        if one.get("replaces"):
-            click.echo(err.red(f"  - {line(one['replaces'])}"), err=True)
-        click.echo(err.green(f"  + {line(one.get('text', ''))}"), err=True)
+        click.echo(err.bold(f"\n{_kind(one).capitalize()} {number} of {len(proposals)}{private}"), err=True)
+        shown = [(err.red, "-", one["replaces"])] if one.get("replaces") else []
+        for paint, sign, text in [*shown, (err.green, "+", one.get("text", ""))]:
+            click.echo(paint(wrapped(f"  {sign} {line(text)}", err, 4)), err=True)
         if one.get("why"):
-            click.echo(err.dim(f"  {line(one['why'])}"), err=True)
+            click.echo(err.dim(wrapped(f"  {line(one['why'])}", err)), err=True)
         given = choose("(a)pply, (e)dit, (d)rop, (s)kip, (q)uit", CHOICES, "s")
         if given == "q":
             break
@@ -140,8 +153,27 @@ def _decision(id: str, action: str, text: str = "") -> dict[str, str]:
     return {"id": words((id,)), "action": action} | ({"text": text} if action == "edit" else {})
 
 
-def _report(reply: Mapping[str, Any]) -> None:
-    for text in coloured(reply.get("diff") or "", Terminal(sys.stdout)):
-        click.echo(text)
-    written = ", ".join(line(path) for path in reply.get("written") or [])
-    click.echo(f"Written: {written}." if written else "Nothing was changed.")
+def _report(reply: Mapping[str, Any], dropped: int) -> None:
+    """What came of a review: the lines that rules and memory got, and one line that counts."""
+    out = Terminal(sys.stdout)
+    added = {"rules": 0, "facts": 0}
+    for path, diff in _by_note(str(reply.get("diff") or "")):
+        pairs = moved(diff)
+        new = sum(sign == "+" for sign, _ in pairs)
+        if "/archive/" in path or not new:  # what was only moved away is told by a word
+            continue
+        added["rules" if path.endswith("Procedural.md") else "facts"] += new
+        show_moved(pairs, out)
+    counts = _counted(added["rules"], added["facts"])
+    parts = [f"{counts} added"] * bool(counts) + [f"{dropped} dropped"] * bool(dropped)
+    archived = any("/archive/" in str(path) for path in reply.get("written") or [])
+    said = "; ".join([", ".join(parts) or "nothing added"] + ["archived"] * archived)
+    click.echo(f"{said[0].upper()}{said[1:]}." if reply.get("written") or dropped else "Nothing was changed.")
+
+
+def _by_note(diff: str) -> list[tuple[str, str]]:
+    """The parts of a diff with the path of the note that each changes."""
+    parts = re.split(r"^\+\+\+ (.*)$", diff, flags=re.MULTILINE)
+    return [
+        (path.strip().removeprefix("b/").strip('"'), part) for path, part in zip(parts[1::2], parts[2::2], strict=True)
+    ]

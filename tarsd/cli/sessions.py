@@ -11,13 +11,19 @@ from urllib.parse import quote
 
 import click
 
-from tarsd.cli.asking import confirm, somebody
-from tarsd.cli.common import Group, json_option, print_json, vault_option, words
+from tarsd.cli.asking import confirm, somebody, waiting
+from tarsd.cli.common import Group, json_option, print_json, sentence, vault_option, words
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
+from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, ClientError, Refused
 
 MOST_HITS = 20
+SUMMARY_S = 600.0
+"""A model that summarises is waited for so long."""
+LEAST_TITLE = 16
+"""With fewer columns left beside it, a title gets a line of its own."""
+PRIVATE = "private, stays on this machine"
 Found = list[Mapping[str, Any]]
 
 
@@ -59,14 +65,21 @@ def show(id: str, vault: Path | None, as_json: bool) -> None:
         print_json(found)
         return
     out = Terminal(sys.stdout)
-    click.echo(out.bold(line(found.get("title", ""))))
-    if found.get("note"):
-        click.echo(out.dim(line(found["note"])))
+    click.echo(out.bold(wrapped(line(found.get("title", "")), out)))
+    about = [line(found.get("note") or ""), PRIVATE if is_private(found) else ""]
+    if any(about):
+        click.echo(out.dim(wrapped(" · ".join(filter(None, about)), out)))
     for turn in found.get("turns") or []:
         about = [_moment(turn.get("at")), line(turn.get("model") or ""), line(turn.get("state") or "")]
-        click.echo(f"\n{out.bold('› ' + clean(turn.get('message', '')))}")
-        click.echo(out.dim(" · ".join(one for one in about if one and one != "done")))
-        click.echo(clean(turn.get("text", "")))
+        about += ["private"] * bool(turn.get("private"))
+        asked = wrapped(f"› {clean(turn.get('message', ''))}", out, 2)
+        click.echo(f"\n{out.bold(asked)}")
+        click.echo(out.dim(wrapped(" · ".join(one for one in about if one and one != "done"), out)))
+        if text := clean(turn.get("text", "")).strip("\n"):
+            click.echo(wrapped(text, out, width=out.edge))
+        error = turn.get("error") if isinstance(turn.get("error"), dict) else None
+        if error:
+            click.echo(out.red(wrapped(sentence(error.get("message", "")), out)))
         for source in turn.get("citations") or []:
             click.echo(out.dim(f"  [{source.get('n')}] {line(source.get('path', ''))}"))
 
@@ -117,12 +130,27 @@ def conversation_of(client: Client, id: str) -> dict[str, Any]:
     return client.get(_route(id))
 
 
+def is_private(found: Mapping[str, Any]) -> bool:
+    """Whether a conversation drew on private notes, by what it says of itself or of its turns."""
+    turns = found.get("turns")
+    return bool(found.get("private")) or (isinstance(turns, list) and any(one.get("private") for one in turns))
+
+
 def close(client: Client, id: str) -> str:
-    """Tells the daemon that a conversation is over for now; the path of its note, "" without one."""
+    """Tells the daemon that a conversation is over for now; the path of its note, "" without one.
+
+    A summary may be made of it, by a model that takes its time; Ctrl-C leaves the daemon to it.
+    """
     try:
-        client.post(f"{_route(id)}/close")
-        return str(conversation_of(client, id).get("note") or "")
+        with waiting("Closing the conversation; a long one is summarised…"):
+            Client(client.socket_path, timeout=SUMMARY_S).post(f"{_route(id)}/close")
+    except KeyboardInterrupt:
+        click.echo(err=True)
     except ClientError:  # it is gone, or the daemon is; there is nothing to say about that now
+        return ""
+    try:
+        return str(conversation_of(client, id).get("note") or "")
+    except ClientError:
         return ""
 
 
@@ -153,8 +181,19 @@ def rows(found: Sequence[Mapping[str, Any]], out: Terminal) -> list[str]:
     for one in found:
         id, turns = line(one.get("id", "")), int(one.get("turns") or 0)
         head = f"{id}{' ' * (width - columns(id))}  {_moment(one.get('updated'))}  {turns:>3}  "
-        title = line(one.get("title", ""))
-        shown.append(out.dim(head) + (fit(title, max(20, out.width - columns(head))) if out.live else title))
+        title, mark = line(one.get("title", "")), " · private" if is_private(one) else ""
+        if not out.live:
+            shown.append(f"{head}{title}{mark}")
+            continue
+        left = out.width - columns(head) - columns(mark)
+        if left >= LEAST_TITLE:
+            shown.append(f"{out.dim(head)}{fit(title, left)}{out.dim(mark)}")
+        else:
+            apart = [
+                wrapped(f"{id}  {_moment(one.get('updated'))}  {turns}", out),
+                f"    {fit(title, out.width - 4 - len(mark))}",
+            ]
+            shown += [out.dim(apart[0]), apart[1] + out.dim(mark)]
     return shown
 
 

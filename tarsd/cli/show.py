@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -9,16 +10,20 @@ from typing import Any
 import click
 
 from tarsd.cli.asking import choose, coloured, forget_typed, somebody
-from tarsd.cli.common import fail, print_json
+from tarsd.cli.common import fail, print_json, sentence
 from tarsd.cli.find import roots
 from tarsd.cli.passages import band, notes_below, place, trail_of
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
 from tarsd.cli.turns import Turn
+from tarsd.cli.wrapping import Flow, wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, ClientError
 
 SIGNS = {"done": "✓", "failed": "✗", "refused": "✗"}
-CHOICES = {"y": "yes", "n": "no", "a": "always in this conversation"}
+CHOICES = {"y": "yes", "n": "no", "a": "always: this tool, for this conversation"}
+QUESTION = "Allow this? (a = this tool, for this conversation)"
+UNKNOWN = re.compile(r"\[(\d+)\?\]")
+"""How a citation stands in the finished text that leads to no passage."""
 
 
 class Show:
@@ -32,6 +37,8 @@ class Show:
         self.last: Mapping[str, Any] = {}
         self.retrieved: Mapping[str, Any] = {}
         self.stopping = False
+        self._flow = Flow(self.out.edge if self.out.links else 0)
+        self._text = ""  # as it came
         self._printed = False  # some of the answer stands there
         self._open = False  # and its last line has no end
         self._status = False  # the last line on stderr is to be overwritten
@@ -64,14 +71,17 @@ class Show:
             return
         self._thought()
         if kind == "token":
+            self._text += str(event.get("text", ""))
             self._token(clean(event.get("text", "")))
         elif kind == "retract":
             if self._open:
                 click.echo()
             self._printed = self._open = False
+            self._text = ""
+            self._flow.reset()
             self._say("What stands above was thought aloud; the answer begins here.")
         elif kind == "waiting":
-            self._say(line(event.get("text", "")))
+            self._say(sentence(line(event.get("text", ""))))
         elif kind == "queued":
             count = int(event.get("position") or 1)
             self._say(f"Waits for {count} answer{'s' * (count != 1)} before it.")
@@ -79,11 +89,10 @@ class Show:
             self._tool(event)
         elif kind == "written" and event.get("error"):
             error = event["error"] if isinstance(event["error"], dict) else {}
-            self._say(f"{line(event.get('path', ''))} was not written. {line(error.get('message', ''))}")
+            self._say(f"{line(event.get('path', ''))} was not written. {sentence(line(error.get('message', '')))}")
 
     def _token(self, text: str) -> None:
-        if not self._open:
-            text = text.lstrip("\n")
+        text = self._flow.feed(text)
         if not text:
             return
         self._clear()
@@ -104,14 +113,14 @@ class Show:
             found = f", {count} passage{'s' * (count != 1)}" if count else ""
             self._say(fit(f"{SIGNS['done']} {what}{found}", self.err.width))
         else:
-            self._say(f"{SIGNS.get(state, '✗')} {what}: {line(event.get('text', state))}")
+            self._say(f"{SIGNS.get(state, '✗')} {what}: {sentence(line(event.get('text') or state))}", 2)
 
     # Lines around the answer
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, indent: int = 0) -> None:
         self._end_line()
         self._clear()
-        click.echo(self.err.dim(text), err=True)
+        click.echo(self.err.dim(wrapped(text, self.err, indent)), err=True)
 
     def _passing(self, text: str) -> None:
         """A line that the next one overwrites; only a terminal gets it."""
@@ -139,6 +148,7 @@ class Show:
         if self._open and self.out.live:
             click.echo()
             self._open = False
+            self._flow.reset()
 
     # Approvals
 
@@ -151,12 +161,12 @@ class Show:
             self._end_line()
             self._clear()
             title = line(event.get("title") or event.get("name") or "A change")
-            click.echo(self.err.bold(title), err=True)
-            shown = coloured(event.get("diff") or "", self.err) or _arguments(event)
+            click.echo(self.err.bold(wrapped(title, self.err)), err=True)
+            shown = coloured(event.get("diff") or "", self.err, 2) or _arguments(event, self.err)
             for text in shown:
                 click.echo(f"  {text}", err=True)
             forget_typed()
-            given = choose("Allow this?", CHOICES, "n")
+            given = choose(QUESTION, CHOICES, "n")
         try:
             turn.answer(call, allow=given != "n", always=given == "a")
         except ClientError as error:
@@ -170,47 +180,71 @@ class Show:
     def end(self, turn: Turn) -> int:
         """Prints what comes after the answer; the exit code."""
         failed = self.last.get("type") == "failed"
+        text = str(self.last.get("text") or "")
         if self.as_json:
             keep = {key: value for key, value in self.last.items() if key not in ("seq", "type")}
             about = {key: self.retrieved.get(key) for key in ("sources", "relevance", "behind")}
-            print_json({"turn": turn.id, **about, **keep})
+            print_json({"turn": turn.id, "conversation": turn.conversation, **about, **keep})
         else:
             self._thought()
             self._clear()
             if self._open:
                 click.echo()
-            if not self._printed and self.last.get("text"):
-                click.echo(clean(self.last["text"]))
+            if not self._printed and text.strip():
+                click.echo(wrapped(clean(text).strip("\n"), self.out, width=self.out.edge))
             if failed:
                 error = self.last.get("error") or {}
                 fail(ClientError(str(error.get("message", "The answer failed.")), str(error.get("hint", ""))))
             self._print_sources()
-            said = notes_below(self.retrieved, self.err)
-            said += [self.err.yellow(clean(one)) for one in self.last.get("notices") or []]
-            said += [self.err.dim("Stopped.")] * bool(self.last.get("stopped"))
-            for text in said:
-                click.echo(text, err=True)
-        return EXIT_REFUSED if failed else EXIT_OK if self.sources or self.last.get("citations") else EXIT_NOTHING
+            for one in self._remarks(text):
+                click.echo(one, err=True)
+        if failed:
+            return EXIT_REFUSED
+        return EXIT_OK if self.sources or self.last.get("citations") or not text.strip() else EXIT_NOTHING
+
+    def _remarks(self, text: str) -> list[str]:
+        """What is said about the answer, `text`, below it."""
+        last, err = self.last, self.err
+        notices = [sentence(one) for one in last.get("notices") or []]
+        if last.get("type") == "done" and not (text.strip() or notices or last.get("stopped")):
+            notices.append("The model gave no answer.")
+        said = [*notes_below(self.retrieved, err), *(err.yellow(wrapped(one, err)) for one in notices)]
+        dim = []
+        unknown = list(dict.fromkeys(UNKNOWN.findall(text))) if self._printed and text != self._text else []
+        if unknown:
+            dim.append(f"Unknown sources: {', '.join(f'[{number}]' for number in unknown)}.")
+        if self.sources and text.strip() and not last.get("citations"):
+            count = len(self.sources)
+            dim.append(f"{count} passage{'s' * (count != 1)} looked at, none cited.")
+        if last.get("private"):
+            dim.append("It drew on private notes: this conversation is private and stays on this machine.")
+        dim += ["Stopped."] * bool(last.get("stopped"))
+        return [*said, *(err.dim(wrapped(one, err)) for one in dim)]
 
     def _print_sources(self) -> None:
-        """The numbered sources that the answer cites, or all it was given when it cites none."""
-        cited = self.last.get("citations") or []
-        sources = [one for one in cited if isinstance(one, dict)] or self.sources
-        if not sources:
+        """The numbered sources that the answer cites."""
+        cited = [one for one in self.last.get("citations") or [] if isinstance(one, dict)]
+        if not cited:
             return
         places = roots(self.client)
-        click.echo(self.out.dim("\nSources" if cited else "\nLooked at, and not cited"))
-        for one in sources:
+        click.echo(self.out.dim("\nSources"))
+        for one in cited:
             relevance = one.get("relevance")
             figure = f"{band(relevance)} {relevance:.2f}" if isinstance(relevance, float) else ""
             where = place(one, int(one.get("start_line") or 1), places, self.out)
-            click.echo(f"  [{one.get('n')}] {self.out.bold(trail_of(one))}  {self.out.dim(figure)}\n      {where}")
+            number, trail = f"  [{one.get('n')}] ", trail_of(one)
+            if self.out.live:
+                trail = fit(trail, self.out.width - columns(number) - columns(figure) - 2)
+            click.echo(f"{number}{self.out.bold(trail)}  {self.out.dim(figure)}\n      {where}")
 
 
-def _arguments(event: Mapping[str, Any]) -> list[str]:
+def _arguments(event: Mapping[str, Any], out: Terminal) -> list[str]:
     """What a call without a diff would send out."""
     given = event.get("arguments") or {}
-    return [f"{line(name)}: {fit(line(value), 200)}" for name, value in given.items()]
+    shown = (
+        wrapped(f"{line(name)}: {fit(line(value), 200)}", out, 2, width=out.width - 2) for name, value in given.items()
+    )
+    return [row for text in shown for row in text.split("\n")]
 
 
 def _tail(text: str, width: int) -> str:

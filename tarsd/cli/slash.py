@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from tarsd.cli import memory, review, sessions
-from tarsd.cli.asking import answer, somebody
-from tarsd.cli.common import note_path
+from tarsd.cli.asking import confirm, somebody
 from tarsd.cli.find import find
+from tarsd.cli.names import attach
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.turns import Talk, fresh
+from tarsd.cli.wrapping import wrapped
 from tarsd.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ def _help(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     out = Terminal(sys.stdout)
     width = max(len(f"/{name} {one.takes}") for name, one in COMMANDS.items())
     for name, one in COMMANDS.items():
-        click.echo(f"{f'/{name} {one.takes}':<{width}}  {out.dim(one.about)}")
-    click.echo(out.dim("[[Note]] in a message attaches that note. A line that ends in \\ goes on in the next."))
+        click.echo(wrapped(f"{f'/{name} {one.takes}':<{width}}  {out.dim(one.about)}", out, width + 2))
+    more = "[[Note]] in a message attaches that note. A line that ends in \\ goes on in the next; pasted lines are one."
+    click.echo(out.dim(wrapped(more, out)))
 
 
 def _search(mode: str) -> Callable[[Talk, str, Keyboard], None]:
@@ -63,7 +65,19 @@ def _search(mode: str) -> Callable[[Talk, str, Keyboard], None]:
 
 
 def _remember(talk: Talk, rest: str, keyboard: Keyboard) -> None:
-    text = rest or (_asked("Remember what? ") if somebody() else "")
+    """What is said behind it; else, after a yes, what the person said last; else what they say now."""
+    text = rest
+    if not rest and somebody() and talk.said:
+        text = " ".join(talk.said.split())
+        err = Terminal(sys.stderr)
+        click.echo(err.green(wrapped(f"+ {line(text)}", err, 2)), err=True)
+        if not confirm("Remember this?"):
+            click.echo("Nothing was changed.")
+            return
+    elif not rest and somebody():
+        text = _asked(keyboard, "Remember what? ")
+        if text.startswith("/"):
+            raise BadRequest("What begins with a slash is no fact; nothing was changed.", "Try again: /remember TEXT")
     memory.remember_asking(talk.client, {"text": _needed(text, "What shall be remembered?")}, talk.conversation)
 
 
@@ -77,7 +91,7 @@ def _memory(talk: Talk, rest: str, keyboard: Keyboard) -> None:
 
 
 def _undo(talk: Talk, rest: str, keyboard: Keyboard) -> None:
-    click.echo(memory.undone(talk.client.post("/v1/memory/undo")))
+    memory.take_back(talk.client)
 
 
 def _feedback(verdict: str) -> Callable[[Talk, str, Keyboard], None]:
@@ -104,18 +118,18 @@ def _sessions(talk: Talk, rest: str, keyboard: Keyboard) -> None:
 def _new(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     if talk.begun:
         sessions.close(talk.client, talk.conversation)
-    talk.conversation, talk.turn, talk.begun = fresh(), "", False
+    talk.conversation, talk.turn, talk.said, talk.begun = fresh(), "", "", False
     talk.notes.clear()
     click.echo("A new conversation.", err=True)
 
 
 def _note(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     if rest:
-        talk.notes.append(note_path(talk.client, rest.removeprefix("[[").removesuffix("]]")))
+        attach(talk, rest)
     else:
         talk.notes.clear()
     said = f"Goes with every message: {', '.join(map(line, talk.notes))}." if talk.notes else "No note is attached."
-    click.echo(said, err=True)
+    click.echo(wrapped(said, Terminal(sys.stderr)), err=True)
 
 
 def _quit(talk: Talk, rest: str, keyboard: Keyboard) -> None:
@@ -128,9 +142,9 @@ def _needed(text: str, otherwise: str) -> str:
     return text
 
 
-def _asked(prompt: str) -> str:
+def _asked(keyboard: Keyboard, prompt: str) -> str:
     try:
-        return answer(prompt)
+        return keyboard.edit(prompt, "")
     except EOFError:
         return ""
 
@@ -140,7 +154,7 @@ COMMANDS = {
     "search": Slash("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
     "sgrep": Slash("WORDS", "Find passages by word alone.", _search("fts")),
     "svec": Slash("WORDS", "Find passages by meaning alone.", _search("vec")),
-    "remember": Slash("TEXT", "Remember a fact, in every conversation from now on.", _remember),
+    "remember": Slash("[TEXT]", "Remember a fact, from now on; without a text, what you said last.", _remember),
     "forget": Slash("WORDS", "Forget the line with these words.", _forget),
     "memory": Slash("", "What is remembered.", _memory),
     "undo": Slash("", "Take the last change of the memory back.", _undo),

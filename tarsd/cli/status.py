@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from tarsd.cli.common import Command, json_option, note_path, print_json, vault_option
-from tarsd.cli.models import chat_line, tool_rows
+from tarsd.cli.models import INDENT, chat_line, tool_rows
 from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_REFUSED
 
@@ -85,7 +86,8 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     if left:
         rows.append(("Left out", " · ".join(left)))
     rows.append(("Daemon", _process(process)))
-    return [_headline(reply, out), *(f"  {out.dim(f'{name:<9}')} {text}" for name, text in rows)]
+    shown = [f"  {out.dim(f'{name:<9}')} {text}".rstrip() for name, text in rows]
+    return [wrapped(_headline(reply, out), out, 2), *(wrapped(text, out, INDENT) for text in shown)]
 
 
 NOT_EMBEDDED = (
@@ -193,7 +195,7 @@ def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal)
             shown.append(f"    {out.cyan(path + numbers)}")
         if len(places) > most:
             shown.append(f"    … and {len(places) - most:,} more: tarsd status --all")
-    return shown
+    return [wrapped(text, out) for text in shown]
 
 
 @click.command(cls=Command)

@@ -35,7 +35,9 @@ class Terminal:
         dumb = os.environ.get("TERM", "") in ("", "dumb")
         self.colour = self.live and not dumb and not os.environ.get("NO_COLOR")
         self.links = self.live and not dumb
-        self.width = max(40, min(_columns(stream), 110)) if self.live else 100
+        self.edge = max(20, _columns(stream)) if self.live else 0
+        """The terminal's whole width; `width` is at most as much as can be read well."""
+        self.width = max(40, min(self.edge, 110)) if self.live else 100
 
     def _style(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text

@@ -15,6 +15,7 @@ TRIES = 3
 BACK_S = 10.0
 """How long a daemon that went away in the middle of an answer is waited for."""
 LOOK_S = 0.25
+GONE = f"The daemon has gone away. Waiting up to {BACK_S:.0f} s for it to come back…"
 
 
 def fresh() -> str:
@@ -26,21 +27,23 @@ def fresh() -> str:
 class Talk:
     """A conversation at the terminal: which one it is, the notes that go with each message, and its last turn.
 
-    `begun` tells whether anything was said in it from here.
+    `said` is what the person said last in it; `begun` tells whether anything was said in it from here.
     """
 
     client: Client
     conversation: str = field(default_factory=fresh)
     notes: list[str] = field(default_factory=list)
     turn: str = ""
+    said: str = ""
     begun: bool = False
 
 
 class Turn:
     """A turn that runs in the daemon."""
 
-    def __init__(self, client: Client, id: str) -> None:
+    def __init__(self, client: Client, id: str, conversation: str = "") -> None:
         self.id = id
+        self.conversation = conversation
         self._client = client
         self._seen = 0
         self._ended = False
@@ -57,10 +60,14 @@ class Turn:
             "writer": "daemon",
             "approvals": approvals,
         }
-        return cls(client, str(client.post("/v1/turns", body | ({"notes": list(notes)} if notes else {}))["turn"]))
+        reply = client.post("/v1/turns", body | ({"notes": list(notes)} if notes else {}))
+        return cls(client, str(reply["turn"]), conversation)
 
     def events(self) -> Iterator[Mapping[str, Any]]:
-        """The events that were not given out yet, in order, each once; a lost connection is taken up again."""
+        """The events that were not given out yet, in order, each once; a lost connection is taken up again.
+
+        Where the daemon itself is gone, an event of ours says so: waiting, without a number.
+        """
         tries, gone = 0, 0.0
         while not self._ended:
             try:
@@ -73,7 +80,9 @@ class Turn:
                 raise ClientError("The daemon ended the answer half-way.", code="cut")
             except ClientError as error:
                 if error.code == "no_daemon" and tries:  # it was there, and may be starting again
-                    gone = gone or time.monotonic()
+                    if not gone:
+                        gone = time.monotonic()
+                        yield {"type": "waiting", "text": GONE}
                     if time.monotonic() - gone > BACK_S:
                         raise
                     time.sleep(LOOK_S)

@@ -155,10 +155,23 @@ class Assistant:
                 kind=request.kind,
                 section=request.section,
                 session=request.conversation,
+                private=self._is_private(request.conversation),
                 replace=request.replace,
             )
         )
         return await self._change(change)
+
+    def _is_private(self, conversation: str) -> bool:
+        """Whether private text was seen in the conversation, so that what is learnt there stays here."""
+        try:
+            return self.chat.sessions.load(conversation).private
+        except NotFound:
+            return False
+
+    def private_paths(self) -> frozenset[str]:
+        """The notes of conversations that saw private text, and of their summaries, whatever they say of themselves."""
+        notes = self.chat.sessions.private_notes()
+        return notes | {f"{self._config.memory_folder}/summaries/{path.rpartition('/')[2]}" for path in notes}
 
     async def forget(self, line: str) -> Json:
         """As `server.Assistant.forget`."""

@@ -20,6 +20,7 @@ from tarsd.daemon import status
 from tarsd.daemon.assistant import Assistant
 from tarsd.daemon.embedding import Embedding
 from tarsd.daemon.library import Shelf, matching
+from tarsd.daemon.listener import Listener
 from tarsd.daemon.process import DaemonThreads, give_memory_back, resident_mb
 from tarsd.daemon.worker import Job, Key, Worker
 from tarsd.embed.base import Embedder
@@ -74,7 +75,14 @@ class Engine:
         self._store: Store | None = None
         self._search: Searcher | None = None
         self._indexer: Indexer | None = None
-        shelf = Shelf(self._searcher, self._vaults, config, behind=self.behind, notices=self.notices)
+        shelf = Shelf(
+            self._searcher,
+            self._vaults,
+            config,
+            behind=self.behind,
+            notices=self.notices,
+            private_paths=self._private_paths,
+        )
         say = functools.partial(self._say, for_ever=True)
         self.assistant = Assistant(config, self._vaults[""], shelf, self._pool, say, self._indexed)
         self.chat = self.assistant.chat
@@ -83,8 +91,7 @@ class Engine:
         self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
         self._embedding = Embedding()
         self._watchers = {name: self._watcher(name, vault) for name, vault in self._vaults.items()}
-        if config.http.enabled:
-            self._say("This version does not listen on TCP yet.", "Remove enabled under [http].", for_ever=True)
+        self.listener = Listener(config.http)
 
     def _watcher(self, name: str, vault: Vault) -> Watcher:
         def changed(paths: set[str] | None) -> None:
@@ -139,7 +146,14 @@ class Engine:
         self._store = store
         self._search = Searcher(store, self.config.search, table, model)
         self._indexer = Indexer(
-            self.config, list(self._vaults.values()), store, table, model, self._event, busy=lambda: self._pool.busy
+            self.config,
+            list(self._vaults.values()),
+            store,
+            table,
+            model,
+            self._event,
+            busy=lambda: self._pool.busy,
+            private_paths=self._private_paths,
         )
         self._loaded.set()
         if model is not None:
@@ -247,6 +261,9 @@ class Engine:
         """As `server.Engine.status`."""
         general = [(reason, hint) for until, reason, hint in self._said if until > time.monotonic()]
         general += [(error.message, error.hint) for error in self._troubles()]
+        http = self.listener.state()
+        if http["state"] in ("failed", "no token"):
+            general.append((http["reason"], http["hint"]))
         counts, files, skipped, vectors = None, list[ProblemRow](), list[SkippedRow](), None
         if self._store is not None and self._indexer is not None:
             state = self._indexer.state
@@ -272,6 +289,7 @@ class Engine:
             "behind": behind,
             "embedding": status.embedding(vectors, self.config.embedding.model, counts),
             "chat": self.assistant.state(),
+            "http": http,
             "problems": status.problems(general, states, files, skipped),
             "process": {
                 "pid": os.getpid(),
@@ -389,6 +407,9 @@ class Engine:
             yield item
             if item["type"] == "report":
                 return
+
+    def _private_paths(self) -> frozenset[str]:
+        return self.assistant.private_paths()
 
     async def _indexed(self, paths: Sequence[str]) -> None:
         """Until these notes are in the index as they are now, but not for long: what was just written is found."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from tarsd.chat import Found
 from tarsd.chunk import Chunk, anchor, chunk
@@ -23,7 +24,11 @@ PRIVATE = "Passages of private notes were left out, for this chat model is not o
 
 
 class Shelf:
-    """The real `chat.Library` and `tools.Library`. `searcher` gives the searcher, and waits or raises without one."""
+    """The real `chat.Library` and `tools.Library`. `searcher` gives the searcher, and waits or raises without one.
+
+    `private_paths` are the vault's notes that are ours and private whatever they say of themselves: those of
+    conversations, whose properties somebody may have taken out.
+    """
 
     def __init__(
         self,
@@ -33,20 +38,26 @@ class Shelf:
         *,
         behind: Callable[[], int],
         notices: Callable[[], list[str]],
+        private_paths: Callable[[], Collection[str]] = frozenset,
     ) -> None:
         self._searcher = searcher
         self._vaults = vaults
         self._config = config
         self._behind = behind
         self._notices = notices
+        self._private_paths = private_paths
         self._names: tuple[int, dict[str, NoteRow]] = (-1, {})
 
     # -------------------------------------------------------------------------------------------- passages
 
     def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Found:
         """As `chat.Library.retrieve`."""
-        results = self._searcher().search(query, limit=limit, evidence=True, here=private)
-        hits = [hit for hit in results.hits if memory or hit.memory_type not in ("semantic", "procedural")]
+        searcher, sealed = self._searcher(), self._sealed()
+        results = searcher.search(query, limit=limit, evidence=True, here=private)
+        found = _evident(results.hits, sealed)
+        if len(found) < len(results.hits):  # a conversation took the place of notes
+            found = _evident(searcher.search(query, limit=3 * limit, evidence=True, here=private).hits, sealed)[:limit]
+        hits = [hit for hit in found if memory or hit.memory_type not in ("semantic", "procedural")]
         held = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
         said = [results.degraded] if results.degraded else []
         if held:
@@ -62,7 +73,7 @@ class Shelf:
         """As `chat.Library.around`."""
         store = self._searcher().store
         row = store.note((passage.collection, passage.path))
-        if row is None:
+        if row is None or (not row.memory_type and _is_in(row, self._sealed())):
             return []
         chunks = store.chunks_of(row.id)
         at = next((n for n, one in enumerate(chunks) if one.start_line == passage.start_line), None)
@@ -78,10 +89,10 @@ class Shelf:
         except VaultUnavailable:
             return self._stored(name, local)
         if view.local_only and not local:
-            raise _private(view.title)
+            raise _private(name)
         note = parse(view.loaded.text, view.path)
-        if note.ours and not note.memory_type:
-            raise Refused(f"“{view.title}” is a conversation with tars and is not used as a source.")
+        if view.ours and not note.memory_type:
+            raise _conversation(view.title)
         return [_passage(view, one, attached=True) for one in chunk(note, self._config.chunk)]
 
     def _stored(self, name: str, local: bool) -> Sequence[Evidence]:
@@ -89,8 +100,12 @@ class Shelf:
         row = self._row(name)
         if row is None:
             raise NotFound(f"There is no note “{name}” to read.")
-        if row.local_only and not local:
-            raise _private(row.title)
+        sealed = _is_in(row, self._sealed())
+        if (sealed or row.local_only) and not local:
+            raise _private(name)
+        if (sealed or row.ours) and not row.memory_type:
+            raise _conversation(row.title)
+        row = replace(row, local_only=row.local_only or sealed)
         return [_passage(row, one, attached=True) for one in self._searcher().store.chunks_of(row.id)]
 
     # -------------------------------------------------------------------------------------------- notes
@@ -111,9 +126,10 @@ class Shelf:
         raw = vault.read(info)
         text = decode(raw)
         note = parse(text.text, path)
-        private = is_local_only(path, note, self._config.privacy.local_only, text.text)
+        sealed = not collection and _fold_path(path) in self._sealed()
+        private = sealed or is_local_only(path, note, self._config.privacy.local_only, text.text)
         loaded = Loaded(path, raw, text.text, text.encoding, content_hash(raw))
-        return NoteView(path, note.title, private, note.ours, loaded, collection)
+        return NoteView(path, note.title, private, note.ours or sealed, loaded, collection)
 
     def session_note(self, conversation: str) -> str | None:
         """As `chat.Library.session_note`."""
@@ -125,6 +141,8 @@ class Shelf:
 
     def private(self, paths: Collection[str]) -> bool:
         """As `chat.Library.private`; a note that is gone is judged by its folder."""
+        if not self._sealed().isdisjoint(map(_fold_path, paths)):
+            return True
         rules = self._config.privacy.local_only
         wanted = set(paths)
         rows = [row for row in self._searcher().store.titles() if row.path in wanted]
@@ -150,6 +168,9 @@ class Shelf:
         """As `chat.Library.notices`."""
         return self._notices()
 
+    def _sealed(self) -> frozenset[str]:
+        return frozenset(map(_fold_path, self._private_paths()))
+
     def _row(self, name: str) -> NoteRow | None:
         """The note that a link with this target leads to: by path, by the end of a path, by title, by alias."""
         store = self._searcher().store
@@ -160,10 +181,11 @@ class Shelf:
 
     def list(self, folder: str, tag: str, recent: bool, limit: int, *, local: bool) -> Sequence[NoteEntry]:
         """As `tools.Library.list`."""
+        sealed = self._sealed()
         rows = [
-            row
+            replace(row, local_only=True) if _is_in(row, sealed) else row
             for row in matching(self._searcher().store.titles(), folder, tag, recent=recent)
-            if local or not row.local_only
+            if local or not (row.local_only or _is_in(row, sealed))
         ]
         return [
             NoteEntry(row.path, row.title, row.mtime_ns / 1e9, row.tags, row.local_only, row.collection)
@@ -202,8 +224,27 @@ def _fold(name: str) -> str:
     return folded.removesuffix(".md")
 
 
-def _private(title: str) -> Refused:
-    return Refused(f"“{title}” is private and this chat model is not on this machine: it is not read.")
+def _fold_path(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def _is_in(one: NoteRow | Hit, sealed: Collection[str]) -> bool:
+    return bool(sealed) and not one.collection and _fold_path(one.path) in sealed
+
+
+def _evident(hits: Sequence[Hit], sealed: Collection[str]) -> list[Hit]:
+    """What may be a source, by all that is known: no conversation, and private is private."""
+    found = [replace(hit, local_only=True) if _is_in(hit, sealed) else hit for hit in hits]
+    return [hit for hit in found if hit.memory_type or not _is_in(hit, sealed)]
+
+
+def _conversation(title: str) -> Refused:
+    return Refused(f"“{title}” is a conversation with tars and is not used as a source.")
+
+
+def _private(name: str) -> Refused:
+    """`name` is what was asked for: what the note calls itself is private too."""
+    return Refused(f"“{name}” is private and this chat model is not on this machine: it is not read.")
 
 
 def _evidence(hit: Hit) -> Evidence:

@@ -41,7 +41,11 @@ async def _run(config: Config, server: socket.socket) -> None:
     runner = web.AppRunner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
     await runner.setup()
     await web.SockSite(runner, server).start()
-    chores = [asyncio.create_task(_watchdog()), asyncio.create_task(_keep_reachable(config, runner))]
+    chores = [
+        asyncio.create_task(_watchdog()),
+        asyncio.create_task(_keep_reachable(config, runner)),
+        asyncio.create_task(engine.listener.keep(engine)),
+    ]
     try:
         await stopping.wait()
     finally:
@@ -50,7 +54,7 @@ async def _run(config: Config, server: socket.socket) -> None:
             chore.cancel()
         await engine.assistant.close()
         await asyncio.to_thread(engine.close)
-        await runner.cleanup()
+        await asyncio.gather(runner.cleanup(), engine.listener.close())
 
 
 async def _watchdog() -> None:

@@ -73,6 +73,7 @@ class Indexer:
         *,
         busy: Callable[[], bool] = lambda: False,
         processes: int = 2,
+        private_paths: Callable[[], Collection[str]] = frozenset,
     ) -> None:
         self.store = store
         self.repaired: tuple[str, ...] = ()
@@ -90,6 +91,7 @@ class Indexer:
             f"{chunker_id(cut, config.include_comments)}-{digest}",
             isinstance(table, Table),
         )
+        self._private_paths = private_paths
         self._pool = Pool(processes, nice=5)
         self._background = Background(store, model, self._pool_for_model(), busy, self._on_event)
         self._long = threading.Lock()
@@ -435,9 +437,10 @@ class Indexer:
 
     def _prepared(self, jobs: Sequence[work.Job]) -> Iterator[work.Done]:
         """The jobs' results, group by group: here for a few notes, in child processes for many."""
+        settings = replace(self._settings, private=frozenset(path.casefold() for path in self._private_paths()))
         if len(jobs) <= _FEW and sum(job.info.size for job in jobs) <= _GROUP_BYTES:
             if jobs:
-                yield work.prepare_group(jobs, self._settings)
+                yield work.prepare_group(jobs, settings)
             return
         waiting = deque(_groups(jobs))
         running: deque[tuple[list[work.Job], Future[work.Done]]] = deque()
@@ -445,21 +448,21 @@ class Indexer:
             while waiting or running:
                 while waiting and len(running) < 6:
                     group = waiting.popleft()
-                    running.append((group, self._pool.submit("tarsd.index.work:prepare_group", group, self._settings)))
+                    running.append((group, self._pool.submit("tarsd.index.work:prepare_group", group, settings)))
                 group, future = running.popleft()
                 try:
                     yield future.result()
                 except ChildDied:
-                    yield from self._one_by_one(group)
+                    yield from self._one_by_one(group, settings)
         finally:
             for _, future in running:
                 future.cancel()
 
-    def _one_by_one(self, group: Sequence[work.Job]) -> Iterator[work.Done]:
+    def _one_by_one(self, group: Sequence[work.Job], settings: work.Settings) -> Iterator[work.Done]:
         """After a child died: each note alone, so that the one to blame is found and only it is left out."""
         for job in group:
             try:
-                yield self._pool.call("tarsd.index.work:prepare_group", [job], self._settings)
+                yield self._pool.call("tarsd.index.work:prepare_group", [job], settings)
             except ChildDied:
                 info = job.info
                 why = "Reading this note made its process end."

@@ -28,13 +28,17 @@ _HEADING_CHARS = 600
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides how a note is prepared. `table`: make the built-in table's vectors as well."""
+    """What decides how a note is prepared. `table`: make the built-in table's vectors as well.
+
+    `private` are casefolded paths of notes of the vault that must not leave this machine, whatever they say.
+    """
 
     chunk: ChunkSettings
     include_comments: bool
     local_only: tuple[str, ...]
     chunker: str
     table: bool
+    private: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tup
     decoded = decode(raw)
     note = parse(decoded.text, info.path, include_comments=settings.include_comments)
     chunks = [_held(one) for one in chunk(note, settings.chunk)]
+    private = not info.collection and info.path.casefold() in settings.private
     problems = [(one.line, one.reason, one.hint) for one in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
@@ -145,7 +150,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: Settings) -> tup
         words=note.property_text,
         memory_type=note.memory_type or "",
         ours=note.ours,
-        local_only=is_local_only(info.path, note, settings.local_only, decoded.text),
+        local_only=private or is_local_only(info.path, note, settings.local_only, decoded.text),
         problems=tuple(problems),
         chunks=tuple(_row(one) for one in chunks),
         links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),

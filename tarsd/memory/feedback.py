@@ -61,9 +61,10 @@ def record(
         f"{_QUESTION}\n\n{_quoted(question, MAX_QUESTION)}",
         f"{_REPLY}\n\n{_quoted(reply, MAX_REPLY)}",
     ]
-    words = " ".join(lines.harmless(note).split())
+    words = " ".join(note.split())
     if words:
-        parts.append(f"{_NOTE} {words if len(words) <= MAX_NOTE else words[:MAX_NOTE].rstrip() + '…'}")
+        words = words if len(words) <= MAX_NOTE else words[:MAX_NOTE].rstrip() + "…"
+        parts.append(" ".join(lines.harmless(f"{_NOTE} {words}").split()))
     block = "\n\n".join(parts)
     loaded = memory.drafts.load(FILES[verdict])
     if loaded is None or not loaded.text.strip():

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tarsd.errors import BadRequest, Refused
 from tarsd.parse import Note, parse, privacy
 from tarsd.providers.text import visible
+from tarsd.writing.inert import inert
 
 MAX_CHARS = 500
 """Longest text of one line."""
@@ -271,9 +272,10 @@ def clean(text: str, limit: int = MAX_CHARS) -> str:
 
     Raises BadRequest if nothing is left, or too much.
     """
-    line = " ".join(harmless(text).split())
+    line = " ".join(_apart(text).split())
     while found := _LEADING.match(line):
         line = line[found.end() :].lstrip()
+    line = inert(line)
     if not any(char.isalnum() for char in line):
         raise BadRequest("There is nothing in it that could be remembered.", "Say it in words.", field="text")
     if len(line) > limit:
@@ -283,7 +285,11 @@ def clean(text: str, limit: int = MAX_CHARS) -> str:
 
 
 def harmless(text: str) -> str:
-    """`text` in which nothing hides what follows: comment and formula marks are taken apart, the unseen is gone."""
+    """`text` in which nothing hides what follows, runs or loads: marks are taken apart, the unseen is gone."""
+    return inert(_apart(text))
+
+
+def _apart(text: str) -> str:
     text = visible(text.replace("<!--", "<! --")).replace("<!--", "<! --")
     while "%%" in text or "$$" in text:
         text = text.replace("%%", "% %").replace("$$", "$ $")

@@ -90,7 +90,8 @@ class Sources:
     @property
     def private(self) -> bool:
         """Does the prompt hold private text? Then nobody can tell what of a model's words came from it."""
-        return self.local and any(_is_private(one) for one in (*self.shown, *self.noticed, *self.rules))
+        seen: tuple[Entry | Line, ...] = (*self.shown, *self.noticed, *self.rules)
+        return self.local and any(_is_private(one) for one in seen)
 
 
 def gather(memory: Memory, *, local: bool) -> Sources:

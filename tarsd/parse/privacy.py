@@ -87,7 +87,8 @@ def _is_no(value: JSON) -> bool:
 
 def _value(raw: str) -> str:
     """A property's value as it stands on its line, without quotes and a remark."""
-    return _REMARK.sub("", raw).strip().rstrip(",}").strip("\"' \t")
+    value = _REMARK.sub("", raw).strip()
+    return value if value in _NO else value.rstrip(",}").strip("\"' \t")
 
 
 def _block(note: Note, text: str) -> tuple[list[str], bool]:

@@ -86,6 +86,7 @@ class ReindexRequest:
 class TurnRequest:
     """A message to be answered; `notes` are attached by path or name, `selection` is text marked in the editor.
 
+    `selection_note` is the note that the selection is from; it is not attached, but what holds of it holds of the text.
     Without `approvals` nobody is there to be asked, and whatever needs a yes is refused.
     """
 
@@ -96,6 +97,7 @@ class TurnRequest:
     selection: str = ""
     writer: Writer = "daemon"
     approvals: bool = True
+    selection_note: str = ""
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> TurnRequest:
@@ -109,6 +111,7 @@ class TurnRequest:
             selection=fields.text("selection", default="", limit=MAX_MESSAGE),
             writer=cast("Writer", fields.choice("writer", "daemon", ("client", "daemon"))),
             approvals=fields.boolean("approvals", True),
+            selection_note=fields.text("selection_note", default="", limit=MAX_PATH),
         )
 
 

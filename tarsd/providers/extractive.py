@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tarsd.providers.base import Done, Evidence, ProviderEvent, Request, Text
-from tarsd.providers.text import without_comments
+from tarsd.providers.text import without_hidden
 from tarsd.search import words
 from tarsd.store import is_spaceless
 
@@ -24,6 +24,10 @@ QUOTE_CHARS = 800
 NOTHING = "Your notes hold nothing that answers this."
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_PICTURES = re.compile(
+    r"[\s>|]*(?:(?:\[?!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\]?(?:\([^)\n]*\))?|</?\w[^>\n]*>)[\s|]*)+"
+)
+"""A line that shows pictures and says nothing: badges, banners, bare HTML."""
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
 _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
 _ENDING = re.compile(r"(?:ing|ies|ied|ed|es|en|er|s|e)$")
@@ -58,7 +62,8 @@ class Extractive:
 def compose(query: str, evidence: Sequence[Evidence], closest: Sequence[Evidence] = ()) -> Iterable[str]:
     """The answer in pieces: quotes from at most four notes, or that there is nothing and what comes closest."""
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
-    shown = _distinct([one for one in evidence if one.attached or one.relevance >= BESIDE_THE_BEST * best])
+    wanted = [one for one in evidence if one.attached or one.relevance >= BESIDE_THE_BEST * best]
+    shown = _distinct([one for one in wanted if not _only_pictures(one)])
     if shown:
         terms = _terms(query)
         for position, passage in enumerate(shown):
@@ -80,6 +85,11 @@ def _distinct(passages: Sequence[Evidence]) -> list[Evidence]:
     return list(seen.values())[:PASSAGES]
 
 
+def _only_pictures(passage: Evidence) -> bool:
+    lines = [line for line in without_hidden(passage.text).split("\n") if line.strip()]
+    return bool(lines) and all(_PICTURES.fullmatch(line) for line in lines)
+
+
 def _place(passage: Evidence, lines: tuple[int, int] | None = None) -> str:
     first, last = lines or (passage.start_line, passage.end_line)
     name = f"{passage.collection}/{passage.path}" if passage.collection else passage.path
@@ -99,10 +109,10 @@ def _quoted(passage: Evidence, terms: Sequence[str]) -> str:
 def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
     """The lines of `text` that match the terms best: their offset from its first line, and the lines themselves.
 
-    Lines are exact, but for HTML comments, which nobody sees; a line longer than a quote may be is cut around its
+    Lines are exact, but for hidden HTML, which nobody sees; a line longer than a quote may be is cut around its
     best sentence, marked by “…”.
     """
-    lines = without_comments(text).split("\n")
+    lines = ["" if _PICTURES.fullmatch(line) else line for line in without_hidden(text).split("\n")]
     blocks = _blocks(lines)
     if not blocks:
         return 0, [_cut(lines[0], {})]

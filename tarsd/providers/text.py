@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import re
 
-_COMMENT = re.compile(r"(^\s*(?:```|~~~).*?^\s*(?:```|~~~))|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+from tarsd.providers.hidden import hidden
+
 _UNSEEN = re.compile(
     "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _JOINED = re.compile("(?<=[\u0600-\u1cff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])[\u200c\u200d](?=\\S)")
+_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
 
 
-def without_comments(text: str) -> str:
-    """`text` with its HTML comments blanked, line by line; those in code are seen, and stay."""
-    return _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
+def without_hidden(text: str) -> str:
+    """`text` with the HTML that nobody sees blanked, line by line: comments and hidden elements, never code."""
+    parts: list[str] = []
+    at = 0
+    for start, end in hidden(text):
+        parts += [text[at:start], "\n" * text.count("\n", start, end)]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def visible(text: str) -> str:
-    """`text` as a reader sees it: no HTML comments, no invisible characters but the joiners of scripts and emoji."""
-    shown = without_comments(text)
+    """`text` as a reader sees it: no hidden HTML, no invisible characters but the joiners of scripts and emoji."""
+    shown = without_hidden(text)
     joiners = {match.start() for match in _JOINED.finditer(shown)}
     return _UNSEEN.sub(lambda match: match[0] if match.start() in joiners else "", shown)
+
+
+def printable(text: str) -> str:
+    """`text` without control characters but line ends and tabs; line ends are "\\n"."""
+    return text.translate(_CONTROLS)
 
 
 def escape(text: str) -> str:

@@ -192,7 +192,9 @@ class Spaces:
         if role != "model" or (probe is not None and probe.space.coverage >= 1.0):
             return ""
         same = [space for space in self._store.spaces() if space.role == role and space.name == embedder.name]
-        if not any(space.vectors and (probe is None or space.id != probe.space.id) for space in same):
+        # by the fingerprint: a space without vectors a moment ago may have its first ones by now
+        own = probe.space.fingerprint if probe is not None else self._soon(embedder, lambda: embedder.fingerprint)
+        if not any(space.vectors and space.fingerprint != own for space in same):
             return ""
         return f"The embedding model {embedder.name} is another one than before, and its vectors are being made anew."
 

@@ -17,9 +17,10 @@ from aiohttp import http_exceptions, web
 from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
 from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
 from tarsd.server.engine import Engine
+from tarsd.server.guard import Guard
 from tarsd.server.routes import HEARTBEAT, Routes, json_reply
 
-__all__ = ["Engine", "application", "peer_uid"]
+__all__ = ["Engine", "Guard", "application", "peer_uid"]
 
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -45,9 +46,11 @@ class Unreadable(BadRequest):
     status = 400
 
 
-def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S) -> web.Application:
-    """The server as an aiohttp application; the caller brings a socket and runs it."""
-    app = web.Application(middlewares=[_guard], client_max_size=MAX_BODY)
+def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
+    """The server as an aiohttp application; the caller brings a socket and runs it. Over TCP, with a guard in front."""
+    app = web.Application(middlewares=[_answer, *([guard.middleware] if guard else [])], client_max_size=MAX_BODY)
+    if guard is not None:
+        app.on_response_prepare.append(guard.finish)
     app[HEARTBEAT] = heartbeat
     routes = Routes(engine)
     for route in ROUTES:
@@ -56,7 +59,7 @@ def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S) -> web.Applic
 
 
 @web.middleware
-async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         _check_peer(request)
         return await handler(request)

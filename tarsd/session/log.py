@@ -253,10 +253,14 @@ def _note_one(index: _Index, owner: str, line: dict[str, Any]) -> None:
         index.summaries[owner] = replace(index.summaries[owner], title=str(line["title"]))
     elif kind == "note":
         index.notes[owner] = str(line.get("path", ""))
-    elif kind == "summary" and line.get("private") is not False:
+    elif kind in ("event", "end", "summary") and _saw_private(line):
         index.private.add(owner)
-    elif kind in ("event", "end") and line["event"]["private"] is True:
-        index.private.add(owner)
+
+
+def _saw_private(line: dict[str, Any]) -> bool:
+    if line["t"] == "summary":  # one that does not say whether it is private is taken for private
+        return line.get("private") is not False
+    return line["event"]["private"] is True
 
 
 def _lines(file: Path, *, events: bool = True) -> Iterator[dict[str, Any]]:

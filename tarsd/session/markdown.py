@@ -1,7 +1,7 @@
 """Text of people and models, made safe to stand in a note: it looks as was meant and reaches no further than its end.
 
-Outside code, comments are shown, HTML that runs on and definitions that count everywhere are taken literally; fences
-are closed, and headings go below the heading of their turn. Pure.
+Outside code, comments are shown, HTML that runs on and definitions that count everywhere are taken literally; nothing
+runs or loads anything; fences are closed, and headings go below the heading of their turn. Pure.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from tarsd.parse import hidden, parse
+from tarsd.writing import inert
 
 HEADING_CHARS = 80
 _BELOW = 2
@@ -45,7 +46,7 @@ def one_line(text: str) -> str:
 
 def code(text: str) -> str:
     """`text` on one line as inline code."""
-    return f"`{' '.join(clean(text).replace('`', ' ').split()) or '?'}`"
+    return inert.inline(f"`{' '.join(clean(text).replace('`', ' ').split()) or '?'}`")
 
 
 def contained(text: str) -> str:
@@ -54,7 +55,7 @@ def contained(text: str) -> str:
     Text that cannot be repaired is shown in a fence, as it is.
     """
     source = clean(text).strip("\n")
-    repaired = _demoted(as_note_text(_literal(source))) if source.strip() else ""
+    repaired = _demoted(as_note_text(inert.inert(_literal(source)))) if source.strip() else ""
     return repaired if closed(repaired) else fenced(source)
 
 
@@ -62,7 +63,7 @@ def fenced(text: str) -> str:
     """`text` in a fence that nothing in it can close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
-    return f"{mark}\n{text}\n{mark}"
+    return inert.inert(f"{mark}\n{text}\n{mark}")
 
 
 def closed(block: str) -> bool:

@@ -24,6 +24,7 @@ SUMMARY = "> [!summary] What was said so far"
 
 _LINK = re.compile(r"\[\[([^\[\]|\n#^]+)(?:[#^][^\[\]|\n]*)?(?:\|[^\[\]|\n]+)?\]\]")
 _CLOSERS = ("%%", "-->", "$$", "</pre>", "</script>", "</style>", "</textarea>", "?>", "]]>")
+_OF_PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -42,7 +43,8 @@ def grown(loaded: Loaded, *records: TurnRecord, private: bool = False, zone: tzi
     """
     _check(loaded)
     text = update_properties(loaded.text, records, private=private, zone=zone)
-    added = _joined(text, "\n".join(render_turn(record, zone=zone) for record in records))
+    hidden = properties.is_private(text)
+    added = _joined(text, "\n".join(render_turn(record, private=hidden, zone=zone) for record in records))
     whole = text + added
     if text == loaded.text:
         return Change(loaded.path, "append", loaded.raw, encode(whole, loaded.encoding), added)
@@ -99,7 +101,8 @@ def render_new(conversation: Conversation, *, zone: tzinfo | None = None) -> str
         private=conversation.private,
     )
     summary = [render_summary(conversation.condensed.text) + "\n"] if conversation.condensed else []
-    return "\n".join([head, *summary, *(render_turn(turn, zone=zone) for turn in turns)])
+    blocks = [render_turn(turn, private=conversation.private, zone=zone) for turn in turns]
+    return "\n".join([head, *summary, *blocks])
 
 
 def update_properties(
@@ -116,11 +119,15 @@ def update_properties(
     )
 
 
-def render_turn(record: TurnRecord, *, zone: tzinfo | None = None) -> str:
-    """A turn as a section: heading, when and by which model, the question, the reply, its sources. Ends in "\\n"."""
-    block = _turn(record, contained(record.message), contained(record.text), zone)
+def render_turn(record: TurnRecord, *, private: bool = False, zone: tzinfo | None = None) -> str:
+    """A turn as a section: heading, when and by which model, the question, the reply, its sources. Ends in "\\n".
+
+    What the turn says of private notes is left out of a note that is not `private`.
+    """
+    private = private or record.private
+    block = _turn(record, contained(record.message), contained(record.text), private, zone)
     if not closed("\n".join(block.split("\n")[1:])):
-        block = _turn(record, fenced(clean(record.message)), fenced(clean(record.text)), zone)
+        block = _turn(record, fenced(clean(record.message)), fenced(clean(record.text)), private, zone)
     return block
 
 
@@ -151,7 +158,7 @@ def render_summary_note(
 # ------------------------------------------------------------------------------------------------ pieces
 
 
-def _turn(record: TurnRecord, question: str, reply: str, zone: tzinfo | None) -> str:
+def _turn(record: TurnRecord, question: str, reply: str, private: bool, zone: tzinfo | None) -> str:
     title = one_line(title_of(record.message))[: HEADING_CHARS + 1].strip() or "Question"
     when = f"{_moment(record.at, zone):%Y-%m-%d %H:%M}"
     parts = [f"## {title}", " · ".join([when, *([code(record.model)] if record.model else [])])]
@@ -159,7 +166,7 @@ def _turn(record: TurnRecord, question: str, reply: str, zone: tzinfo | None) ->
     if question and title != record.message.strip():
         parts.append(_quote(question))
     parts += [reply] if reply else []
-    parts += _remarks(record)
+    parts += _remarks(record, private)
     parts += _sources(record)
     return "\n\n".join(parts) + "\n"
 
@@ -171,7 +178,7 @@ def _quote(text: str) -> str:
     return "\n".join(lines)
 
 
-def _remarks(record: TurnRecord) -> list[str]:
+def _remarks(record: TurnRecord, private: bool) -> list[str]:
     """How the turn ended if not well, what it has to say of itself, and which tools it used."""
     last = record.events[-1].data if record.events else {}
     found: list[str] = []
@@ -182,7 +189,8 @@ def _remarks(record: TurnRecord) -> list[str]:
         title = "The daemon stopped before the end" if record.state == "interrupted" else "No complete answer"
         said = " ".join(one_line(str(error.get(key, ""))) for key in ("message", "hint")).strip()
         found.append(f"> [!failure] {title}" + (f"\n> {said}" if said and record.state == "failed" else ""))
-    notices = [one_line(str(notice)) for notice in last.get("notices") or ()]
+    heard = [str(notice) for notice in last.get("notices") or ()]
+    notices = [one_line(notice) for notice in heard if private or not _OF_PRIVATE.search(notice)]
     if notices:
         found.append("\n".join(["> [!info] About this answer", *(f"> - {notice}" for notice in notices)]))
     tools = dict.fromkeys(code(use.name) + ("" if use.state == "done" else f" ({use.state})") for use in record.tools)

@@ -62,9 +62,14 @@ def _with(text: str, key: str, value: str) -> str:
     return _checked(text, key, lambda lines: _set(lines, key, value), lambda new: new == value)
 
 
+def is_private(text: str) -> bool:
+    """Whether the note's text has `local_only: true` among its properties."""
+    return _read(text).get("local_only") is True
+
+
 def mark_private(text: str) -> str:
     """The note's text with `local_only: true` among its properties, whatever else is there."""
-    if _read(text).get("local_only") is True:
+    if is_private(text):
         return text
     marked = _checked(text, "local_only", _mark, lambda new: new is True)
     if marked != text:

@@ -1,0 +1,123 @@
+import { expect, test } from "./world";
+
+test("streams, and renders what comes", async ({ pane }) => {
+	await pane.open();
+	pane.world.model.replies.push({ text: ["It should read ", "**1.2 bar** [1]."], hold: true });
+	await pane.ask("What should the boiler gauge read?");
+	await expect(pane.lastAnswer).toContainText("It should read");
+	await expect(pane.lastAnswer).not.toContainText("1.2 bar");
+	await expect(pane.button("Stop")).toBeVisible();
+	pane.world.model.release();
+	await expect(pane.lastAnswer.locator("strong")).toHaveText("1.2 bar");
+	await expect(pane.button("Stop")).toBeHidden();
+	await expect(pane.root.locator(".tarsd-sources summary")).toHaveText("1 source");
+});
+
+test("a citation leads to its heading, in a tab when asked so", async ({ pane }) => {
+	await pane.open();
+	await pane.hear("What should the boiler gauge read?", "It reads 1.2 bar [1], not 9 [7].");
+	const citation = pane.lastAnswer.getByRole("link", { name: /^Source 1: Boiler/ });
+	await citation.click();
+	await citation.click({ modifiers: ["ControlOrMeta"] });
+	await citation.click({ button: "middle" });
+	await expect.poll(() => pane.page.evaluate(() => window.harness.opened)).toEqual([
+		{ link: "House/Boiler.md#Pressure", where: false },
+		{ link: "House/Boiler.md#Pressure", where: "tab" },
+		{ link: "House/Boiler.md#Pressure", where: "tab" },
+	]);
+	await expect(pane.lastAnswer.locator(".is-unresolved")).toHaveText("7?");
+});
+
+test("stop ends at once and keeps the text", async ({ pane }) => {
+	await pane.open();
+	pane.world.model.replies.push({ text: ["A first part", " and a second"], hold: true });
+	await pane.ask("How warm for tea?");
+	await expect(pane.lastAnswer).toContainText("A first part");
+	await pane.button("Stop").click();
+	await expect(pane.root.getByText("Stopped.")).toBeVisible();
+	await expect(pane.lastAnswer).toHaveText("A first part");
+	await expect(pane.button("Go on")).toBeVisible();
+	await expect(pane.button("Ask again")).toBeVisible();
+});
+
+test("a change of a note is shown, allowed, made through the app and undone", async ({ pane }) => {
+	const { model, daemon } = pane.world;
+	await pane.open();
+	const before = daemon.read("House/Plumber.md");
+	model.replies.push({ call: { name: "note_append", arguments: { path: "House/Plumber.md", text: "Her van is green." } } });
+	model.replies.push({ text: ["Noted."] });
+	await pane.ask("Add to the plumber's note that her van is green.");
+	const card = pane.root.getByRole("group").filter({ has: pane.button("Allow (y)") });
+	await expect(card).toContainText("Her van is green.");
+	expect(daemon.read("House/Plumber.md")).toBe(before);
+	await pane.button("Allow (y)").click();
+	await expect(pane.lastAnswer).toHaveText("Noted.");
+	await expect.poll(() => daemon.read("House/Plumber.md")).toContain("Her van is green.");
+	await pane.button(/^Undo/).first().click();
+	await expect.poll(() => daemon.read("House/Plumber.md")).toBe(before);
+});
+
+test("a change that is denied is not made", async ({ pane }) => {
+	const { model, daemon } = pane.world;
+	await pane.open();
+	const before = daemon.read("Tea.md");
+	model.replies.push({ call: { name: "note_append", arguments: { path: "Tea.md", text: "Sencha too." } } });
+	model.replies.push({ text: ["Then not."] });
+	await pane.ask("Add sencha to the note on tea.");
+	await expect(pane.button("Deny (n)")).toBeVisible();
+	await pane.button("Deny (n)").click();
+	await expect(pane.lastAnswer).toHaveText("Then not.");
+	expect(daemon.read("Tea.md")).toBe(before);
+});
+
+test("a conversation is a note on disk", async ({ pane }) => {
+	await pane.open();
+	await pane.hear("Who repairs the boiler?", "Olla Brandt [1].");
+	await expect.poll(() => pane.page.evaluate(async () => {
+		const { opened } = window.harness;
+		return opened.length;
+	})).toBe(0);
+	const list = (await pane.world.daemon.call("GET", "/v1/conversations")) as { conversations: { title: string }[] };
+	expect(list.conversations[0]?.title).toContain("Who repairs the boiler?");
+});
+
+test("a daemon that was started again goes on with the conversation", async ({ pane }) => {
+	pane.expected.push(/net::ERR_/);
+	const { daemon } = pane.world;
+	await pane.open();
+	await pane.hear("How warm is the water for gyokuro?", "60 degrees [1].");
+	await pane.box.fill("A half-written question");
+	await daemon.stop();
+	await pane.page.evaluate(() => window.harness.command("reconnect"));
+	await expect(pane.panel).toBeVisible();
+	await expect(pane.panel.getByRole("heading")).not.toBeEmpty();
+	await expect(pane.lastAnswer).toContainText("60 degrees");
+	await daemon.start();
+	await pane.panel.getByRole("button", { name: "Try again" }).click();
+	await expect(pane.panel).toBeHidden();
+	await expect(pane.box).toHaveValue("A half-written question");
+	await pane.hear("And who repairs the boiler?", "Olla Brandt [1].");
+	await expect(pane.answers).toHaveCount(2);
+});
+
+test("a turn goes on while the connection is away", async ({ pane }) => {
+	pane.expected.push(/net::ERR_/);
+	const { model } = pane.world;
+	await pane.open();
+	model.replies.push({ text: ["The beginning", " and the end."], hold: true });
+	await pane.ask("Say it in two parts.");
+	await expect(pane.lastAnswer).toHaveText("The beginning");
+	await pane.page.context().setOffline(true);
+	model.release();
+	await pane.page.evaluate(() => window.harness.command("reconnect"));
+	await expect(pane.panel).toBeVisible();
+	await pane.page.context().setOffline(false);
+	await expect(pane.lastAnswer).toHaveText("The beginning and the end.");
+});
+
+test("a wrong token says so, and the way to the right one", async ({ pane }) => {
+	pane.expected.push(/401/);
+	await pane.open({ token: "wrong", connected: false });
+	await expect(pane.panel.getByRole("heading")).toHaveText("The token is not accepted");
+	await expect(pane.panel.getByRole("button", { name: "Copy command" })).toBeVisible();
+});

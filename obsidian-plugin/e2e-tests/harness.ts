@@ -1,0 +1,90 @@
+import { FileSystemAdapter, Keymap, Platform, type App, type DataWriteOptions, type PaneType, type WorkspaceLeaf } from "obsidian";
+import manifest from "../manifest.json";
+import { installGlobals, loadPlugin, makeApp, notices, openNote, runCommand } from "../mocks/obsidian/testing";
+import TarsdPlugin from "../src/main";
+import { DEVICE_KEY, parseDevice } from "../src/settings";
+import { openChat } from "../src/ui/open-chat";
+import type { Harness, HarnessOptions, Opened } from "./bridge";
+
+const TOKEN_NAME = "tarsd-token";
+
+/** The vault in the page's memory; what the plugin writes is on disk as well before anybody hears that it is written. */
+class PageAdapter extends FileSystemAdapter {
+	override async write(path: string, data: string, options?: DataWriteOptions): Promise<void> {
+		await super.write(path, data, options);
+		await window.harnessDisk(path, data);
+	}
+	override async append(path: string, data: string, options?: DataWriteOptions): Promise<void> {
+		await super.append(path, data, options);
+		await window.harnessDisk(path, await this.read(path));
+	}
+	override async remove(path: string): Promise<void> {
+		await super.remove(path);
+		await window.harnessDisk(path, null);
+	}
+}
+
+function dress({ theme, phone, rtl }: HarnessOptions): void {
+	document.body.addClass(`theme-${theme}`);
+	document.body.toggleClass("is-mobile", phone);
+	document.body.toggleClass("is-phone", phone);
+	document.body.toggleClass("mod-rtl", rtl);
+	document.documentElement.dir = rtl ? "rtl" : "ltr";
+	Object.assign(Platform, {
+		isDesktop: !phone,
+		// this is a browser: there is no Node, as on a phone, so that the plugin uses fetch
+		isDesktopApp: false,
+		isMobile: phone,
+		isMobileApp: phone,
+		isAndroidApp: phone,
+		isPhone: phone,
+	});
+}
+
+function record(app: App): Opened[] {
+	const opened: Opened[] = [];
+	const open = app.workspace.openLinkText.bind(app.workspace);
+	app.workspace.openLinkText = (link: string, source: string, where?: PaneType | boolean, state?: object) => {
+		opened.push({ link, where: where ?? false });
+		return open(link, source, where, state);
+	};
+	// the package knows no modifier keys
+	Keymap.isModEvent = (event) => (event && (event.ctrlKey || event.metaKey) ? "tab" : false);
+	return opened;
+}
+
+async function start(options: HarnessOptions): Promise<Harness> {
+	installGlobals();
+	dress(options);
+	const adapter = new (PageAdapter as unknown as new (root: string) => PageAdapter)("/vault");
+	const app = makeApp({ adapter });
+	const write = adapter as unknown as { writeSync__(path: string, text: string): void };
+	for (const [path, text] of Object.entries(options.files)) write.writeSync__(path, text);
+	(app.vault as unknown as { reconcile__(): void }).reconcile__();
+	const opened = record(app);
+	app.secretStorage.setSecret(TOKEN_NAME, options.token);
+	const setDevice = (change: object): void => {
+		app.saveLocalStorage(DEVICE_KEY, parseDevice({ address: options.address, tokenName: TOKEN_NAME, ...change }));
+	};
+	setDevice({});
+	const plugin = await loadPlugin(app, TarsdPlugin, manifest, { openIn: "sidebar", ...options.settings });
+	await openChat(app);
+	const leaf = (): WorkspaceLeaf | undefined => app.workspace.getLeavesOfType("tarsd-chat")[0];
+	return {
+		opened,
+		command: (id) => runCommand(plugin, id),
+		openNote: async (path) => {
+			await openNote(app, path);
+		},
+		showConversation: (conversation) => openChat(app, { conversation }),
+		changeDevice: (change) => {
+			setDevice(change);
+			runCommand(plugin, "reconnect");
+		},
+		notices,
+		status: () => `${document.querySelector(".tarsd-status-text")?.textContent ?? ""}${leaf() ? "" : " (no pane)"}`,
+	};
+}
+
+window.harness = await start(window.harnessOptions);
+document.body.setAttribute("data-ready", "yes");

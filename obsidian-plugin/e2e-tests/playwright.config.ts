@@ -1,0 +1,36 @@
+import { existsSync } from "node:fs";
+import { defineConfig } from "@playwright/test";
+
+/** Where Debian, Ubuntu, Fedora and Homebrew put a Chromium; `CHROMIUM` names another. */
+const PLACES = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const executablePath = PLACES.find((place) => place !== "" && existsSync(place));
+if (executablePath === undefined) throw new Error("There is no Chromium here: run scripts/chromium.sh, or name one in CHROMIUM.");
+
+/** One browser, one worker: each worker has a daemon, and long tasks are measured. */
+export default defineConfig({
+	testDir: ".",
+	outputDir: "../test-results/runs",
+	globalSetup: "./build.ts",
+	workers: 1,
+	forbidOnly: true,
+	timeout: 60_000,
+	expect: { timeout: 15_000 },
+	reporter: [["list"]],
+	use: {
+		browserName: "chromium",
+		viewport: { width: 420, height: 800 },
+		trace: "retain-on-failure",
+		launchOptions: {
+			executablePath,
+			args: [
+				"--no-sandbox",
+				"--disable-gpu",
+				"--disable-quic",
+				"--no-first-run",
+				"--disable-background-networking",
+				"--disable-component-update",
+				"--disable-sync",
+			],
+		},
+	},
+});

@@ -1,0 +1,135 @@
+import { readFileSync, existsSync } from "node:fs";
+import { extname, join } from "node:path";
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
+import { Model } from "../tests/contract/model";
+import type { HarnessOptions } from "./bridge";
+import { BUILD } from "./build";
+import { Daemon } from "./daemon";
+
+export { expect };
+
+/** The vault that most tests begin with. */
+export const NOTES: Readonly<Record<string, string>> = {
+	"House/Boiler.md": "# Boiler\n\n## Pressure\n\nThe gauge should read 1.2 bar when cold. See [[Plumber]].\n",
+	"House/Plumber.md": "# Plumber\n\nOlla Brandt repairs the boiler and its gauge. She comes on Tuesdays.\n",
+	"Tea.md": "---\ntags: [tea]\n---\n# Tea\n\nGyokuro wants water of 60 degrees.\n",
+	"House/Paint.md": "# Paint\n\nThe kitchen is painted in a warm white, number 9010.\n",
+};
+
+/** A page's origin that the daemon knows: the one of the app on Android. */
+const ORIGIN = "http://localhost";
+const TYPES: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
+
+/** A daemon and its model. */
+export class World {
+	private constructor(
+		readonly model: Model,
+		readonly daemon: Daemon,
+		readonly files: Readonly<Record<string, string>>,
+	) {}
+
+	static async begin(files = NOTES, config = ""): Promise<World> {
+		const model = new Model();
+		const daemon = new Daemon(files, (await model.config()) + config);
+		await daemon.start();
+		return new World(model, daemon, files);
+	}
+
+	async end(): Promise<void> {
+		await this.daemon.remove();
+		await this.model.close();
+	}
+}
+
+/** The page with the pane in it, and what a person does there. */
+export class Pane {
+	/** What the console said that it should not have. */
+	readonly complaints: string[] = [];
+	/** Browsers put failed requests into the console, which nobody can prevent; a test says when it makes some fail. */
+	readonly expected: RegExp[] = [];
+
+	constructor(
+		readonly page: Page,
+		readonly world: World,
+	) {
+		page.on("pageerror", (error) => this.complaints.push(String(error)));
+		page.on("console", (message) => {
+			if (["error", "warning"].includes(message.type())) this.complaints.push(`${message.text()} (${message.location().url})`);
+		});
+	}
+
+	/** Load the page and wait until the pane is there; `connected` is false where no daemon is to be found. */
+	async open(options: Partial<HarnessOptions> & { connected?: boolean } = {}): Promise<void> {
+		const { page, world } = this;
+		const { connected = true, ...given } = options;
+		const { address, token } = world.daemon;
+		const all: HarnessOptions = { address, token, files: world.files, theme: "light", phone: false, rtl: false, settings: {}, ...given };
+		await page.route(`${ORIGIN}/**`, (route) => {
+			const name = new URL(route.request().url()).pathname.slice(1) || "harness.html";
+			const place = join(BUILD, name);
+			if (!existsSync(place)) return route.fulfill({ status: 404 });
+			return route.fulfill({ body: readFileSync(place), contentType: TYPES[extname(name)] ?? "text/plain" });
+		});
+		await page.exposeFunction("harnessDisk", (path: string, text: string | null) => {
+			world.daemon.write(path, text);
+		});
+		await page.addInitScript((value) => {
+			window.harnessOptions = value;
+		}, all);
+		await page.goto(`${ORIGIN}/`);
+		await expect(page.locator("body[data-ready]")).toBeAttached();
+		if (connected) await expect(this.panel).toBeHidden();
+	}
+
+	get root(): Locator {
+		return this.page.locator(".tarsd-chat");
+	}
+	get box(): Locator {
+		return this.root.getByRole("combobox", { name: "Message" }).or(this.root.locator("textarea.tarsd-box")).first();
+	}
+	get panel(): Locator {
+		return this.root.locator(".tarsd-connection");
+	}
+	get answers(): Locator {
+		return this.root.locator(".tarsd-answer");
+	}
+	get lastAnswer(): Locator {
+		return this.answers.last();
+	}
+	button(name: string | RegExp): Locator {
+		return this.root.getByRole("button", { name, exact: typeof name === "string" });
+	}
+
+	async ask(question: string): Promise<void> {
+		await this.box.fill(question);
+		await this.box.press("Enter");
+	}
+
+	/** Ask, with what the model is to say, and wait for the end of the answer. */
+	async hear(question: string, ...text: string[]): Promise<void> {
+		this.world.model.replies.push({ text });
+		const before = await this.answers.count();
+		await this.ask(question);
+		await expect(this.answers).toHaveCount(before + 1);
+		await expect(this.root.locator(".tarsd-reply").last()).toHaveAttribute("aria-busy", "false");
+	}
+}
+
+export const test = base.extend<{ pane: Pane }, { world: World }>({
+	world: [
+		async ({}, use) => {
+			const world = await World.begin();
+			await use(world);
+			await world.end();
+		},
+		{ scope: "worker", timeout: 60_000 },
+	],
+	pane: async ({ page, world }, use) => {
+		const pane = new Pane(page, world);
+		await use(pane);
+		world.model.release();
+		world.model.replies.length = 0;
+		const complaints = pane.complaints.filter((one) => !pane.expected.some((pattern) => pattern.test(one)));
+		expect(complaints, "what the console said").toEqual([]);
+	},
+});

@@ -1,0 +1,11 @@
+/** Text as it is compared when a person looks for something. */
+
+/** Without case and accents; "Ünïx" and "unix" are the same. */
+export function fold(text: string): string {
+	return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+}
+
+/** The words of a query, folded. */
+export function words(query: string): string[] {
+	return fold(query).split(/\s+/).filter(Boolean);
+}

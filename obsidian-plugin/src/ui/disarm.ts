@@ -1,0 +1,121 @@
+/** What a model wrote must be shown, not run: embeds, queries, scripts, frames and pictures from elsewhere. Pure. */
+
+/**
+ * The languages of code that is only shown, and Mermaid. Any other name may belong to a plugin that runs the code, so
+ * such a block is shown as plain text.
+ */
+const SHOWN = new Set(
+	(
+		"apache apl applescript arduino asm awk bash bat batch bibtex c c++ cc clike clj clojure cmake cmd cobol " +
+		"coffee coffeescript conf cpp cs csharp css csv cypher d dart diff docker dockerfile dot elixir elm erl erlang " +
+		"ex f# fish fortran fs fsharp gherkin git glsl go golang gql graphql groovy haskell hcl hs html http ini java " +
+		"javascript js json json5 jsonc jsx julia kotlin kt latex less lisp log lua make makefile markdown markup " +
+		"mathematica matlab md mermaid mysql nasm nginx nim nix none objc objectivec ocaml pascal patch perl php pl " +
+		"plain plaintext postgres powershell prolog properties proto protobuf ps1 py python r rb regex rs rst ruby " +
+		"rust sass scala scheme scm scss sh shell shellsession solidity sql svg swift tcl terraform tex text toml ts " +
+		"tsx txt typescript v vb verilog vhdl vim wasm xml yaml yml zig zsh"
+	).split(" "),
+);
+
+const FENCE = /^((?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])(?=[ \t]|$|`|~|>))*[ \t]*)(`{3,}|~{3,})([^\n]*)/;
+const CODE_SPAN = /(`+)(?!`)([^\n]*?[^`\n])\1(?!`)/g;
+const MATH = /\$\$[\s\S]+?\$\$|\$(?!\s)[^$\n]*[^\s$]\$(?!\d)/g;
+/** Tags that only say how words look, without anything that they could load or run. */
+const HARMLESS = /^<\/?(?:b|br|del|details|em|hr|i|ins|kbd|mark|s|small|strong|sub|summary|sup|u)\s*\/?>/i;
+const ADDRESS = /^<(?:https?:\/\/|mailto:)[^\s<>]*>/i;
+/** The beginning of a tag with attributes, or one that goes on in the next line. */
+const WITH_ATTRIBUTES = /<(?=\/?[a-z][\w:-]*(?:[\s/][^<>]*=|[ \t]*$))/gim;
+const EMBED = /!+(?=\[\[|\[[^\]\n]*\]\()/g;
+
+/**
+ * The same Markdown without what would be carried out when it is drawn. Code is left as it is where it is certain to
+ * be code; where that hangs on the finer points of lists and quotes, tags with attributes are made plain in it too.
+ */
+export function disarm(markdown: string): string {
+	const done: string[] = [];
+	let prose = "";
+	let fence = "";
+	let certain = true;
+	const flush = (): void => {
+		if (prose !== "") done.push(disarmProse(prose));
+		prose = "";
+	};
+	for (const line of markdown.replace(/\r\n?/g, "\n").match(/[^\n]*\n|[^\n]+$/g) ?? []) {
+		const [, prefix = "", mark = "", rest = ""] = FENCE.exec(line) ?? [];
+		if (fence !== "") {
+			const ends = mark.startsWith(fence) && rest.trim() === "" && (!certain || /^ {0,3}$/.test(prefix));
+			done.push(certain || ends ? line : doubted(line));
+			if (ends) fence = "";
+		} else if (mark !== "" && !(mark.startsWith("`") && rest.includes("`"))) {
+			flush();
+			fence = mark;
+			certain = prefix === "";
+			done.push(opener(line));
+		} else {
+			prose += line;
+		}
+	}
+	flush();
+	// a text that begins like properties would be taken for them, and be hidden
+	const text = done.join("");
+	return text.startsWith("---") ? `\n${text}` : text;
+}
+
+/** Whether code of this language is only shown. */
+export function onlyShown(language: string): boolean {
+	return SHOWN.has(language.toLowerCase());
+}
+
+/** The first line of a block of code, with a language that nobody runs. */
+function opener(line: string): string {
+	const [, prefix = "", mark = "", rest = ""] = FENCE.exec(line) ?? [];
+	const language = /^\s*\{?\.?([^\s{},]*)/.exec(rest)?.[1] ?? "";
+	const info = language === "" || onlyShown(language) ? rest.replace(/[{}<]/g, "") : "text";
+	return mark === "" ? line : prefix + mark + info + (line.endsWith("\n") ? "\n" : "");
+}
+
+/** What may be code, or may be none. */
+function doubted(text: string): string {
+	return opener(text).replace(WITH_ATTRIBUTES, "&lt;").replace(EMBED, "");
+}
+
+function disarmProse(prose: string): string {
+	return prose.split(/(\n[ \t]*\n)/).map(disarmParagraph).join("");
+}
+
+function disarmParagraph(text: string): string {
+	const loose = text.replace(CODE_SPAN, "").includes("`");
+	let done = "";
+	let at = 0;
+	for (const match of text.matchAll(CODE_SPAN)) {
+		if (text[match.index - 1] === "\\") continue;
+		done += disarmWords(text.slice(at, match.index)) + disarmSpan(match[0], match[1] ?? "", match[2] ?? "", loose);
+		at = match.index + match[0].length;
+	}
+	return done + disarmWords(text.slice(at));
+}
+
+/** Dataview carries out code that begins with "=" or "$="; with an invisible sign before it, it is shown. */
+function disarmSpan(whole: string, ticks: string, code: string, loose: boolean): string {
+	const span = /^\s*\$?=/.test(code) ? `${ticks}\u2060${code}${ticks}` : whole;
+	return loose || code.includes("|") ? doubted(span) : span;
+}
+
+function disarmWords(text: string): string {
+	let done = "";
+	let at = 0;
+	for (const match of text.matchAll(MATH)) {
+		done += disarmPlain(text.slice(at, match.index)) + match[0].replace(/<(?=[a-z/!?%])/gi, "< ");
+		at = match.index + match[0].length;
+	}
+	return done + disarmPlain(text.slice(at));
+}
+
+function disarmPlain(text: string): string {
+	// an embed becomes a link; an exclamation before a number stays one, with an invisible sign behind it
+	const plain = text.replace(/!+(?=(\[\[|\[[^\]]*\][([])?)(?=\[)/g, (signs, embed: string | undefined) => (embed ? "" : `${signs}\u2060`));
+	return plain.replace(/<(?=[a-z/!?%])/gi, (sign, at: number) => {
+		const rest = plain.slice(at, at + 2_000);
+		return HARMLESS.test(rest) || ADDRESS.test(rest) ? sign : "&lt;";
+	});
+}

@@ -1,0 +1,18 @@
+import type { HoverParent } from "obsidian";
+import type { Services } from "./services";
+
+/** What a message's parts know of the pane that they are in. */
+export interface MessageContext {
+	readonly services: Services;
+	readonly hoverParent: HoverParent;
+	readonly conversation: () => string;
+	/** The conversation's own note, from which its links are seen; "" for none. */
+	readonly source: () => string;
+	/** Something changed its height. */
+	readonly grew: () => void;
+	/** Said to screen readers, once. */
+	readonly say: (words: string) => void;
+	readonly focusBox: () => void;
+	/** Text comes back into the box, if that is empty. */
+	readonly giveBack: (text: string) => void;
+}

@@ -1,0 +1,73 @@
+import { parseLinktext, type App, type HoverParent, type PaneType, type TFile } from "obsidian";
+
+/** A place in a note as the daemon names it: a passage that was found, or a source of an answer. */
+export interface Place {
+	readonly path: string;
+	/** As a wikilink, with or without its brackets; "" when the path has to do. */
+	readonly link: string;
+	readonly collection: string;
+	/** The first line of the passage, from 1; 0 for the whole note. */
+	readonly start_line: number;
+}
+
+/** Where a link is followed from: the note it stands in, "" for none. */
+export interface From {
+	readonly source: string;
+	readonly where?: PaneType | boolean;
+}
+
+/** What a link to the place says: `Folder/Note#Heading`. */
+export function linktextOf(place: Pick<Place, "path" | "link">): string {
+	const link = place.link.replace(/^!?\[\[/, "").replace(/\]\]$/, "");
+	return link.split("|", 1)[0] || place.path.replace(/\.md$/, "");
+}
+
+/** The note of the place, or null when it is none of this vault's. */
+export function noteOf(app: App, place: Pick<Place, "path" | "collection">): TFile | null {
+	return place.collection === "" ? app.vault.getFileByPath(place.path) : null;
+}
+
+/** What a link leads to; null when there is no such note. */
+export function resolveLink(app: App, linktext: string, source: string): { file: TFile; subpath: string } | null {
+	const { path, subpath } = parseLinktext(linktext);
+	const file = app.metadataCache.getFirstLinkpathDest(path, source);
+	return file ? { file, subpath } : null;
+}
+
+/**
+ * Follow a link that a model or a note has written; false when it leads nowhere. It is resolved first, for the app makes
+ * a note, and the folders for it, of whatever it does not find.
+ */
+export async function openLink(app: App, linktext: string, { source, where = false }: From): Promise<boolean> {
+	const found = resolveLink(app, linktext, source);
+	if (!found) return false;
+	await app.workspace.openLinkText(found.file.path + found.subpath, source, where);
+	return true;
+}
+
+/** Go to a place, at its heading or its line; false when its note is not in this vault. */
+export async function openPlace(app: App, place: Place, { source, where = false }: From): Promise<boolean> {
+	const file = noteOf(app, place);
+	if (!file) return false;
+	const { subpath } = parseLinktext(linktextOf(place));
+	const line = subpath === "" && place.start_line > 1 ? { eState: { line: place.start_line - 1 } } : {};
+	await app.workspace.openLinkText(file.path + subpath, source, where, line);
+	return true;
+}
+
+/** Let the app show its preview of a link under the mouse; `view` is the type it is registered under. */
+export function hoverLink(
+	app: App,
+	hover: { event: MouseEvent; view: string; hoverParent: HoverParent; targetEl: HTMLElement; linktext: string; source: string },
+): void {
+	const { event, view, hoverParent, targetEl, linktext, source } = hover;
+	app.workspace.trigger("hover-link", { event, source: view, hoverParent, targetEl, linktext, sourcePath: source });
+}
+
+/** A link to the place as this person writes links, for the note at `source`; null when it is not in this vault. */
+export function linkTo(app: App, place: Pick<Place, "path" | "link" | "collection">, source: string, alias = ""): string | null {
+	const file = noteOf(app, place);
+	if (!file) return null;
+	const { subpath } = parseLinktext(linktextOf(place));
+	return app.fileManager.generateMarkdownLink(file, source, subpath, alias);
+}

@@ -1,0 +1,227 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { codeBlockProcessors } from "../../mocks/obsidian/markdown";
+import { notices, type, until } from "../../mocks/obsidian/testing";
+import { box, button, done, has, retrieved, source, stage, texts, type Stage, type StageOptions } from "./chat-fixture";
+
+let there: Stage | null = null;
+
+async function set(options: StageOptions = {}): Promise<Stage> {
+	there = await stage(options);
+	return there;
+}
+
+afterEach(async () => {
+	await there?.close();
+	there = null;
+	codeBlockProcessors.clear();
+});
+
+async function ask(one: Stage, question: string): Promise<string> {
+	const before = one.daemon.bodies("/v1/turns").length;
+	type(box(one.el), question);
+	button(one.el, "Send").click();
+	await until(() => one.daemon.bodies("/v1/turns").length > before);
+	return `turn${before + 1}`;
+}
+
+const answerText = (one: Stage): string => texts(one.el, ".tarsd-answer").at(-1) ?? "";
+
+it("shows a question, then its answer as it grows, and says the answer once when it is whole", async () => {
+	const one = await set();
+	const said: string[] = [];
+	const watch = new MutationObserver(() => {
+		const words = texts(one.el, ".tarsd-live").join("");
+		if (words !== "" && said.at(-1) !== words) said.push(words);
+	});
+	for (const live of Array.from(one.el.querySelectorAll(".tarsd-live"))) {
+		expect(live.getAttribute("aria-live")).toBe("polite");
+		watch.observe(live, { childList: true, characterData: true, subtree: true });
+	}
+	const turn = await ask(one, "What is tea?");
+	expect(texts(one.el, ".tarsd-question-text")).toEqual(["What is tea?"]);
+	one.daemon.send(turn, retrieved([source(1, "Tea.md")]));
+	await until(() => texts(one.el, ".tarsd-state")[0] === "Answering…");
+	one.daemon.send(turn, { type: "token", text: "Tea is **a leaf" });
+	await until(() => answerText(one).includes("Tea is"));
+	expect(said).toEqual([]);
+	expect(one.el.querySelector(".tarsd-reply")?.getAttribute("aria-busy")).toBe("true");
+	one.daemon.send(turn, { type: "token", text: "** [1]." }, done("Tea is **a leaf** [1].", [source(1, "Tea.md")]));
+	await until(() => said.length > 0);
+	expect(said).toEqual(["Answer: Tea is a leaf 1."]);
+	expect(one.el.querySelector(".tarsd-answer strong")?.textContent).toBe("a leaf");
+	expect(one.el.querySelector(".tarsd-reply")?.getAttribute("aria-busy")).toBe("false");
+	expect(texts(one.el, ".tarsd-state")).toEqual([]);
+	watch.disconnect();
+});
+
+it("makes citations links to their places, and marks the numbers that lead nowhere", async () => {
+	const one = await set();
+	const opened = vi.spyOn(one.app.workspace, "openLinkText");
+	const sources = [source(1, "Tea.md", { heading: "Green", link: "[[Tea#Green]]" }), source(2, "Other.md", { collection: "work" })];
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, retrieved(sources), done("Leaves [1], work [2], and nothing [7].", sources));
+	await until(() => texts(one.el, ".tarsd-citation").length === 3);
+	const link = one.el.querySelector<HTMLAnchorElement>("a.tarsd-citation");
+	expect(link?.getAttribute("aria-label")).toBe("Source 1: Tea › Green");
+	link?.click();
+	await until(() => opened.mock.calls.length === 1);
+	expect(opened.mock.calls[0]?.slice(0, 3)).toEqual(["Tea.md#Green", "", false]);
+	link?.dispatchEvent(new MouseEvent("auxclick", { button: 1, bubbles: true, cancelable: true }));
+	await until(() => opened.mock.calls.length === 2);
+	expect(opened.mock.calls[1]?.[2]).toBe("tab");
+	const others = Array.from(one.el.querySelectorAll(".tarsd-answer span.tarsd-citation"));
+	expect(others.map((el) => [el.textContent, el.getAttribute("title")])).toEqual([
+		["2", "Other, in the collection “work”"],
+		["7?", "There is no source 7"],
+	]);
+});
+
+it("asks for the preview of a link under the mouse", async () => {
+	const one = await set();
+	const hovered: unknown[] = [];
+	const note = (event: unknown): void => void hovered.push(event);
+	one.app.workspace.on("hover-link" as "quit", note as () => void);
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, retrieved([source(1, "Tea.md")]), done("See [1].", [source(1, "Tea.md")]));
+	await until(() => texts(one.el, "a.tarsd-citation").length === 1);
+	one.el.querySelector("a.tarsd-citation")?.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+	expect(hovered).toMatchObject([{ linktext: "Tea", source: "tarsd-chat", sourcePath: "" }]);
+});
+
+it("never makes a note of a link that a model invented", async () => {
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, done("See [[Users/me/Phantom]] and [[Tea]]."));
+	await until(() => texts(one.el, ".tarsd-dead-link").length === 1);
+	const dead = one.el.querySelector<HTMLElement>(".tarsd-dead-link");
+	expect(dead?.getAttribute("title")).toBe("No such note in this vault");
+	dead?.click();
+	const alive = one.el.querySelector<HTMLElement>(".tarsd-answer a.internal-link");
+	expect(alive?.textContent).toBe("Tea");
+	const file = one.app.vault.getFileByPath("Tea.md");
+	if (file) await one.app.fileManager.trashFile(file);
+	alive?.click();
+	await until(() => notices().includes("No such note in this vault"));
+	expect(one.app.vault.getFiles()).toEqual([]);
+});
+
+it("carries out nothing that is in an answer", async () => {
+	const one = await set({ files: { "Tea.md": "secret" } });
+	const ran = vi.fn();
+	codeBlockProcessors.set("dataviewjs", ran);
+	const turn = await ask(one, "Tea?");
+	const text = [
+		"![[Tea]] ![x](https://evil.example/p.png) <img src=\"https://evil.example/q.png\">",
+		"<iframe src=\"https://evil.example\"></iframe>",
+		"```dataviewjs\ndv.pages()\n```",
+		"```mermaid\ngraph TD\n```",
+		"```js\nlet a = \"<img src=x>\";\n```",
+	].join("\n\n");
+	one.daemon.send(turn, done(text));
+	await until(() => texts(one.el, ".mermaid").length === 1);
+	const answer = one.el.querySelector(".tarsd-answer");
+	expect(ran).not.toHaveBeenCalled();
+	expect(answer?.querySelector("img, iframe, .internal-embed")).toBeNull();
+	expect(answer?.textContent).toContain("dv.pages()");
+	expect(answer?.textContent).toContain("let a = \"<img src=x>\";");
+	expect(answer?.textContent).toContain("iframe src=");
+});
+
+it("draws only the block again that changed", async () => {
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, { type: "token", text: "First.\n\nSecond" });
+	await until(() => texts(one.el, ".tarsd-block").length === 2);
+	const first = one.el.querySelector(".tarsd-block");
+	one.daemon.send(turn, { type: "token", text: " grows.\n\nThird" });
+	await until(() => texts(one.el, ".tarsd-block").length === 3);
+	expect(one.el.querySelector(".tarsd-block")).toBe(first);
+	expect(texts(one.el, ".tarsd-block").map((text) => text.trim())).toEqual(["First.", "Second grows.", "Third"]);
+	one.daemon.send(turn, { type: "retract" }, { type: "token", text: "Anew." }, done("Anew."));
+	await until(() => answerText(one).trim() === "Anew.");
+	expect(texts(one.el, ".tarsd-block")).toHaveLength(1);
+});
+
+it("lists the sources folded, or open if that is wished, or the nearest misses", async () => {
+	const one = await set({ settings: { showSources: true } });
+	const cited = source(1, "Tea.md", { heading: "Green", start_line: 3, end_line: 5 });
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, retrieved([cited, source(2, "Tea.md")]));
+	await until(() => texts(one.el, ".tarsd-sources summary")[0] === "2 sources");
+	one.daemon.send(turn, done("Yes [1].", [cited]));
+	await until(() => texts(one.el, ".tarsd-sources summary")[0] === "1 source");
+	expect(one.el.querySelector("details.tarsd-sources")?.hasAttribute("open")).toBe(true);
+	expect(texts(one.el, ".tarsd-source .tarsd-faint")).toEqual(["Green · lines 3–5"]);
+	const next = await ask(one, "Coffee?");
+	one.daemon.send(next, retrieved([], { closest: [source(1, "Tea.md")] }), done("Nothing found."));
+	await until(() => texts(one.el, ".tarsd-sources summary").length === 2);
+	expect(texts(one.el, ".tarsd-sources summary")[1]).toBe("Nothing fitted; the closest: 1 source");
+});
+
+it("tells what is done, what is behind, and which model it was", async () => {
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(
+		turn,
+		retrieved([], { behind: 2, withheld: ["Diary"], model: "far", local: false, notices: ["The vault is away."] }),
+		{ type: "thinking", text: "Let me " },
+		{ type: "thinking", text: "see." },
+		{ type: "tool", call: "t1", name: "memory_search", state: "running", arguments: { query: "tea" } },
+	);
+	await until(() => texts(one.el, ".tarsd-steps summary").length === 1);
+	expect(texts(one.el, ".tarsd-steps summary")).toEqual(["1 step · Search the notes…"]);
+	one.daemon.send(turn, { type: "tool", call: "t1", name: "memory_search", state: "done", text: "2 notes" }, done("Yes.", [], { notices: ["The vault is away."] }));
+	await until(() => texts(one.el, ".tarsd-step-state")[0] === "Done");
+	expect(texts(one.el, ".tarsd-thoughts-text")).toEqual(["Let me see."]);
+	expect(one.el.querySelector("details.tarsd-steps")?.hasAttribute("open")).toBe(false);
+	expect(texts(one.el, ".tarsd-notices li")).toEqual([
+		"The vault is away.",
+		"2 changed notes are not in the index yet",
+		"Private, and not shown to this model: Diary",
+		"Answered by far, which is not on this machine",
+	]);
+});
+
+it("keeps the last messages in the document, and shows earlier ones when asked", async () => {
+	const turns = Array.from({ length: 70 }, (_, n) => ({ id: `t${n}`, message: `Question ${n}`, text: `Answer ${n}`, state: "done", at: n }));
+	const one = await set({
+		conversation: "long",
+		prepare: (daemon) => void daemon.replies.set("GET /v1/conversations/long", { id: "long", title: "A long one", turns }),
+	});
+	await until(() => texts(one.el, ".tarsd-turn").length > 0);
+	expect(texts(one.el, ".tarsd-title")).toEqual(["A long one"]);
+	expect(texts(one.el, ".tarsd-turn")).toHaveLength(30);
+	expect(texts(one.el, ".tarsd-question-text")[0]).toBe("Question 40");
+	button(one.el, "Show earlier (40)").click();
+	expect(texts(one.el, ".tarsd-question-text")[0]).toBe("Question 10");
+	button(one.el, "Show earlier (10)").click();
+	expect(texts(one.el, ".tarsd-turn")).toHaveLength(70);
+	expect(has(one.el, "Show earlier (0)")).toBe(false);
+	expect(one.el.querySelector(".tarsd-turn h3 .tarsd-sr")?.textContent).toBe("Question 1");
+});
+
+it("follows the end until the person scrolls up, and again after “Jump to latest”", async () => {
+	const one = await set();
+	const list = one.el.querySelector<HTMLElement>(".tarsd-list");
+	if (!list) throw new Error("There is no list.");
+	let height = 1000;
+	Object.defineProperties(list, { scrollHeight: { get: () => height }, clientHeight: { get: () => 400 } });
+	const turn = await ask(one, "Tea?");
+	const grow = async (text: string): Promise<void> => {
+		height += 300;
+		one.daemon.send(turn, { type: "token", text });
+		await until(() => answerText(one).includes(text.trim()));
+		await new Promise((resolve) => window.requestAnimationFrame(() => window.requestAnimationFrame(resolve)));
+	};
+	await grow("one");
+	expect(list.scrollTop).toBe(900);
+	list.scrollTop = 100;
+	list.dispatchEvent(new Event("scroll"));
+	await grow(" two");
+	expect(list.scrollTop).toBe(100);
+	button(one.el, "Jump to latest").click();
+	expect(list.scrollTop).toBe(1200);
+	expect(has(one.el, "Jump to latest")).toBe(false);
+	await grow(" three");
+	expect(list.scrollTop).toBe(1500);
+});

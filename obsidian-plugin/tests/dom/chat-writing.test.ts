@@ -1,0 +1,236 @@
+import { Platform } from "obsidian";
+import { afterEach, expect, it } from "vitest";
+import { notices, openNote, press, type, until } from "../../mocks/obsidian/testing";
+import { TransportError } from "../../src/transport/transport";
+import { box, button, done, has, nameOf, retrieved, stage, texts, visible, type Stage, type StageOptions } from "./chat-fixture";
+
+let there: Stage | null = null;
+
+async function set(options: StageOptions = {}): Promise<Stage> {
+	there = await stage(options);
+	return there;
+}
+
+afterEach(async () => {
+	await there?.close();
+	there = null;
+});
+
+const FILES = {
+	"Tea.md": "# Tea",
+	"Work/Plan.md": "---\ntags: [busy]\n---\nPlan",
+	"Work/Deep/Old.md": "old",
+};
+
+const turns = (one: Stage): Record<string, unknown>[] => one.daemon.bodies("/v1/turns");
+const options = (one: Stage): string[] => texts(one.el, "[role=option] > .tarsd-suggestion-text > div:first-child");
+const chips = (one: Stage): string[] => texts(one.el, ".tarsd-chip-name");
+
+it("never sends with a key that an input method uses, and sends once with one that is held", async () => {
+	const one = await set();
+	type(box(one.el), "日本");
+	press(box(one.el), "Enter", { isComposing: true });
+	press(box(one.el), "Enter", { keyCode: 229 });
+	press(box(one.el), "Enter", { shiftKey: true });
+	expect(turns(one)).toEqual([]);
+	press(box(one.el), "Enter");
+	press(box(one.el), "Enter", { repeat: true });
+	await until(() => turns(one).length > 0);
+	expect(turns(one)).toEqual([
+		{ conversation: "id1", message: "日本", request_id: "id2", writer: "client", approvals: true },
+	]);
+	expect(box(one.el).value).toBe("");
+});
+
+it("sends with the key that the person chose, and on a phone with the button", async () => {
+	const one = await set({ settings: { sendKey: "mod-enter" } });
+	type(box(one.el), "a");
+	expect(press(box(one.el), "Enter")).toBe(true);
+	expect(turns(one)).toEqual([]);
+	press(box(one.el), "Enter", { ctrlKey: true });
+	await until(() => turns(one).length === 1);
+	one.settings.sendKey = "enter";
+	Object.assign(Platform, { isMobile: true });
+	type(box(one.el), "b");
+	expect(press(box(one.el), "Enter")).toBe(true);
+	button(one.el, "Send").click();
+	await until(() => turns(one).length === 2);
+});
+
+it("cannot send nothing", async () => {
+	const one = await set();
+	expect(button(one.el, "Send").disabled).toBe(true);
+	type(box(one.el), "  \n");
+	expect(button(one.el, "Send").disabled).toBe(true);
+	press(box(one.el), "Enter");
+	expect(texts(one.el, ".tarsd-turn")).toEqual([]);
+});
+
+it("names notes after [[ with the keyboard alone", async () => {
+	const one = await set({ files: FILES });
+	type(box(one.el), "About [[pl");
+	expect(options(one)).toEqual(["Plan"]);
+	const id = box(one.el).getAttribute("aria-activedescendant") ?? "";
+	expect(one.el.querySelector(`#${id}`)?.getAttribute("aria-selected")).toBe("true");
+	press(box(one.el), "Enter");
+	expect(box(one.el).value).toBe("About [[Plan]] ");
+	expect(turns(one)).toEqual([]);
+	expect(options(one)).toEqual([]);
+	type(box(one.el), "[[t");
+	press(box(one.el), "Escape");
+	expect(options(one)).toEqual([]);
+	type(box(one.el), "[[te");
+	expect(options(one)).toEqual([]);
+});
+
+it("adds notes, folders and tags after @, as chips that can be taken away", async () => {
+	const one = await set({ files: FILES, settings: { attachCurrentNote: false } });
+	button(one.el, "Add a note, folder or tag").click();
+	expect(box(one.el).value).toBe("@");
+	expect(options(one)).toContain("Work/");
+	type(box(one.el), "In @work");
+	expect(options(one)[0]).toBe("Work/");
+	one.el.querySelector<HTMLElement>("[role=option]")?.click();
+	expect(chips(one)).toEqual(["Work/"]);
+	expect(box(one.el).value).toBe("In Work/ ");
+	button(one.el, "Send").click();
+	await until(() => turns(one).length === 1);
+	expect((turns(one)[0]?.["notes"] as string[]).sort()).toEqual(["Work/Deep/Old.md", "Work/Plan.md"]);
+	expect(chips(one)).toEqual([]);
+	type(box(one.el), "@deep");
+	press(box(one.el), "Tab");
+	expect(chips(one)).toEqual(["Work/Deep/"]);
+	button(one.el, "Remove Work/Deep/").click();
+	expect(chips(one)).toEqual([]);
+	expect(document.activeElement).toBe(box(one.el));
+});
+
+it("shows the current note and what is marked in it, and sends only what is shown", async () => {
+	const one = await set({ files: FILES });
+	await openNote(one.app, "Tea.md");
+	await until(() => chips(one)[0] === "Tea (current note)");
+	type(box(one.el), "one");
+	press(box(one.el), "Enter");
+	await until(() => turns(one).length === 1);
+	expect(turns(one)[0]).toMatchObject({ notes: ["Tea.md"] });
+	one.marked = { path: "Tea.md", name: "Tea", text: "green leaves" };
+	document.dispatchEvent(new Event("selectionchange"));
+	await until(() => chips(one)[0] === "Selection in Tea (12 characters)");
+	type(box(one.el), "two");
+	press(box(one.el), "Enter");
+	await until(() => turns(one).length === 2);
+	expect(turns(one)[1]).toMatchObject({ selection: "green leaves" });
+	expect(turns(one)[1]).not.toHaveProperty("notes");
+	button(one.el, "Remove Selection in Tea (12 characters)").click();
+	button(one.el, "Remove Tea (current note)").click();
+	type(box(one.el), "three");
+	press(box(one.el), "Enter");
+	await until(() => turns(one).length === 3);
+	expect(turns(one)[2]).not.toHaveProperty("notes");
+	expect(turns(one)[2]).not.toHaveProperty("selection");
+});
+
+it("stops at once, keeps what came, and offers to go on or to ask again", async () => {
+	const one = await set();
+	type(box(one.el), "Tea?");
+	press(box(one.el), "Enter");
+	await until(() => has(one.el, "Stop"));
+	await until(() => turns(one).length === 1);
+	one.daemon.send("turn1", retrieved([]), { type: "token", text: "Half an" });
+	await until(() => texts(one.el, ".tarsd-answer")[0]?.includes("Half an") ?? false);
+	button(one.el, "Stop").click();
+	await until(() => one.daemon.asked.some((call) => call.path === "/v1/turns/turn1/stop"));
+	one.daemon.send("turn1", done("Half an", [], { stopped: true }));
+	await until(() => has(one.el, "Go on"));
+	expect(has(one.el, "Stop")).toBe(false);
+	expect(texts(one.el, ".tarsd-answer")[0]?.trim()).toBe("Half an");
+	expect(texts(one.el, ".tarsd-state-text")).toEqual(["Stopped."]);
+	button(one.el, "Go on").click();
+	await until(() => turns(one).length === 2);
+	expect(turns(one)[1]).toMatchObject({ message: "Please go on." });
+});
+
+it("gives a question back that was stopped before its turn", async () => {
+	const one = await set();
+	for (const text of ["one", "two"]) {
+		type(box(one.el), text);
+		press(box(one.el), "Enter");
+	}
+	await until(() => turns(one).length === 2);
+	one.daemon.send("turn1", retrieved([]), done("One."));
+	one.daemon.send("turn2", { type: "queued", position: 1 });
+	await until(() => texts(one.el, ".tarsd-state-text").includes("Waits for the question before it"));
+	button(one.el, "Stop").click();
+	expect(box(one.el).value).toBe("two");
+});
+
+it("says why a question was not sent, and sends it again under the same id", async () => {
+	const one = await set();
+	one.daemon.replies.set("POST /v1/turns", new TransportError("cut", "cut"));
+	type(box(one.el), "Tea?");
+	press(box(one.el), "Enter");
+	await until(() => has(one.el, "Ask again"));
+	expect(texts(one.el, ".tarsd-state-text")).toEqual(["Not sent. The connection broke off"]);
+	one.daemon.replies.delete("POST /v1/turns");
+	button(one.el, "Ask again").click();
+	await until(() => turns(one).length === 2);
+	const [first, second] = turns(one);
+	expect(second).toEqual(first);
+	expect(texts(one.el, ".tarsd-question-text")).toEqual(["Tea?"]);
+	one.daemon.send("turn1", { type: "failed", error: { code: "model", message: "The model is gone.", hint: "Start it." }, text: "" });
+	await until(() => texts(one.el, ".tarsd-state-text")[0] === "No answer. The model is gone.");
+	expect(texts(one.el, ".tarsd-state .tarsd-faint")).toEqual(["Start it."]);
+});
+
+it("puts an unsent question back into the box", async () => {
+	const one = await set();
+	one.daemon.replies.set("POST /v1/turns", new TransportError("timeout", "slow"));
+	type(box(one.el), "Tea?");
+	press(box(one.el), "Enter");
+	await until(() => has(one.el, "Back to the box"));
+	button(one.el, "Back to the box").click();
+	expect(box(one.el).value).toBe("Tea?");
+	expect(texts(one.el, ".tarsd-turn")).toEqual([]);
+});
+
+it("keeps what was written when there is nobody to send it to", async () => {
+	const one = await set({
+		connected: false,
+		prepare: (daemon) => {
+			daemon.reachable = new TransportError("not-running", "ENOENT");
+		},
+	});
+	expect(texts(one.el, ".tarsd-connection-title")).toEqual(["Tarsd is not running"]);
+	expect(texts(one.el, ".tarsd-command")).toEqual(["tarsd run --vault /vault"]);
+	type(box(one.el), "Tea?");
+	press(box(one.el), "Enter");
+	expect(box(one.el).value).toBe("Tea?");
+	expect(notices()[0]).toContain("Tarsd is not running");
+	let copied = "";
+	const writeText = (text: string): Promise<void> => {
+		copied = text;
+		return Promise.resolve();
+	};
+	Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true });
+	button(one.el, "Copy command").click();
+	await until(() => notices().includes("Copied"));
+	expect(copied).toBe("tarsd run --vault /vault");
+	button(one.el, "Connection…").click();
+	expect(one.opened).toEqual(["connection"]);
+	one.daemon.reachable = null;
+	button(one.el, "Try again").click();
+	await until(() => texts(one.el, ".tarsd-connection").length === 0);
+	press(box(one.el), "Enter");
+	await until(() => turns(one).length === 1);
+});
+
+it("has a name for everything that can be reached", async () => {
+	const one = await set({ files: FILES });
+	await openNote(one.app, "Tea.md");
+	type(box(one.el), "Tea? @");
+	const controls = Array.from(one.el.querySelectorAll("button, textarea, [tabindex='0'], [role=listbox], summary")).filter(visible);
+	expect(controls.length).toBeGreaterThan(6);
+	const label = (el: Element): string => one.el.querySelector(`label[for="${el.id}"]`)?.textContent ?? "";
+	for (const el of controls) expect(nameOf(el).trim() || label(el), el.outerHTML).not.toBe("");
+	for (const icon of Array.from(one.el.querySelectorAll("button svg"))) expect(icon.getAttribute("aria-hidden")).toBe("true");
+});

@@ -1,0 +1,194 @@
+import { TFile } from "obsidian";
+import { afterEach, describe, expect, it } from "vitest";
+import { notices, openNote, press, type, until } from "../../mocks/obsidian/testing";
+import { en } from "../../src/en";
+import { TransportError } from "../../src/transport/transport";
+import { HistoryModal } from "../../src/ui/history-modal";
+import { SearchModal } from "../../src/ui/search-modal";
+import { hit, one, stage, textOf, type Stage } from "./stage";
+
+let here: Stage;
+afterEach(() => {
+	here.close();
+});
+
+const items = (selector: string) => Array.from(document.querySelectorAll<HTMLElement>(selector));
+
+describe("history", () => {
+	const now = Date.now() / 1000;
+	const list = [
+		{ id: "c1", title: "Über den Kessel", created: now, updated: now, turns: 2 },
+		{ id: "c2", title: "Tea", created: 1, updated: now - 86400 * 400, turns: 1 },
+		{ id: "c3", title: "", created: 1, updated: now - 1, turns: 1 },
+	];
+	const begin = async (routes = {}): Promise<void> => {
+		here = await stage({ "GET /v1/conversations": () => ({ conversations: structuredClone(list) }), ...routes });
+		new HistoryModal(here.services).open();
+		await until(() => items(".tarsd-history-row").length > 0);
+	};
+	const titles = () => items(".tarsd-history-title").map((el) => el.textContent);
+
+	it("lists by day and finds by words, without case and accents", async () => {
+		await begin();
+		expect(titles()).toEqual(["Über den Kessel", en.history.untitled, "Tea"]);
+		expect(items(".tarsd-history-day")[0]?.textContent).toBe(en.history.today);
+		type(one("input"), "kessel uber");
+		expect(titles()).toEqual(["Über den Kessel"]);
+		type(one("input"), "nothing");
+		expect(textOf(".tarsd-history-none")).toBe(en.history.nothing);
+	});
+
+	it("opens with Enter from the search, in a tab with its button, and moves with the arrows", async () => {
+		await begin();
+		press(one("input"), "ArrowDown");
+		expect(document.activeElement?.textContent).toContain("Kessel");
+		press(document.activeElement ?? document, "ArrowDown");
+		expect(document.activeElement?.textContent).toContain(en.history.untitled);
+		press(document.activeElement ?? document, "ArrowUp");
+		press(document.activeElement ?? document, "ArrowUp");
+		expect(document.activeElement).toBe(one("input"));
+		press(one("input"), "Enter");
+		expect(here.opened).toEqual([{ conversation: "c1" }]);
+		new HistoryModal(here.services).open();
+		await until(() => items(".tarsd-history-row").length > 0);
+		one(`[aria-label="${en.history.openTab("Tea")}"]`).click();
+		expect(here.opened[1]).toEqual({ conversation: "c2", place: "tab" });
+	});
+
+	it("renames in place; Escape leaves the title and the list as they are", async () => {
+		await begin({ "PATCH /v1/conversations/c2": () => ({}) });
+		one(`[aria-label="${en.history.rename("Tea")}"]`).click();
+		type(one(".tarsd-history-edit"), "Coffee");
+		press(one(".tarsd-history-edit"), "Escape");
+		expect(titles()).toContain("Tea");
+		one(`[aria-label="${en.history.rename("Tea")}"]`).click();
+		type(one(".tarsd-history-edit"), " Coffee ");
+		press(one(".tarsd-history-edit"), "Enter", { isComposing: true });
+		expect(here.daemon.bodies("PATCH /v1/conversations/c2")).toEqual([]);
+		press(one(".tarsd-history-edit"), "Enter");
+		await until(() => titles().includes("Coffee"));
+		expect(here.daemon.bodies("PATCH /v1/conversations/c2")).toEqual([{ title: "Coffee" }]);
+	});
+
+	it("deletes only after a yes", async () => {
+		await begin({ "DELETE /v1/conversations/c2": () => ({}) });
+		const button = (text: string) => items(".modal-button-container button").find((el) => el.textContent === text);
+		one(`[aria-label="${en.history.remove("Tea")}"]`).click();
+		button(en.history.cancel)?.click();
+		await until(() => items(".modal-button-container").length === 0);
+		expect(titles()).toContain("Tea");
+		one(`[aria-label="${en.history.remove("Tea")}"]`).click();
+		button(en.history.removeYes)?.click();
+		await until(() => !titles().includes("Tea"));
+		expect(here.daemon.bodies("DELETE /v1/conversations/c2")).toHaveLength(1);
+	});
+
+	it("says why there is no list", async () => {
+		here = await stage({}, {}, false);
+		new HistoryModal(here.services).open();
+		await until(() => textOf(".tarsd-history-none") !== "");
+		expect(textOf(".tarsd-history-none")).toContain(en.connection.notRunningTitle);
+	});
+});
+
+describe("search", () => {
+	const FILES = { "A/Boiler.md": "# Boiler\n", "Tea.md": "tea" };
+	const found = () => items(".tarsd-hit .suggestion-title").map((el) => el.textContent);
+	const asked = () => here.daemon.bodies("POST /v1/search") as { query: string; mode: string }[];
+
+	it("shows what has the words at once, and the better answer when it comes", async () => {
+		let better: (value: unknown) => void = () => undefined;
+		here = await stage(
+			{
+				"POST /v1/search": (body) =>
+					(body as { mode: string }).mode === "fts"
+						? { hits: [hit("Tea.md", { text: "Gyokuro is a tea of Japan" })] }
+						: new Promise((resolve) => {
+								better = resolve;
+							}),
+			},
+			FILES,
+		);
+		new SearchModal(here.services).open();
+		type(one("input"), "TÉA");
+		await until(() => found().length === 1);
+		expect(items(".tarsd-hit .suggestion-highlight").map((el) => el.textContent)).toEqual(["Tea", "tea"]);
+		await until(() => asked().length === 2);
+		better({ hits: [hit("A/Boiler.md"), hit("Tea.md")] });
+		await until(() => found().length === 2);
+		expect(found()).toEqual(["Boiler", "Tea"]);
+		expect(asked().map(({ mode }) => mode)).toEqual(["fts", "hybrid"]);
+	});
+
+	it("does not take the list away from under a person who chooses", async () => {
+		let better: (value: unknown) => void = () => undefined;
+		const both = { hits: [hit("Tea.md"), hit("A/Boiler.md")] };
+		here = await stage(
+			{
+				"POST /v1/search": (body) =>
+					(body as { mode: string }).mode === "fts" ? both : new Promise((resolve) => { better = resolve; }),
+			},
+			FILES,
+		);
+		new SearchModal(here.services).open();
+		type(one("input"), "tea");
+		await until(() => found().length === 2);
+		press(one("input"), "ArrowDown");
+		await until(() => asked().length === 2);
+		better({ hits: [] });
+		await new Promise((done) => setTimeout(done, 20));
+		expect(found()).toEqual(["Tea", "Boiler"]);
+		expect(textOf(".is-selected .suggestion-title")).toBe("Boiler");
+	});
+
+	const choose = async (hits: unknown[], key: KeyboardEventInit): Promise<unknown[][]> => {
+		here = await stage({ "POST /v1/search": () => ({ hits }) }, FILES);
+		await openNote(here.app, "Tea.md");
+		const opened: unknown[][] = [];
+		here.app.workspace.openLinkText = (...values) => {
+			opened.push(values);
+			return Promise.resolve();
+		};
+		new SearchModal(here.services).open();
+		type(one("input"), "x");
+		await until(() => found().length > 0);
+		press(one("input"), "Enter", key);
+		await new Promise((done) => setTimeout(done, 5));
+		return opened;
+	};
+	const BOILER = hit("A/Boiler.md", { heading: "Pressure", link: "A/Boiler#Pressure" });
+
+	it("opens at the heading, and at the line without one", async () => {
+		expect((await choose([BOILER], {}))[0]).toEqual(["A/Boiler.md#Pressure", "", false, {}]);
+		here.close();
+		expect((await choose([hit("Tea.md", { start_line: 12 })], {}))[0]).toEqual(["Tea.md", "", false, { eState: { line: 11 } }]);
+	});
+
+	it("opens in a tab with Mod and inserts a link with Shift", async () => {
+		expect((await choose([BOILER], { ctrlKey: true }))[0]?.[2]).toBe("tab");
+		here.close();
+		expect(await choose([BOILER], { shiftKey: true })).toEqual([]);
+		expect(here.inserted).toEqual(["[[Boiler#Pressure|Pressure]]"]);
+	});
+
+	it("opens nothing that is not in this vault, and makes no note of it", async () => {
+		expect(await choose([hit("Books/Dune.md", { collection: "Library" })], {})).toEqual([]);
+		expect(notices()).toEqual([en.search.notHere("Dune")]);
+		here.close();
+		expect(await choose([hit("Gone.md")], {})).toEqual([]);
+		expect(here.app.vault.getAbstractFileByPath("Gone.md")).not.toBeInstanceOf(TFile);
+	});
+
+	it("says what is wrong in the place of results", async () => {
+		const body = { code: "bad_request", message: "No such month.", hint: "Write 2026-05." };
+		here = await stage({
+			"POST /v1/search": () => {
+				throw new TransportError("http", "bad", { status: 400, body });
+			},
+		});
+		new SearchModal(here.services).open();
+		expect(textOf(".suggestion-empty")).toBe("");
+		type(one("input"), "date:2026-99");
+		await until(() => textOf(".suggestion-empty") === "No such month. Write 2026-05.");
+	});
+});

@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { blocksOf } from "../../src/ui/blocks";
+import { disarm, onlyShown } from "../../src/ui/disarm";
+
+const EVIL = '<img src="https://evil.example/p.png">';
+
+describe("prose", () => {
+	it("leaves what only says how words look", () => {
+		const text = "a<br>b **c** H<sub>2</sub>O <https://a.example> <mailto:a@b.example> 1 < 2, x<5 and $a<b$ [l](u) [[N]]";
+		expect(disarm(text)).toBe(text.replace("$a<b$", "$a< b$"));
+	});
+
+	it.each([
+		["embeds", "![[Note]]", "[[Note]]"],
+		["pictures", "![a](https://evil.example/a.png)", "[a](https://evil.example/a.png)"],
+		["pictures by reference", "![a][b]", "[a][b]"],
+		["what may become a picture", "Great![1] ![a [b] c](x)", "Great!\u2060[1] !\u2060[a [b] c](x)"],
+		["doubled marks", "!![[Note]]", "[[Note]]"],
+		["frames", "<iframe src=x></iframe>", "&lt;iframe src=x>&lt;/iframe>"],
+		["harmless tags with attributes", '<b style="background:url(x)">', '&lt;b style="background:url(x)">'],
+		["comments and templates", "<!-- a --> <% b %>", "&lt;!-- a --> &lt;% b %>"],
+		["inline queries", "`= this.x` and `$= dv`", "`\u2060= this.x` and `\u2060$= dv`"],
+		["properties", "---\na: 1\n---", "\n---\na: 1\n---"],
+	])("disarms %s", (_, text, safe) => {
+		expect(disarm(text)).toBe(safe);
+	});
+
+	it("keeps tags in code that is certain to be code", () => {
+		for (const text of ["`<img>`", `\`${EVIL}\``, "``a ` <b c=d>``"]) expect(disarm(text)).toBe(text);
+	});
+});
+
+describe("code", () => {
+	it("leaves the languages that are only shown, and calls the others text", () => {
+		expect(disarm("```js\n<a b=c>\n```")).toBe("```js\n<a b=c>\n```");
+		expect(disarm("```mermaid\nA\n```")).toBe("```mermaid\nA\n```");
+		expect(disarm("~~~dataviewjs\ndv\n~~~")).toBe("~~~text\ndv\n~~~");
+		expect(disarm("> - ```query\n> x\n> ```")).toBe("> - ```text\n> x\n> ```");
+		expect(disarm("```{dataviewjs}\n```")).toBe("```text\n```");
+		expect(onlyShown("Python")).toBe(true);
+		expect(onlyShown("tasks")).toBe(false);
+	});
+
+	/** Each of these is taken for code by a careless reader, and is none for Obsidian. */
+	it.each([
+		["a fence that its list ends", `- \`\`\`\n${EVIL}`],
+		["a fence that its quote ends", `> \`\`\`\n${EVIL}`],
+		["a fence that is indented too far", `text\n    \`\`\`\n${EVIL}\n`],
+		["a fence closed, and what follows", `\`\`\`\na\n\`\`\`\n${EVIL}`],
+		["a close that is indented too far, before a real one", `\`\`\`\n    \`\`\`\n\`\`\`\n${EVIL}\n\`\`\`\n`],
+		["a close with words after it", `\`\`\`\na\n\`\`\` b\n\`\`\`\n${EVIL}`],
+		["a span over two lines", `\`a\n\`${EVIL}\``],
+		["a span over two paragraphs", `\`\n\n${EVIL}\n\n\``],
+		["a tick that is escaped", `\\\`${EVIL}\``],
+		["cells of a table", `| \` | ${EVIL} | \` |`],
+		["dollars that are no math", `$5 ${EVIL} and $6`],
+		["a tag over two lines", '<img\nsrc="x">'],
+		["an upper case tag", EVIL.toUpperCase()],
+	])("sees through %s", (_, text) => {
+		expect(disarm(text)).not.toMatch(/<img[\s>]/i);
+	});
+});
+
+describe("blocks", () => {
+	const texts = [
+		"One.\n\nTwo.\n\n```js\na\n\nb\n```\n\nThree",
+		"- a\n\n- b\n\n  c\n\nend",
+		"$$\na\n\nb\n$$\n\n| a |\n| - |\n\n> q\n\n> r",
+		"1. a\n\n   ```\n   x\n\n   y\n   ```\n\nz",
+		"",
+	];
+
+	it("are the text again when they are joined, whatever it is", () => {
+		for (const text of texts) {
+			for (let at = 0; at <= text.length; at++) expect(blocksOf(text.slice(0, at)).join("")).toBe(text.slice(0, at));
+		}
+	});
+
+	it("stay as they are while the text grows, all but the last", () => {
+		for (const text of texts) {
+			for (let at = 1; at < text.length; at++) {
+				const before = blocksOf(text.slice(0, at)).slice(0, -1);
+				expect(blocksOf(text.slice(0, at + 1)).slice(0, before.length)).toEqual(before);
+			}
+		}
+	});
+
+	it("keep together what belongs together", () => {
+		expect(blocksOf(texts[0] ?? "")).toHaveLength(4);
+		expect(blocksOf(texts[1] ?? "")).toEqual(["- a\n\n- b\n\n  c\n\n", "end"]);
+		expect(blocksOf("a\n\nb[^1]\n\n[^1]: note")).toHaveLength(1);
+	});
+});

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { parseHits, type Hit } from "../../src/protocol/events";
+import { excerpt, matchesIn } from "../../src/ui/passage";
+import { askFor, linkedWith, pickRelated, reasons } from "../../src/ui/related-list";
+
+const hits = (...paths: (string | Record<string, unknown>)[]): Hit[] =>
+	parseHits({ hits: paths.map((one) => (typeof one === "string" ? { path: one } : one)) }).hits;
+
+describe("words of a query in a text", () => {
+	const marked = (text: string, query: string) => matchesIn(text, query).map(([start, end]) => text.slice(start, end));
+
+	it("are found whatever their case and accents", () => {
+		expect(marked("Grüner Tee, GRUN", "grün")).toEqual(["Grün", "GRUN"]);
+		expect(marked("Straße und ﬁn", "fin")).toEqual(["ﬁn"]);
+		expect(marked("a🌱b🌱", "🌱")).toEqual(["🌱", "🌱"]);
+		expect(marked("İstanbul", "stanbul")).toEqual(["stanbul"]);
+	});
+
+	it("do not overlap, and nothing has none", () => {
+		expect(marked("abcabc", "ab abc")).toEqual(["abcabc"]);
+		expect(marked("abc", "")).toEqual([]);
+		expect(marked("abc", "?! \"abc\"")).toEqual(["abc"]);
+	});
+});
+
+describe("an excerpt", () => {
+	it("is one line, all of it if it is short", () => {
+		expect(excerpt("a\n\n  b\tc", "x")).toBe("a b c");
+	});
+
+	it("is cut around the first word that was looked for", () => {
+		const text = `${"before ".repeat(100)}needle ${"after ".repeat(100)}`;
+		const shown = excerpt(text, "needle");
+		expect(shown).toMatch(/^…before.*needle.*after…$/);
+		expect(shown.length).toBeLessThan(230);
+		expect(excerpt(text, "")).toMatch(/^before.*before…$/);
+		expect(excerpt("x".repeat(1000), "")).toHaveLength(221);
+	});
+});
+
+describe("related notes", () => {
+	const rules = { here: "Here.md", count: 3, exclude: [], linked: new Set<string>(), hideLinked: false };
+
+	it("are each listed once, and the note itself and logs never", () => {
+		const found = hits("Here.md", "A.md", "A.md", { path: "S.md", memory_type: "episodic" }, { path: "L.md", collection: "Library" }, "B.md");
+		expect(pickRelated(found, rules).map((hit) => hit.path)).toEqual(["A.md", "B.md"]);
+	});
+
+	it("leave out folders, but not those that only begin alike", () => {
+		const found = hits("Work/A.md", "Workshop/B.md", "Work.md");
+		expect(pickRelated(found, { ...rules, exclude: ["Work"] }).map((hit) => hit.path)).toEqual(["Workshop/B.md", "Work.md"]);
+	});
+
+	it("leave out what is linked when told to, and stop at the number", () => {
+		const linked = linkedWith({ "Here.md": { "A.md": 1 }, "B.md": { "Here.md": 2 }, "C.md": { "D.md": 1 } }, "Here.md");
+		expect([...linked].sort()).toEqual(["A.md", "B.md"]);
+		const found = hits("A.md", "B.md", "C.md", "D.md", "E.md", "F.md");
+		expect(pickRelated(found, { ...rules, linked, hideLinked: true }).map((hit) => hit.path)).toEqual(["C.md", "D.md", "E.md"]);
+		expect(pickRelated(found, { ...rules, linked }).map((hit) => hit.path)).toEqual(["A.md", "B.md", "C.md"]);
+		expect(askFor({ ...rules, count: 50, hideLinked: true })).toBe(200);
+	});
+
+	it("say why, without figures", () => {
+		expect(reasons(["meaning 0.83 (table)", "links here", "2 links in common", "links here"], "Similar")).toEqual([
+			"Similar",
+			"Links here",
+			"2 links in common",
+		]);
+	});
+});

@@ -1,0 +1,199 @@
+"""The commands about the Obsidian plugin: copy its three files into a vault, and say which version is there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+import tarsd
+from tarsd import config
+from tarsd.cli.common import Folder, Group, json_option, print_json, vault_root
+from tarsd.cli.terminal import Terminal, line
+from tarsd.client import Client
+from tarsd.errors import EXIT_NOTHING, ConfigError, NoDaemon, NotFound, Refused
+
+ID = "tarsd"
+FILES = ("main.js", "styles.css", "manifest.json")
+"""The manifest comes last: Obsidian reads the version in it."""
+
+ENABLE = "Enable it in Obsidian: Settings → Community plugins → Tarsd."
+AGAIN = "It is enabled; switch it off and on again, or restart Obsidian, to load this version."
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A folder that holds the plugin, and its version; "" when it is not there or not whole."""
+
+    folder: Path
+    version: str
+
+
+@click.group(cls=Group, default="status")
+def plugin() -> None:
+    """Install the Obsidian plugin into a vault, or say which version is there.
+
+    Without a command, the state is shown.
+    """
+
+
+def _vault_option(function: Any) -> Any:
+    return click.option("--vault", type=Folder(), help="The vault, if not the configured one.")(function)
+
+
+@plugin.command()
+@_vault_option
+@click.option("--from", "source", type=Folder(), help="The folder of the plugin's files, if not what came with tarsd.")
+@json_option
+def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
+    """Copy the plugin's files into the vault, or bring them up to date. Its settings are left as they are."""
+    root = _vault(vault)
+    new, old = _source(source), _installed(root)
+    copied = not _same(new.folder, old.folder)
+    if copied:
+        _copy(new.folder, old.folder)
+    enabled = _enabled(root)
+    if as_json:
+        print_json({"installed": new.version, "before": old.version or None, "copied": copied, "enabled": enabled,
+                    "folder": str(old.folder)})  # fmt: skip
+        return
+    if not copied:
+        click.echo(f"{line(old.folder)} leads to the plugin's own folder; nothing is to be copied.")
+    else:
+        before = f" (before: {line(old.version)})" if old.version not in ("", new.version) else ""
+        click.echo(f"Tarsd {line(new.version)} is in {line(old.folder)}{before}.")
+    click.echo(AGAIN if enabled and old.version else ENABLE)
+
+
+@plugin.command()
+@_vault_option
+@json_option
+@click.pass_context
+def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
+    """Say which version is in the vault, whether it is enabled, and whether there is a newer one."""
+    root = _vault(vault)
+    here, enabled = _installed(root), _enabled(root)
+    ours = ""
+    with contextlib.suppress(NotFound):
+        ours = _source(None).version
+    if as_json:
+        print_json({"installed": here.version or None, "available": ours or None, "enabled": enabled,
+                    "folder": str(here.folder)})  # fmt: skip
+    elif not here.version:
+        click.echo(f"The plugin is not in {line(root)}.")
+        click.echo("Install it with: tarsd plugin install", err=True)
+    else:
+        click.echo(f"Tarsd {line(here.version)} is in {line(here.folder)}, {'' if enabled else 'not '}enabled.")
+        if ours and ours != here.version:
+            click.echo(
+                Terminal(sys.stderr).yellow(f"Version {line(ours)} came with tarsd: tarsd plugin install"), err=True
+            )
+    if not here.version:
+        context.exit(EXIT_NOTHING)
+
+
+# ------------------------------------------------------------------------------------------------ folders
+
+
+def _vault(given: Path | None) -> Path:
+    """The vault that is meant: named, configured, or that of the running daemon; it must be one of Obsidian's."""
+    if given is not None:
+        root = config.expand(str(given), os.environ)
+    else:
+        try:
+            root = config.load().vault
+        except ConfigError:
+            found = None
+            with contextlib.suppress(NoDaemon):
+                found = vault_root(Client.find())
+            if found is None:
+                raise
+            root = found
+    if not os.path.isdir(root):
+        raise NotFound(f"There is no folder {root}.", "Name the vault with --vault.")
+    if not os.path.isdir(root / ".obsidian"):
+        raise Refused(f"{root} is no vault of Obsidian's yet.", "Open the folder in Obsidian once, then try again.")
+    return root
+
+
+def _installed(vault: Path) -> Plugin:
+    folder = vault / ".obsidian" / "plugins" / ID
+    return Plugin(folder, _version(folder))
+
+
+def _enabled(vault: Path) -> bool:
+    names = _json(vault / ".obsidian" / "community-plugins.json")
+    return isinstance(names, list) and ID in names
+
+
+def _source(given: Path | None) -> Plugin:
+    """The files to copy: those that are named, those of the package, or those of the source tree."""
+    package = Path(tarsd.__file__).parent
+    places = [package / "data" / "plugin", package.parent / "obsidian-plugin"]
+    places = [config.expand(str(given), os.environ)] if given is not None else places
+    for folder in places:
+        if version := _version(folder):
+            return Plugin(folder, version)
+    tree = next((folder for folder in places if os.path.isfile(folder / "package.json")), None)
+    if tree is not None:
+        raise NotFound(
+            f"The plugin in {tree} is not built.", f"Run: cd '{tree}' && npm ci && npm run build (needs Node 20)."
+        )
+    named = "tarsd plugin install --from FOLDER"
+    if given is None:
+        raise NotFound("The plugin's files did not come with this tarsd.", f"Get them, then run: {named}.")
+    raise NotFound(f"{places[0]} does not hold the plugin.", f"It holds {', '.join(FILES)}.")
+
+
+def _version(folder: Path) -> str:
+    """The version of the plugin in a folder; "" when a file is missing, or it is another plugin."""
+    about = _json(folder / "manifest.json")
+    whole = all(os.path.isfile(folder / name) for name in FILES)
+    if not whole or not isinstance(about, dict) or about.get("id") != ID:
+        return ""
+    return str(about.get("version") or "")
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether both are the same folder: developers link the one to the other."""
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Each file is whole at any moment; what else lies there is not touched."""
+    try:
+        files = {name: (source / name).read_bytes() for name in FILES}
+    except OSError as error:
+        raise Refused(f"{source} cannot be read: {error.strerror}.", "Look who owns it.") from None
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            _replace(target / name, content)
+    except OSError as error:
+        raise Refused(f"{target} cannot be written: {error.strerror}.", "Look who owns it.") from None
+
+
+def _replace(file: Path, content: bytes) -> None:
+    fresh = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with open(fresh, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(fresh, file)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise

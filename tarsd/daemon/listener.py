@@ -1,0 +1,124 @@
+"""The listener on TCP, which is there only when it is asked for; without it, or when it fails, the socket serves on."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+from tarsd import keys
+from tarsd.config import HttpSettings
+from tarsd.server import Engine, application
+from tarsd.server.guard import BODY_S, Guard, Token, bracketed, is_local
+
+AGAIN_S = 30.0
+HEAD_S = 20.0
+LINGER_S = 2.0
+CLOSE_S = 1.0
+
+OPEN = "Other machines reach it, and what is said there is not encrypted."
+TUNNEL = "Use it within a tunnel, or behind a proxy that has a certificate."
+
+Json = dict[str, Any]
+
+log = logging.getLogger(__name__)
+
+
+class Listener:
+    """Built with the daemon, opened in its loop. `head_s` and `body_s` bound how long a request may take to arrive."""
+
+    def __init__(
+        self,
+        settings: HttpSettings,
+        *,
+        read: Callable[[], str | None] = lambda: keys.get("tcp"),
+        head_s: float = HEAD_S,
+        body_s: float = BODY_S,
+    ) -> None:
+        self._settings = settings
+        self._read = read
+        self._head_s = head_s
+        self._body_s = body_s
+        self._token: Token | None = None
+        self._runner: web.AppRunner | None = None
+        self._failure: tuple[str, str] | None = None
+        self.url = ""
+
+    async def keep(self, engine: Engine) -> None:
+        """Listen, and where that fails try again, until it is listening."""
+        while self._settings.enabled and not await self.open(engine):
+            await asyncio.sleep(AGAIN_S)
+
+    async def open(self, engine: Engine) -> bool:
+        """Listen once; whether that worked. Why it did not is in the state."""
+        settings = self._settings
+        self._token = Token(self._read, engine.thread)
+        guard = Guard(settings, self._token, body_s=self._body_s)
+        runner = web.AppRunner(
+            application(engine, guard=guard),
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=CLOSE_S,
+            keepalive_timeout=self._head_s,  # it is counted from the connection on: so it bounds the head as well
+            lingering_time=LINGER_S,
+        )
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, settings.host or None, settings.port).start()
+        except (OSError, UnicodeError) as error:  # a name that is none fails as a UnicodeError
+            await runner.cleanup()
+            if self._failure is None:
+                log.error("cannot listen on TCP", extra={"reason": type(error).__name__, "port": settings.port})
+            self._failure = _failure(error, settings)
+            return False
+        ports = {int(address[1]) for address in runner.addresses}
+        guard.listens(ports)
+        self._runner, self._failure = runner, None
+        self.url = f"http://{bracketed(settings.host or '0.0.0.0')}:{min(ports)}"
+        log.info("listening on TCP", extra={"port": min(ports)})
+        return True
+
+    def state(self) -> Json:
+        """For the status. Blocks while it looks for a token that is not there yet."""
+        enabled = self._settings.enabled
+        name = "failed" if self._failure else "listening" if self._runner else "starting" if enabled else "off"
+        trouble = self._trouble()
+        reason, hint = trouble or ((OPEN, TUNNEL) if enabled and not is_local(self._settings.host) else ("", ""))
+        return {
+            "enabled": enabled,
+            "url": self.url,
+            "state": name if trouble is None or self._failure else "no token",
+            "reason": reason,
+            "hint": hint,
+        }
+
+    def _trouble(self) -> tuple[str, str] | None:
+        """What keeps everybody out."""
+        if self._failure is not None or self._runner is None or self._token is None:
+            return self._failure
+        if not self._token.known:
+            self._token.look()
+        return self._token.trouble
+
+    async def close(self) -> None:
+        """End all connections."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+
+def _failure(error: Exception, settings: HttpSettings) -> tuple[str, str]:
+    """Why it does not listen, and what to do."""
+    number = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
+    if number == errno.EADDRINUSE:
+        return f"Port {settings.port} is taken by another program.", "Set another port under [http]."
+    if number in (errno.EACCES, errno.EPERM):
+        return f"Port {settings.port} may not be used by this user.", "Set a port above 1023 under [http]."
+    # what several addresses said comes as one error without a number
+    if number is None or number == errno.EADDRNOTAVAIL:
+        return f"“{settings.host}” is no address of this machine.", "Set another host under [http]."
+    return f"The listener on TCP does not work ({errno.errorcode.get(number, number)}).", "See [http] in the config."
