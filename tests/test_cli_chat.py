@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 import threading
@@ -11,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from tarsd.cli import turns
 from tarsd.cli.keyboard import completions
 from tarsd.cli.slash import COMMANDS
-from tarsd.errors import EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_USAGE
+from tarsd.cli.terminal import columns
+from tarsd.client import Client
+from tarsd.errors import EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_USAGE, ClientError, NoDaemon
 from tests.screen import Screen
 from tests.stub import HIT, Run, Stub
 
@@ -34,9 +38,14 @@ def answer(stub: Stub, events: list[dict[str, Any]] | Any) -> None:
     stub.replies["GET /v1/turns/t1/events?after=0"] = numbered(events) if isinstance(events, list) else events
 
 
+NOTES = [{"path": "a.md", "title": "a"}, {"path": "My note.md"}, {"path": "Health/Night shift.md", "aliases": ["Rest"]}]
+
+
 @pytest.fixture(autouse=True)
 def ending(stub: Stub) -> None:
     """Whatever conversation it is, it can be closed."""
+    stub.replies["GET /v1/notes"] = {"notes": NOTES}
+    stub.replies["GET /v1/memory"] = {"enabled": True, "facts": [{"line": "Otto is a cat"}], "rules": [], "noticed": []}
     closed: dict[str, Any] = {"id": "mine", "title": "Pressure", "note": "tars/sessions/Pressure.md", "turns": []}
     stub.replies["POST /v1/conversations/mine/close"] = {"closed": "mine"}
     stub.replies["GET /v1/conversations/mine"] = closed
@@ -95,7 +104,7 @@ def test_an_error_does_not_end_the_conversation(run: Run, stub: Stub) -> None:
     assert code == EXIT_OK
     assert "Half" in out, "what had come is shown"
     assert "The model is away.\nStart it." in err
-    assert "/remember TEXT" in out
+    assert "/remember [TEXT]" in out
 
 
 def test_tools_and_waiting_are_told_beside_the_answer(run: Run, stub: Stub) -> None:
@@ -175,7 +184,7 @@ def test_what_is_remembered_is_shown_without_its_comment(run: Run, stub: Stub) -
     )
     stub.replies["POST /v1/memory"] = {"path": "tars/Memory.md", "diff": diff}
     out = run("chat", "-c", "mine", stdin="/remember Otto is a cat\n")[1]
-    assert out == "Remembered in tars/Memory.md.\n  +- Otto is a cat\n"
+    assert out == "Remembered in tars/Memory.md.\n  + Otto is a cat\n"
 
 
 @pytest.mark.parametrize(
@@ -208,11 +217,12 @@ def test_a_message_may_begin_with_a_slash_after_a_blank(run: Run, stub: Stub) ->
 def test_notes_are_attached_until_they_are_not(run: Run, stub: Stub, vault: Path) -> None:
     answer(stub, TURN)
     (vault / "Here.md").write_text("x")
+    stub.replies["GET /v1/notes/Here.md"] = {"path": "Here.md"}
     typed = f"/note [[My note]]\nx\n/note {vault}/Here.md\nx\n/note\nx\n"
     _, _, err = run("chat", "-c", "mine", stdin=typed)
     asked = [one.get("notes") for one in bodies(stub, "POST /v1/turns")]
-    assert asked == [["My note"], ["My note", "Here.md"], None]
-    assert "Goes with every message: My note, Here.md." in err
+    assert asked == [["My note.md"], ["My note.md", "Here.md"], None]
+    assert "Goes with every message: My note.md, Here.md." in err
 
 
 def test_a_new_conversation_closes_the_one_before(run: Run, stub: Stub) -> None:
@@ -233,6 +243,7 @@ def test_help_lists_every_command(run: Run, stub: Stub) -> None:
 # Completion
 
 NAMES = ("Ärger", "My note", "My other note", "Note (2)", "Tea")
+PATHS = ("Night shift", "Health/Night shift", "B/Twice")
 
 
 @pytest.mark.parametrize(
@@ -240,18 +251,21 @@ NAMES = ("Ärger", "My note", "My other note", "Note (2)", "Tea")
     [
         ("/re", "/re", ["/remember ", "/review "]),
         ("/search te", "te", []),
-        ("what is in [[", "", [f"{name}]]" for name in NAMES]),
+        ("what is in [[", "", [f"{name}]]" for name in (*NAMES, "Night shift", "B/Twice")]),
         ("what is in [[te", "te", ["Tea]]"]),
         ("what is in [[my o", "o", ["other note]]"]),
         ("see [[Tea]] and my", "my", []),
         ("see [[Tea]] and [[är", "är", ["Ärger]]"]),
         ("/note my ", "", ["note", "other note"]),
         ("tea", "tea", []),
+        ("see [[health/ni", "health/ni", ["Health/Night shift]]"]),
+        ("see [[hea", "hea", []),
+        ("see [[b", "b", ["B/Twice]]"]),
     ],
 )
 def test_tab_completes_commands_and_names_of_notes(before: str, text: str, found: list[str]) -> None:
     commands = [f"/{name}" for name in COMMANDS]
-    assert completions(before, text, commands, lambda: NAMES) == found
+    assert completions(before, text, commands, lambda: [*NAMES, *PATHS]) == found
 
 
 # At a terminal
@@ -262,7 +276,7 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
     tool = {"type": "tool", "call": "t1", "name": "memory_search", "arguments": {"query": "boiler"}}
     answer(stub, [*thought, {**tool, "state": "running"}, {**tool, "state": "done"}, *TURN])
     with Screen(["chat", "-c", "mine"]) as screen:
-        screen.see("tars · extractive (no model: quotes the best passages) · /help lists the commands")
+        screen.see("tars · extractive (no model: quotes the best passages) · /help lists the\ncommands, Ctrl-D leaves.")
         screen.see("› ")
         screen.type("how much?")
         screen.see("Thought: First ␛[2Jsecond third\n")
@@ -305,7 +319,7 @@ def test_a_change_is_shown_before_it_is_allowed(stub: Stub, typed: str, sent: di
         screen.see("I add it.\nAdd to Shopping\n")
         screen.see("  +milk\n")
         assert "\x1b[32m+milk\x1b[0m" in screen.raw
-        screen.see("Allow this? [y/N/a] ")
+        screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
         screen.type(typed, enter=typed != "\x04")
         screen.see("Sources")
         assert screen.end() == EXIT_OK
@@ -333,17 +347,16 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(stub: Stub) -> No
         screen.type("y")
         screen.see("y\n")
         ready.set()
-        screen.see("Allow this? [y/N/a] ")
+        screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
         screen.type("n")
         screen.see("Sources")
         assert screen.end() == EXIT_OK
     assert bodies(stub, "POST /v1/turns/t1/approvals/t1") == [{"allow": False}]
 
 
-def test_passages_that_no_answer_cites_are_not_called_sources(run: Run, stub: Stub) -> None:
+def test_passages_that_no_answer_cites_are_only_counted(run: Run, stub: Stub) -> None:
     answer(stub, [RETRIEVED, {"type": "done", "text": "Hello!", "citations": [], "notices": []}])
-    out = run("ask", "hi")[1]
-    assert out.startswith("Hello!\n\nLooked at, and not cited\n  [1] Boiler")
+    assert run("ask", "hi") == (EXIT_OK, "Hello!\n", "1 passage looked at, none cited.\n")
 
 
 def test_a_call_without_a_diff_shows_what_it_would_send(stub: Stub) -> None:
@@ -353,7 +366,7 @@ def test_a_call_without_a_diff_shows_what_it_would_send(stub: Stub) -> None:
     stub.replies["POST /v1/turns/t1/approvals/t1"] = (409, gone)
     with Screen(["ask", "is it raining?"]) as screen:
         screen.see("Ask for the weather\n  place: Bergen\n")
-        screen.see("Allow this? [y/N/a] ")
+        screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
         screen.type("y")
         screen.see("This call has been answered already.")
         screen.see("Read the gauge")
@@ -389,8 +402,6 @@ def test_ctrl_c_stops_the_answer_and_once_more_leaves(stub: Stub) -> None:
 def test_ctrl_c_at_the_prompt_leaves_the_second_time(stub: Stub) -> None:
     with Screen(["chat"]) as screen:
         screen.see("› ")
-        screen.type("half a li", enter=False)
-        screen.see("half a li")
         screen.interrupt("Ctrl-C again or Ctrl-D leaves.")
         screen.see("› ")
         screen.interrupt("\n")
@@ -420,7 +431,6 @@ def test_what_was_typed_is_kept_for_its_owner_alone(stub: Stub, home: Path) -> N
         screen.see("› ")
         screen.type("\x1b[A\x1b[A", enter=False)
         screen.see("how much pressure?")
-        screen.interrupt("Ctrl-C again")
 
 
 def test_what_was_typed_is_kept_when_the_window_is_closed(stub: Stub, home: Path) -> None:
@@ -467,9 +477,9 @@ def test_it_works_without_readline(stub: Stub) -> None:
 
 def test_tars_without_a_question_is_the_conversation(stub: Stub) -> None:
     with Screen([], program="tars") as screen:
-        screen.see("/help lists the commands")
+        screen.see("Ctrl-D leaves.")
         screen.type("/help")
-        screen.see("/remember TEXT")
+        screen.see("/remember [TEXT]")
         screen.type("/quit")
         assert screen.end() == EXIT_OK
 
@@ -485,3 +495,144 @@ def test_a_reopened_conversation_shows_where_it_was(stub: Stub) -> None:
         screen.type("/quit")
         assert screen.end() == EXIT_OK
     assert bodies(stub, "POST /v1/feedback")[0]["turn"] == "t0"
+
+
+def test_what_is_pasted_is_one_message_and_no_command(stub: Stub) -> None:
+    answer(stub, TURN)
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("\x1b[200~/forget one\r/quit\rthree\x1b[201~", enter=False)
+        screen.see("three")
+        assert bodies(stub, "POST /v1/turns") == [], "it waits for the person's Enter"
+        screen.type("")
+        screen.see("[1] Boiler")
+        screen.see("› ")
+        screen.type("\x04", enter=False)
+        assert screen.end() == EXIT_OK
+    assert bodies(stub, "POST /v1/turns")[0]["message"] == "/forget one\n/quit\nthree"
+
+
+def test_lines_pasted_without_readline_are_one_message(stub: Stub) -> None:
+    answer(stub, TURN)
+    with Screen(["chat", "-c", "mine"], before="sys.modules['readline'] = None") as screen:
+        screen.see("› ")
+        screen.type("one\n/forget two")
+        screen.see("[1] Boiler")
+        screen.see("› ")
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
+    assert [one["message"] for one in bodies(stub, "POST /v1/turns")] == ["one\n/forget two"]
+
+
+def test_ctrl_c_on_a_line_that_is_not_empty_clears_it_and_does_not_leave(stub: Stub) -> None:
+    with Screen(["chat"]) as screen:
+        screen.see("› ")
+        for _ in range(2):
+            screen.type("half a li", enter=False)
+            screen.see("half a li")
+            screen.type("\x03", enter=False)
+            screen.see("› ")
+        assert "Ctrl-C again" not in screen.text
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
+    assert bodies(stub, "POST /v1/turns") == []
+
+
+def test_remember_without_a_text_means_what_was_said_last(stub: Stub) -> None:
+    answer(stub, TURN)
+    stub.replies["POST /v1/memory"] = {"path": "tars/Memory.md", "diff": "+- I like tea %% x %%\n"}
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("/remember")
+        screen.see("Remember what? ")
+        screen.type("/quit")
+        screen.see("What begins with a slash is no fact")
+        screen.see("› ")
+        screen.type("I like tea")
+        screen.see("[1] Boiler")
+        screen.see("› ")
+        screen.type("/remember")
+        screen.see("+ I like tea\nRemember this? [y/N] ")
+        screen.type("y")
+        screen.see("Remembered in tars/Memory.md.\n  + I like tea\n")
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
+    assert [one["text"] for one in bodies(stub, "POST /v1/memory")] == ["I like tea"]
+
+
+def test_an_answer_without_a_text_tells_its_notice_and_ends_with_0(run: Run, stub: Stub) -> None:
+    answer(stub, [{"type": "done", "text": "", "citations": [], "notices": ["The model gave no answer."]}])
+    assert run("ask", "x") == (EXIT_OK, "", "The model gave no answer.\n")
+
+
+def test_citations_without_a_passage_are_named_below_the_answer(run: Run, stub: Stub) -> None:
+    done = {"type": "done", "text": "So [9?].", "citations": [], "notices": [], "private": True}
+    answer(stub, [{"type": "token", "text": "So [9]."}, done])
+    _, out, err = run("ask", "x")
+    assert (out, err.splitlines()[0]) == ("So [9].\n", "Unknown sources: [9].")
+    assert "this conversation is private" in err
+    reply = json.loads(run("ask", "x", "-c", "mine", "--json")[1])
+    assert reply["conversation"] == "mine"
+
+
+def test_a_daemon_that_goes_away_in_an_answer_is_waited_for_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, stub: Stub
+) -> None:
+    monkeypatch.setattr(turns, "LOOK_S", 0.0)
+    cut, gone = ClientError("cut", code="cut"), NoDaemon("gone")
+    steps: Iterator[Any] = iter([cut, gone, gone, [{"seq": 1, **DONE}]])
+
+    def stream(route: str) -> Iterator[Any]:
+        step = next(steps)
+        if isinstance(step, Exception):
+            raise step
+        yield from step
+
+    client = Client(Path("/nowhere"))
+    monkeypatch.setattr(client, "stream", stream)
+    events = list(turns.Turn(client, "t1").events())
+    assert [one["type"] for one in events] == ["waiting", "done"]
+    assert "Waiting up to" in events[0]["text"]
+
+
+@pytest.mark.parametrize("typed", ["Nothing like it", '"Nihgt shift"', ""])
+def test_a_note_that_is_not_there_is_not_attached(run: Run, stub: Stub, typed: str) -> None:
+    missing = (404, {"error": {"code": "not_found", "message": "There is no such note.", "hint": ""}})
+    for name in ("Nothing%20like%20it", "Nihgt%20shift"):
+        stub.replies |= {f"GET /v1/notes/{name}": missing, f"GET /v1/notes/{name}.md": missing}
+    err = run("chat", "-c", "mine", stdin=f"/note {typed}\n/note rest\n/note “night shift”\n")[2]
+    assert ("There is no note" in err) == bool(typed)
+    assert ("Did you mean “Health/Night shift”?" in err) == ("Nihgt" in typed)
+    assert "“Health/Night shift.md” goes with every message already." in err
+
+
+def test_a_streamed_answer_breaks_between_words_at_the_edge(stub: Stub) -> None:
+    words = [{"type": "token", "text": text} for text in ("aaaa bbbb cc", "cccccccc ", "茶" * 12, "\n\n\n\nend\n\n\n")]
+    answer(stub, [*words, {"type": "done", "text": "x", "citations": [], "notices": []}])
+    with Screen(["ask", "x"], COLUMNS="20") as screen:
+        screen.end()
+        assert "aaaa bbbb cc\x1b[2D\x1b[K\r\ncccccccccc 茶茶茶茶\r\n茶茶茶茶茶茶茶茶\r\n\r\nend\r\n" in screen.raw
+        assert screen.raw.endswith("end\r\n")
+
+
+@pytest.mark.parametrize("command", [["chat", "-c", "mine"], ["status"], ["sessions"], ["memory"]])
+def test_nothing_is_wider_than_sixty_columns(stub: Stub, command: list[str]) -> None:
+    one = {"id": "cli-0123456789ab", "title": "A title of many words " * 5, "updated": 1.0, "turns": 3, "private": True}
+    problem = {"message": "The model is away, and so is the server that it runs on.", "hint": "Start it."}
+    mcp = [{"name": "files", "state": "down", "reason": "It ended with an error that is long " * 5}]
+    stub.replies["GET /v1/conversations"] = {"conversations": [one, {**one, "id": "x" * 50}]}
+    stub.replies["GET /v1/memory"] = {"facts": [{"line": "Otto is a cat of many words " * 5, "date": "2026-11-28"}]}
+    stub.replies["GET /v1/status"] = {"chat": {"model": "ollama:x", "state": "ready", "problem": problem, "mcp": mcp}}
+    failed = {"type": "tool", "call": "1", "name": "weather", "state": "failed", "text": "No place is set at all. " * 5}
+    answer(stub, [failed, {"type": "waiting", "text": "The model is loaded. " * 5}, *TURN])
+    with Screen(command, COLUMNS="60") as screen:
+        if command[0] == "chat":
+            screen.see("› ")
+            screen.type("/help")
+            screen.see("Leave.")
+            screen.type("x")
+            screen.see("Sources")
+            screen.type("/quit")
+        screen.end()
+        shown = [row for row in screen.text.splitlines() if "Boiler.md" not in row and "Closing" not in row]
+    assert [row for row in shown if columns(row) > 60] == []

@@ -96,7 +96,7 @@ def test_remembering_sends_what_was_said(run: Run, stub: Stub) -> None:
     )
     assert (code, out) == (
         EXIT_OK,
-        "Remembered in tars/Memory.md.\n  -- My sister is Ann.\n  +- My sister is Anna\n",
+        "Remembered in tars/Memory.md.\n  - My sister is Ann.\n  + My sister is Anna\n",
     )
     assert run("memory", "remember", "Be brief", "--rule", "--json")[0] == EXIT_OK
     assert bodies(stub, "POST /v1/memory") == [
@@ -109,6 +109,7 @@ def test_a_contradiction_is_an_error_where_nobody_can_be_asked(run: Run, stub: S
     stub.replies["POST /v1/memory"] = (409, CLASH)
     code, _, err = run("memory", "remember", "My sister is Anna")
     assert (code, err.splitlines()[0]) == (EXIT_REFUSED, CLASH["error"]["message"])
+    assert '--replace "My sister is Ann."' in err, "and how the line is replaced"
     assert len(bodies(stub, "POST /v1/memory")) == 1
 
 
@@ -119,7 +120,7 @@ def test_a_person_says_whether_a_line_is_replaced(stub: Stub, typed: str) -> Non
         screen.type("/remember My sister is Anna")
         screen.see("Replace “My sister is Ann.”? [y/N] ")
         screen.type(typed)
-        screen.see("+- My sister is Anna" if typed == "y" else "Nothing was changed.")
+        screen.see("+ My sister is Anna" if typed == "y" else "Nothing was changed.")
         screen.type("/quit")
         assert screen.end() == EXIT_OK
     asked = bodies(stub, "POST /v1/memory")
@@ -129,11 +130,16 @@ def test_a_person_says_whether_a_line_is_replaced(stub: Stub, typed: str) -> Non
 
 def test_forgetting_needs_a_yes(run: Run, stub: Stub) -> None:
     stub.replies["POST /v1/memory/forget"] = {"path": "tars/Memory.md", "diff": "-- Likes tea\n"}
-    assert run("memory", "forget", "tea")[0] == EXIT_REFUSED
+    code, _, err = run("memory", "forget", "tea")
+    assert (code, err) == (
+        EXIT_REFUSED,
+        "Nothing is forgotten without a yes. This line is meant:\n- Likes tea\nSay --yes.\n",
+    )
+    assert "- My sister is Ann.\n- Otto is a cat" in run("memory", "forget", "is")[2], "all that could be meant"
     assert run("memory", "forget", "tea", "--json")[0] == EXIT_REFUSED
     assert bodies(stub, "POST /v1/memory/forget") == []
     code, out, _ = run("memory", "forget", "likes", "tea", "--yes")
-    assert (code, out) == (EXIT_OK, "Forgotten in tars/Memory.md.\n  -- Likes tea\n")
+    assert (code, out) == (EXIT_OK, "Forgotten in tars/Memory.md.\n  - Likes tea\n")
     assert bodies(stub, "POST /v1/memory/forget") == [{"line": "likes tea"}]
 
 
@@ -178,7 +184,19 @@ def test_lines_are_matched_whole_before_by_their_words() -> None:
 
 def test_the_last_change_is_taken_back(run: Run, stub: Stub) -> None:
     stub.replies["POST /v1/memory/undo"] = {"id": "w", "path": "tars/Memory.md", "hash": "x"}
-    assert run("memory", "undo")[:2] == (EXIT_OK, "Taken back: tars/Memory.md is as it was before.\n")
+    before = {**LISTING, "facts": [known("My sister is Anna")]}
+    listings = iter([before, LISTING])
+    stub.replies["GET /v1/memory"] = lambda: next(listings)
+    code, out, _ = run("memory", "undo")
+    assert (code, out.splitlines()) == (
+        EXIT_OK,
+        [
+            "Taken back: tars/Memory.md is as it was before.",
+            "  - My sister is Anna",
+            "  + My sister is Ann.",
+            "  + Otto is a cat␛[2J",
+        ],
+    )
     assert json.loads(run("memory", "undo", "--json")[1])["path"] == "tars/Memory.md"
 
 
@@ -191,7 +209,13 @@ PROPOSALS = [
     {"id": "p-4", "kind": "memory", "text": "Likes rain", "why": "Noticed.", "replaces": "", "private": False},
 ]
 REVIEW = {"review": "r1", "model": "fake", "proposals": PROPOSALS, "diff": "@@ -1 +1 @@\n+- Answer in metres\n"}
-APPLIED = {"written": ["tars/Procedural.md"], "diff": "+- Answer in feet\n"}
+ARCHIVED = "--- a/tars/Noticed.md\n+++ b/tars/Noticed.md\n@@ -1 +0,0 @@\n-- Likes tea\n"
+RULED = "--- a/tars/Procedural.md\n+++ b/tars/Procedural.md\n@@ -1 +1,2 @@\n-- Be long\n+- Answer in feet %% x %%\n"
+KEPT = "--- /dev/null\n+++ b/tars/archive/Noticed-1.md\n@@ -0,0 +1 @@\n+- Likes tea\n"
+APPLIED = {
+    "written": ["tars/Procedural.md", "tars/archive/Noticed-1.md", "tars/Noticed.md"],
+    "diff": f"{RULED}\n{KEPT}\n{ARCHIVED}",
+}
 
 
 @pytest.fixture
@@ -208,8 +232,7 @@ def test_each_proposal_is_decided_by_itself(reviewed: Stub, command: str, readli
     with Screen([command], before=before) as screen:
         if command == "chat":
             screen.type("/review")
-        screen.see("+- Answer in metres\n")
-        screen.see("Rule 1 of 4\n  + Answer in metres\n  From a reply.\n")
+        screen.see("Proposed: 2 rules and 2 facts.\n\nRule 1 of 4\n  + Answer in metres\n  From a reply.\n")
         screen.see("[a/e/d/S/q] ")
         screen.type("e")
         screen.see("  Answer in metres" if readline else "  ")
@@ -220,7 +243,8 @@ def test_each_proposal_is_decided_by_itself(reviewed: Stub, command: str, readli
         screen.type("drop")
         screen.see("Fact 4 of 4\n")
         screen.type("")
-        screen.see("Written: tars/Procedural.md.")
+        screen.see("\n  - Be long\n  + Answer in feet\n1 rule added, 1 dropped; archived.\n")
+        assert "Likes tea" not in screen.text[screen.text.index("Fact 4") :], "what was moved away is only counted"
         if command == "chat":
             screen.type("/quit")
         assert screen.end() == EXIT_OK
@@ -252,7 +276,7 @@ def test_quitting_a_review_keeps_what_was_decided(reviewed: Stub) -> None:
         screen.type("a")
         screen.see("[a/e/d/S/q] ")
         screen.type("q")
-        screen.see("Written")
+        screen.see("1 rule added; archived.")
         assert screen.end() == EXIT_OK
     (body,) = bodies(reviewed, "POST /v1/review/apply")
     assert body["decisions"] == [{"id": "p-1", "action": "apply"}]
@@ -264,7 +288,7 @@ def test_a_review_for_scripts(run: Run, reviewed: Stub) -> None:
     code, out, _ = run(
         "review", "apply", "r1", "--apply", "p-1", "--apply", "p-2", "--edit", "p-3", "Tea", "--drop", "p-4"
     )
-    assert (code, out) == (EXIT_OK, "+- Answer in feet\nWritten: tars/Procedural.md.\n")
+    assert (code, out) == (EXIT_OK, "  - Be long\n  + Answer in feet\n1 rule added, 1 dropped; archived.\n")
     (body,) = bodies(reviewed, "POST /v1/review/apply")
     assert [(one["id"], one["action"], one.get("text")) for one in body["decisions"]] == [
         ("p-1", "apply", None), ("p-2", "apply", None), ("p-3", "edit", "Tea"), ("p-4", "drop", None),
@@ -280,3 +304,9 @@ def test_nothing_to_review_ends_with_1(run: Run, stub: Stub) -> None:
     with Screen(["review"]) as screen:
         screen.see("Nothing waits for a review.")
         assert screen.end() == EXIT_NOTHING
+
+
+def test_a_hint_that_names_a_route_names_the_command_instead(run: Run, stub: Stub) -> None:
+    error = {"code": "not_found", "message": "Gone", "hint": "GET /v1/conversations lists them."}
+    stub.replies["POST /v1/memory/undo"] = (404, {"error": error})
+    assert run("memory", "undo")[2] == "Gone.\ntarsd sessions lists them.\n"

@@ -84,5 +84,16 @@ def test_tool_servers_have_a_line_each() -> None:
     assert rows == [
         ("Tools", "files, ready, 3 tools"),
         ("Tools", "one, ready, 1 tool"),
-        ("Tools", "web, down · It ended. Look."),
+        ("Tools", "web, down"),
+        ("", "It ended."),
     ]
+
+
+def test_a_model_that_could_not_answer_is_told_in_the_status(run: Run, stub: Stub) -> None:
+    problem = {"message": "Ollama is not running", "hint": "Start it: ollama serve"}
+    chat = {"model": "ollama:x", "state": "ready", "local": True, "fallback": "extractive", "problem": problem}
+    stub.replies["GET /v1/status"] = {"chat": chat}
+    out = run("status")[1]
+    told = "could not answer: Ollama is not running. Start it: ollama serve extractive answers instead."
+    assert f"ollama:x · {told}" in out
+    assert "extractive answers" not in chat_line({**chat, "fallback": ""}, Terminal(sys.stdout))

@@ -109,3 +109,14 @@ def test_wrong_usage_ends_with_2(run: Run, arguments: list[str]) -> None:
 def test_help_is_that_of_the_group(run: Run) -> None:
     code, out, _ = run("sessions", "--help")
     assert (code, "rename" in out, "delete" in out) == (EXIT_OK, True, True)
+
+
+def test_a_private_conversation_is_marked(run: Run, stub: Stub) -> None:
+    stub.replies["GET /v1/conversations"] = {"conversations": [{**ONE, "private": True}, TWO]}
+    first, second = run("sessions")[1].splitlines()
+    assert (first.endswith(" · private"), "private" in second) == (True, False)
+    private = {**ONE, "note": "", "turns": [{**TURN, "private": True}]}
+    stub.replies["GET /v1/conversations/cli-1"] = private
+    out = run("sessions", "show", "cli-1")[1]
+    assert out.splitlines()[1] == "private, stays on this machine"
+    assert " · stopped · private\n" in out

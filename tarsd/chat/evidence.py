@@ -151,8 +151,8 @@ def finish(
 ) -> tuple[str, list[dict[str, object]]]:
     """(text, citations) of a complete answer: only passages that were shown are cited, in order of appearance.
 
-    A `[9]` without a passage becomes `[9?]`, in lists and ranges too, a link to a note that is not there becomes plain text. Quotes and code
-    are left alone: what stands there is somebody else's.
+    A `[9]` without a passage becomes `[9?]`, in lists and ranges too; an index as in `arr[9]` is none. A link to a note
+    that is not there becomes plain text. Quotes and code are left alone: what stands there is somebody else's.
     """
     known = {passage.number: passage for passage in evidence}
     links = {_name(passage.link) for passage in evidence}

@@ -12,10 +12,10 @@ from tarsd.parse.code import Code, certain
 
 Span = tuple[int, int]
 
-_NEVER_SHOWN = frozenset("datalist iframe noembed script style template".split())
-_RAW = frozenset("iframe noembed noframes script style textarea title xmp".split())
+_NEVER_SHOWN = frozenset(re.findall(r"\w+", "datalist iframe noembed script style template"))
+_RAW = frozenset(re.findall(r"\w+", "iframe noembed noframes script style textarea title xmp"))
 """Elements in which tags mean nothing before their own end."""
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_VOID = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
 _TOKEN = re.compile(
     r"(?P<comment><!--(?:-?>)?)|(?P<note><\?|<!(?=[A-Za-z\[]))"
     r"|<(?P<slash>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*)(?P<rest>(?:[\s/](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+)?)>"

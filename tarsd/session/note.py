@@ -209,13 +209,12 @@ def _sources(record: TurnRecord) -> list[str]:
 
 
 def _cited(record: TurnRecord) -> list[dict[str, Any]]:
-    """The sources the reply cites; all that it was given when it cites none."""
+    """The sources the reply cites; what it was given besides is none, and would only clutter backlinks and graph."""
     found: dict[str, Any] = {}
     for event in record.events:
         if event.type in ("retrieved", "done", "failed"):
             found.update(event.data)
-    chosen = found.get("citations") or found.get("sources") or ()
-    return [source for source in chosen if isinstance(source, dict)]
+    return [source for source in found.get("citations") or () if isinstance(source, dict)]
 
 
 def _shown(source: dict[str, Any]) -> str:

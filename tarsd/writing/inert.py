@@ -1,4 +1,4 @@
-"""Words of a model, or of whoever it repeats, on their way into a note that nobody sees first: they run and load nothing.
+"""Words of a model, or of whom it repeats, on their way into a note that nobody sees first: they run and load nothing.
 
 Pictures and frames from elsewhere become links, HTML that does more than format is shown as text, and code that
 Obsidian or a plugin would run is only code. What stands in an ordinary fence stays as it is. Pure.
@@ -15,7 +15,10 @@ from tarsd.parse.code import certain
 _BELOW = r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*+)*+"
 
 _PLAIN_CODE = frozenset(
-    """text txt plain plaintext none output console terminal log md markdown mdx rst asciidoc adoc org tex latex bibtex
+    re.findall(
+        r"\S+",
+        """
+    text txt plain plaintext none output console terminal log md markdown mdx rst asciidoc adoc org tex latex bibtex
     html htm xml xhtml svg css scss sass less stylus js javascript mjs cjs jsx ts typescript tsx json json5 jsonc jsonl
     ndjson yaml yml toml ini cfg conf config properties env dotenv csv tsv sql mysql pgsql postgresql plsql sqlite
     graphql gql sh bash zsh fish shell shellscript shell-session sh-session powershell ps1 pwsh bat batch cmd dos
@@ -28,7 +31,8 @@ _PLAIN_CODE = frozenset(
     dockerfile docker makefile make cmake meson ninja bazel starlark nix hcl terraform tf nginx apache apacheconf caddy
     http https uri proto protobuf thrift avro capnp solidity vyper move apex abap handlebars hbs mustache jinja jinja2
     django liquid twig haml pug jade svelte vue astro applescript autohotkey ahk autoit arduino gdscript gcode openscad
-    pseudocode pseudo algorithm math ascii query tasks mermaid""".split()
+    pseudocode pseudo algorithm math ascii query tasks mermaid""",
+    )
 )
 """What a fence may be called: no plugin worth the name runs these unasked, and others become `text`."""
 _WITH_CODE = {
@@ -61,12 +65,18 @@ _LOADS = re.compile(
 )
 _REMOTE = re.compile(r"\s*(?:https?:)?//\S", re.IGNORECASE)
 _FORMATS = frozenset(
-    """a abbr b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn div dl dt em
+    re.findall(
+        r"\S+",
+        """a abbr b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn div dl dt em
     figcaption figure font h1 h2 h3 h4 h5 h6 hr i ins kbd li mark ol p q rp rt ruby s samp small span strike strong sub
-    summary sup table tbody td tfoot th thead time tr tt u ul var wbr""".split()
+    summary sup table tbody td tfoot th thead time tr tt u ul var wbr""",
+    )
 )
 _HARMLESS = frozenset(
-    "align border color colspan datetime dir height lang open reversed rowspan start title valign width".split()
+    re.findall(
+        r"\S+",
+        "align border color colspan datetime dir height lang open reversed rowspan start title valign width",
+    )
 )
 _STYLE = re.compile(r"\s*(?:color|background-color|text-align|font-style|font-weight|text-decoration)\s*:[\w#%.\s-]*")
 _TARGET = re.compile(r"\s*(?:https?://|mailto:|#|[\w-])[^\s\"'<>`]*", re.IGNORECASE)
@@ -86,8 +96,9 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$!%&=\s]+")
 def inert(text: str) -> str:
     """`text` that shows what it showed, and neither runs nor loads anything where it stands. Twice is as good as once.
 
-    A tag that only formats stays, and so do embedded notes and files of the vault.
+    A tag that only formats stays, and so do embedded notes and files of the vault. Line ends become "\n".
     """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     for _ in range(_ROUNDS):  # what is taken literally now may have hidden where code begins
         before, text = text, _once(text)
         if text == before:

@@ -54,7 +54,8 @@ async function ask(services: Services, data: CliData): Promise<string> {
 			denied = true;
 			await client.approve(turn, event.call, { allow: false, always: false });
 		}
-		if (event.type === "write") await performWrite(services.vault, client, event);
+		// what is not made here the daemon makes itself
+		if (event.type === "write") await performWrite(services.vault, client, event).catch(() => undefined);
 		if (isLast(event)) last = event;
 	}
 	return [reply(last, words.sources), ...(denied ? [words.refused] : [])].join("\n\n");

@@ -1,4 +1,4 @@
-import { Component, Notice, Platform } from "obsidian";
+import { Component, debounce, Notice, Platform } from "obsidian";
 import {
 	renamed,
 	sendable,
@@ -12,31 +12,40 @@ import {
 	type Context,
 } from "../chat/context";
 import { keyAction } from "../chat/keys";
-import { insert, mentionAt, suggest, type Mention, type Prepared } from "../chat/mentions";
 import { ended } from "../chat/state";
 import { en } from "../en";
-import { candidates, notesOf } from "./candidates";
+import { object, text } from "../protocol/values";
+import { notesOf } from "./candidates";
 import { Chips } from "./chips";
 import { iconButton, show, uniqueId } from "./dom";
 import { NotConnected, sentence } from "./errors";
+import { Mentioning } from "./mentioning";
 import type { MessageContext } from "./message-context";
-import { Suggestions } from "./suggestions";
 
 /** Text that is marked while the box is in use is looked for again this often, at most. */
 const LOOK_MS = 200;
+/** How long after a key what is written is kept on the device. */
+const STORE_MS = 500;
+const DRAFT_KEY = "tarsd-draft";
 
 /** The box in which a person writes, what goes along with it, and the buttons that send and stop. */
 export class Composer extends Component {
 	private readonly el: HTMLElement;
 	private readonly box: HTMLTextAreaElement;
 	private readonly chips: Chips;
-	private readonly suggestions: Suggestions;
+	private readonly mentioning: Mentioning;
 	private readonly sendButton: HTMLButtonElement;
 	private readonly stopButton: HTMLButtonElement;
 	private context: Context;
-	private mention: Mention | null = null;
-	private known: Prepared[] | null = null;
 	private looking = 0;
+	private readonly store = debounce(
+		() => {
+			const { services, conversation } = this.about;
+			services.app.saveLocalStorage(DRAFT_KEY, { conversation: conversation(), text: this.box.value });
+		},
+		STORE_MS,
+		true,
+	);
 
 	constructor(
 		parent: HTMLElement,
@@ -59,16 +68,23 @@ export class Composer extends Component {
 			placeholder: en.composer.placeholder,
 			attr: { id, rows: "1", dir: "auto", "aria-autocomplete": "list", enterkeyhint: "enter" },
 		});
-		this.suggestions = this.addChild(
-			new Suggestions(frame, this.box, (item) => {
-				this.choose(item);
+		this.mentioning = this.addChild(
+			new Mentioning(frame, this.box, {
+				app: about.services.app,
+				say: (words) => {
+					about.say(words);
+				},
+				changed: (chip) => {
+					if (chip) this.change(withChip(this.context, chip));
+					this.edited();
+				},
 			}),
 		);
 		const buttons = frame.createDiv("tarsd-box-buttons");
 		const button = (icon: string, label: string, cls: string, onClick: () => void): HTMLButtonElement =>
 			iconButton(buttons, this, { icon, label, cls, onClick });
 		button("at-sign", en.composer.addContext, "tarsd-add", () => {
-			this.beginMention();
+			this.mentioning.begin();
 		});
 		this.stopButton = button("square", en.composer.stop, "tarsd-stop", () => {
 			this.stop();
@@ -86,16 +102,8 @@ export class Composer extends Component {
 		this.registerDomEvent(box, "keydown", (event) => {
 			this.pressed(event);
 		});
-		for (const name of ["keyup", "click", "compositionend"] as const) {
-			this.registerDomEvent(box, name, () => {
-				this.suggestAt();
-			});
-		}
 		this.registerDomEvent(box, "focus", () => {
 			this.look();
-		});
-		this.registerDomEvent(box, "blur", () => {
-			this.endMention();
 		});
 		const { app } = this.about.services;
 		this.registerEvent(app.workspace.on("active-leaf-change", () => {
@@ -113,6 +121,7 @@ export class Composer extends Component {
 		}));
 		this.register(() => {
 			window.clearTimeout(this.looking);
+			this.store.run();
 		});
 		this.restore();
 	}
@@ -121,9 +130,9 @@ export class Composer extends Component {
 	restore(): void {
 		const { chats } = this.about.services;
 		const draft = chats.draft(this.about.conversation());
-		this.box.value = draft.text;
+		this.box.value = draft.text || this.saved();
 		this.context = draft.context;
-		this.endMention();
+		this.mentioning.end();
 		this.look();
 		this.fit();
 		this.update();
@@ -141,16 +150,16 @@ export class Composer extends Component {
 	}
 
 	/** Put text behind what is written. */
-	add(text: string): void {
+	add(more: string): void {
 		const gap = this.box.value === "" || /\s$/.test(this.box.value) ? "" : "\n";
-		this.box.value += gap + text;
+		this.box.value += gap + more;
 		this.edited();
 	}
 
 	/** Text comes back, unless something else is being written already. */
-	giveBack(text: string): void {
+	giveBack(question: string): void {
 		if (this.box.value.trim() !== "") return;
-		this.box.value = text;
+		this.box.value = question;
 		this.edited();
 		this.focus();
 	}
@@ -174,7 +183,7 @@ export class Composer extends Component {
 		if (leftOut > 0) new Notice(en.composer.leftOut(leftOut));
 		this.box.value = "";
 		this.context = sent(this.context);
-		this.endMention();
+		this.mentioning.end();
 		this.edited();
 		this.change(this.context);
 		void chats.send(conversation(), body);
@@ -219,7 +228,15 @@ export class Composer extends Component {
 
 	private keep(): void {
 		const { services, conversation } = this.about;
+		const before = services.chats.draft(conversation()).text;
 		services.chats.keepDraft(conversation(), { text: this.box.value, context: this.context });
+		if (before !== this.box.value) this.store();
+	}
+
+	/** What is written outlives the app, too: the last draft is kept on this device. */
+	private saved(): string {
+		const kept = object(this.about.services.app.loadLocalStorage(DRAFT_KEY));
+		return kept["conversation"] === this.about.conversation() ? text(kept["text"]) : "";
 	}
 
 	// ------------------------------------------------------------------------------------------ writing
@@ -228,7 +245,7 @@ export class Composer extends Component {
 		this.keep();
 		this.fit();
 		this.update();
-		this.suggestAt();
+		this.mentioning.look();
 	}
 
 	/** As high as its text, up to what the styles allow. */
@@ -242,7 +259,7 @@ export class Composer extends Component {
 			sendKey: this.about.services.settings().sendKey,
 			phone: Platform.isMobile,
 			mac: Platform.isMacOS,
-			suggesting: this.suggestions.open,
+			suggesting: this.mentioning.open,
 		});
 		if (action === "leave") return;
 		event.preventDefault();
@@ -255,73 +272,21 @@ export class Composer extends Component {
 				this.edited();
 				break;
 			case "next":
-				this.suggestions.move(1);
+				this.mentioning.move(1);
 				break;
 			case "previous":
-				this.suggestions.move(-1);
+				this.mentioning.move(-1);
 				break;
 			case "choose":
-				if (this.suggestions.selected) this.choose(this.suggestions.selected);
+				this.mentioning.chooseSelected();
 				break;
 			case "dismiss":
 				// the app would take it for leaving the pane
 				event.stopPropagation();
-				this.dismissed = this.mention?.from ?? -1;
-				this.endMention();
+				this.mentioning.dismiss();
 				break;
 			case "swallow":
 				break;
 		}
-	}
-
-	// ------------------------------------------------------------------------------------------ mentions
-
-	/** Where a list was closed by the person: it stays closed until another mention begins. */
-	private dismissed = -1;
-
-	private beginMention(): void {
-		const { box } = this;
-		this.focus();
-		const before = box.value.slice(0, box.selectionStart);
-		const gap = before === "" || /\s$/.test(before) ? "" : " ";
-		this.dismissed = -1;
-		box.setRangeText(`${gap}@`, box.selectionStart, box.selectionEnd, "end");
-		this.edited();
-	}
-
-	private suggestAt(): void {
-		const { box } = this;
-		const found = box.selectionStart === box.selectionEnd ? mentionAt(box.value, box.selectionStart) : null;
-		if (!found || found.from === this.dismissed) {
-			if (!found) this.dismissed = -1;
-			this.endMention();
-			return;
-		}
-		const before = this.mention;
-		if (before && before.from === found.from && before.to === found.to && before.query === found.query) return;
-		this.mention = found;
-		// read once for each mention: a vault may have many thousand notes
-		this.known ??= candidates(this.about.services.app);
-		const items = suggest(this.known, found);
-		this.suggestions.set(items);
-		if (!before) this.about.say(items.length > 0 ? en.composer.suggestionCount(items.length) : en.composer.noSuggestions);
-	}
-
-	private endMention(): void {
-		this.mention = null;
-		this.known = null;
-		this.suggestions.close();
-	}
-
-	private choose(item: Prepared): void {
-		if (!this.mention) return;
-		const { text, caret, chip } = insert(this.box.value, this.mention, item.candidate);
-		this.box.value = text;
-		this.box.setSelectionRange(caret, caret);
-		this.endMention();
-		this.dismissed = -1;
-		if (chip) this.change(withChip(this.context, chip));
-		this.edited();
-		this.focus();
 	}
 }

@@ -18,7 +18,7 @@ export function drawDiff(parent: HTMLElement, diff: string): void {
 	const counts = en.writes.changes(added, removed);
 	let list: HTMLElement = box;
 	if (fits(diff)) {
-		box.createDiv({ cls: "tarsd-faint", text: counts });
+		box.createDiv({ cls: "tarsd-faint", text: counts, attr: { dir: "auto" } });
 	} else {
 		list = box.createEl("details");
 		list.createEl("summary", { text: `${counts}. ${en.writes.showDiff(lines.length)}` });

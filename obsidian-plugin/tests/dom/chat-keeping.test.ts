@@ -75,6 +75,15 @@ it("keeps private what it saves of a private answer", async () => {
 	expect(await read(one, made?.path ?? "")).toMatch(/^---\nlocal_only: true\n---\n/);
 });
 
+it("inserts an answer where the cursor was, with links as seen from that note", async () => {
+	const one = await set();
+	const editor = await openNote(one.app, "Tea.md");
+	editor.setSelection({ line: 2, ch: 0 }, { line: 2, ch: 10 });
+	await answered(one, "A leaf [1].");
+	button(one.el, "Insert at cursor").click();
+	expect(editor.getValue()).toBe("# Tea\n\nA leaf [[Tea#Green|1]].");
+});
+
 it("says so when there is no editor to insert into", async () => {
 	const one = await set();
 	await answered(one, "A leaf.");

@@ -22,6 +22,9 @@ const FILES = {
 	"Work/Deep/Old.md": "old",
 };
 
+/** What browsers say of a key that an input method took, also when it is composing no more. */
+const TAKEN: KeyboardEventInit = JSON.parse('{"keyCode": 229}') as KeyboardEventInit;
+
 const turns = (one: Stage): Record<string, unknown>[] => one.daemon.bodies("/v1/turns");
 const options = (one: Stage): string[] => texts(one.el, "[role=option] > .tarsd-suggestion-text > div:first-child");
 const chips = (one: Stage): string[] => texts(one.el, ".tarsd-chip-name");
@@ -30,7 +33,7 @@ it("never sends with a key that an input method uses, and sends once with one th
 	const one = await set();
 	type(box(one.el), "日本");
 	press(box(one.el), "Enter", { isComposing: true });
-	press(box(one.el), "Enter", { keyCode: 229 });
+	press(box(one.el), "Enter", TAKEN);
 	press(box(one.el), "Enter", { shiftKey: true });
 	expect(turns(one)).toEqual([]);
 	press(box(one.el), "Enter");

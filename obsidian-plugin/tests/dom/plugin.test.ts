@@ -1,6 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { Platform, type App } from "obsidian";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import manifest from "../../manifest.json";
+import { diskAdapter } from "../../mocks/obsidian/disk";
 import { cliHandlers } from "../../mocks/obsidian/plugin";
 import { closeApp, layoutReady, loadPlugin, makeApp, openNote, runCommand, settingsTabOf, type, until } from "../../mocks/obsidian/testing";
 import { en } from "../../src/en";
@@ -19,15 +21,20 @@ const texts = (selector: string) => Array.from(document.querySelectorAll<HTMLEle
 describe("the plugin", () => {
 	let app: App;
 	let plugin: TarsdPlugin;
-	const load = async (data: unknown = null, files = {}): Promise<void> => {
+	let folder = "";
+	/** `real`: the vault is a folder on disk, so that there is a place where its daemon would listen. */
+	const load = async (data: unknown = null, { files = {}, real = false }: { files?: Record<string, string>; real?: boolean } = {}): Promise<void> => {
 		vi.stubEnv("TARSD_HOME", "/nowhere");
-		app = makeApp({ files, ready: false });
+		if (real) folder = mkdtempSync("/tmp/tp-");
+		app = makeApp({ files, ready: false, ...(real ? { adapter: diskAdapter(folder) } : {}) });
 		plugin = await loadPlugin(app, TarsdPlugin, manifest, data);
 	};
 	afterEach(async () => {
 		plugin.unload();
 		await closeApp(app);
 		vi.unstubAllEnvs();
+		if (folder !== "") rmSync(folder, { recursive: true });
+		folder = "";
 	});
 	const rows = () => texts(".setting-item-name");
 	const row = (name: string): HTMLElement => {
@@ -54,7 +61,7 @@ describe("the plugin", () => {
 	});
 
 	it("only offers what makes sense", async () => {
-		await load(null, { "A.md": "some text" });
+		await load(null, { files: { "A.md": "some text" } });
 		expect(runCommand(plugin, "stop")).toBe(false);
 		expect(runCommand(plugin, "ask-note")).toBe(false);
 		expect(runCommand(plugin, "ask-selection")).toBe(false);
@@ -77,7 +84,7 @@ describe("the plugin", () => {
 	});
 
 	it("connects when the layout is there and not before", async () => {
-		await load();
+		await load(null, { real: true });
 		expect(textOf(".tarsd-status-text")).toBe(en.state.connecting);
 		layoutReady(app);
 		await until(() => textOf(".tarsd-status-text") === en.state.offline);
@@ -114,7 +121,7 @@ describe("the plugin", () => {
 	});
 
 	it("shows the state on the row of the page, and what to do on the page", async () => {
-		await load();
+		await load(null, { real: true });
 		layoutReady(app);
 		openTab();
 		await until(() => row(en.settings.connection).textContent?.includes(en.state.offline) ?? false);
