@@ -1,10 +1,9 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { request, type Server } from "node:http";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
-import { listen } from "./listener";
 
 const ROOT = join(import.meta.dirname, "../..");
 const OWN = join(ROOT, ".venv/bin/python");
@@ -20,8 +19,6 @@ export class Daemon {
 	token = "";
 	private process: ChildProcess | null = null;
 	private said = "";
-	private standIn = false;
-	private server: Server | null = null;
 
 	/** `notes` are the vault's files by path; `config` is appended to its config.toml. */
 	constructor(notes: Record<string, string>, private readonly config: string) {
@@ -44,6 +41,14 @@ export class Daemon {
 		return readFileSync(join(this.vault, path), "utf8");
 	}
 
+	/** The text of the note below a folder that has these words; "" while there is none. */
+	find(folder: string, words: string): string {
+		const place = join(this.vault, folder);
+		const names = existsSync(place) ? readdirSync(place, { recursive: true, encoding: "utf8" }) : [];
+		const texts = names.filter((name) => name.endsWith(".md")).map((name) => this.read(join(folder, name)));
+		return texts.find((text) => text.includes(words)) ?? "";
+	}
+
 	/** Start it, at the same address as before, and wait until its index is complete. */
 	async start(): Promise<void> {
 		if (this.address === "") await this.prepare();
@@ -60,13 +65,10 @@ export class Daemon {
 			if (status?.behind === 0) break;
 			await new Promise((resolve) => setTimeout(resolve, 25));
 		}
-		if (this.standIn) this.server = await listen(Number(new URL(this.address).port), this.socket, this.token);
 	}
 
 	/** End it as a person would, or as a crash does. */
 	async stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
-		this.server?.closeAllConnections();
-		this.server?.close();
 		const child = this.process;
 		this.process = null;
 		if (child === null || child.exitCode !== null || child.signalCode !== null) return;
@@ -109,10 +111,9 @@ export class Daemon {
 		const port = await freePort();
 		this.address = `http://127.0.0.1:${port}`;
 		const told = spawnSync(PYTHON, [...MAIN, "token"], { env: this.env(), encoding: "utf8" });
-		if (/No such command/.test(told.stderr)) this.standIn = true;
-		else if (told.status !== 0) throw new Error(`tarsd token: ${told.stderr}`);
-		this.token = told.stdout.trim().split("\n").at(-1) || "stand-in";
-		const lines = [`[vault]\npath = ${JSON.stringify(this.vault)}\n`, `[http]\nenabled = ${!this.standIn}\nport = ${port}\n`, this.config];
+		this.token = /^[\w-]{32,}$/m.exec(told.stdout)?.[0] ?? "";
+		if (told.status !== 0 || this.token === "") throw new Error(`tarsd token: ${told.stderr}`);
+		const lines = [`[vault]\npath = ${JSON.stringify(this.vault)}\n`, `[http]\nenabled = true\nport = ${port}\n`, this.config];
 		writeFileSync(join(this.home, "config.toml"), lines.join("\n"));
 	}
 

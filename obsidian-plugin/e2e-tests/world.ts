@@ -48,6 +48,9 @@ export class Pane {
 	/** Browsers put failed requests into the console, which nobody can prevent; a test says when it makes some fail. */
 	readonly expected: RegExp[] = [];
 
+	/** The notes that the plugin wrote. */
+	readonly written: string[] = [];
+
 	constructor(
 		readonly page: Page,
 		readonly world: World,
@@ -72,6 +75,7 @@ export class Pane {
 		});
 		await page.exposeFunction("harnessDisk", (path: string, text: string | null) => {
 			world.daemon.write(path, text);
+			this.written.push(path);
 		});
 		await page.addInitScript((value) => {
 			window.harnessOptions = value;

@@ -346,7 +346,6 @@ export const en = {
 		socket: "Socket",
 		socketText: "Leave empty unless the daemon was told to listen elsewhere.",
 		socketWrong: "Give the whole path, from the root folder on.",
-		retry: "Try again now",
 		chat: "Chat",
 		sendKey: "Key that sends",
 		sendKeyText: "On a phone, the return key begins a new line, and a button sends.",

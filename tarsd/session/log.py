@@ -125,7 +125,9 @@ class Sessions:
     def summaries(self) -> list[Summary]:
         """All conversations, the latest first."""
         with self._lock:
-            return sorted(self._index().summaries.values(), key=lambda summary: summary.updated, reverse=True)
+            index = self._index()
+            found = [replace(one, private=one.id in index.private) for one in index.summaries.values()]
+            return sorted(found, key=lambda summary: summary.updated, reverse=True)
 
     def load(self, conversation: str) -> Conversation:
         """A conversation with everything that happened in it. Raises `NotFound`."""

@@ -110,13 +110,14 @@ class TurnRecord:
 
 @dataclass(frozen=True)
 class Summary:
-    """A line in the list of conversations; times are seconds since 1970."""
+    """A line in the list of conversations; times are seconds since 1970. `private`: text of private notes was seen."""
 
     id: str
     title: str
     created: float
     updated: float
     turns: int
+    private: bool = False
 
     def as_json(self) -> dict[str, object]:
         """As it goes over the socket."""
@@ -126,6 +127,7 @@ class Summary:
             "created": self.created,
             "updated": self.updated,
             "turns": self.turns,
+            "private": self.private,
         }
 
 

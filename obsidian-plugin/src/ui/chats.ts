@@ -1,3 +1,4 @@
+import { noContext } from "../chat/context";
 import {
 	accepted,
 	answered,
@@ -13,39 +14,13 @@ import {
 	type ChatState,
 	type Message,
 } from "../chat/state";
-import { noContext, type Context, type TurnBody } from "../chat/context";
 import type { Client } from "../daemon/client";
-import type { Connection } from "../daemon/connection";
-import type { Fault, TurnEvent, WriteOrder } from "../protocol/events";
+import type { Fault, TurnEvent } from "../protocol/events";
+import type { ChatChange, ChatMeans, Draft, Question } from "./chat-types";
 import { faultOf, isNotFound, NotConnected } from "./errors";
 import { merged, Turns } from "./turns";
 
-/** A question as the box hands it over; the rest of the request is added here. */
-export type Question = Omit<TurnBody, "conversation" | "request_id" | "writer" | "approvals">;
-
-/** What is written, and what would go along with it. */
-export interface Draft {
-	readonly text: string;
-	readonly context: Context;
-}
-
-/** What `Chats` works with. `perform` makes a change that the daemon asks for; see vault/notes.ts. */
-export interface ChatMeans {
-	readonly connection: Connection;
-	readonly perform: (client: Client, order: WriteOrder) => Promise<void>;
-	/** Seconds since 1970. */
-	readonly now?: () => number;
-	/** A new id, for conversations and questions. */
-	readonly id?: () => string;
-}
-
-/** `conversation` is the one that changed; `event` is there when it is an event of a turn that did it. */
-export interface ChatChange {
-	readonly conversation: string;
-	readonly state: ChatState;
-	readonly turn?: string;
-	readonly event?: TurnEvent;
-}
+export type { ChatChange, ChatMeans, Draft, Question } from "./chat-types";
 
 interface Open {
 	state: ChatState;

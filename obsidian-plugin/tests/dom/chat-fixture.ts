@@ -135,11 +135,12 @@ export interface StageOptions {
 	prepare?: (daemon: FakeDaemon, app: App) => Promise<void> | void;
 	/** Stays where it is, as from one opening of the app to the next. */
 	daemon?: FakeDaemon;
+	app?: App;
 }
 
 export async function stage(options: StageOptions = {}): Promise<Stage> {
 	const { files = { "Tea.md": "# Tea\n\nGreen tea." }, connected = true, conversation } = options;
-	const app = makeApp({ files });
+	const app = options.app ?? makeApp({ files });
 	const daemon = options.daemon ?? new FakeDaemon();
 	await options.prepare?.(daemon, app);
 	const way = { transport: daemon, vaultId: "v", where: { kind: "unix", place: "/s.sock", vault: "/vault" } } as const;

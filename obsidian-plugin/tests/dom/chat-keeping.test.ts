@@ -203,6 +203,20 @@ it("loses nothing when the pane is closed while it answers", async () => {
 	expect(box(view.contentEl).value).toBe("half a thought");
 });
 
+it("keeps what was being written when the app is started again", async () => {
+	const before = await set();
+	type(box(before.el), "half a thought");
+	const conversation = before.view.shownConversation;
+	await before.close();
+	const one = await set({ app: before.app, conversation });
+	expect(box(one.el).value).toBe("half a thought");
+	press(box(one.el), "Enter");
+	await until(() => one.daemon.bodies("/v1/turns").length === 1);
+	await one.close();
+	const again = await set({ app: before.app, conversation });
+	expect(box(again.el).value).toBe("");
+});
+
 it("shows the same conversation after the app was started again, and follows what still runs", async () => {
 	const daemon = new FakeDaemon();
 	daemon.replies.set("GET /v1/conversations/c1", {
