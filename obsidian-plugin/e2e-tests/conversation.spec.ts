@@ -47,7 +47,7 @@ test("a change of a note is shown, allowed, made through the app and undone", as
 	model.replies.push({ call: { name: "note_append", arguments: { name: "House/Plumber.md", text: "Her van is green." } } });
 	model.replies.push({ text: ["Noted."] });
 	await pane.ask("Add to the plumber's note that her van is green.");
-	const card = pane.root.getByRole("group").filter({ has: pane.button("Allow (y)") });
+	const card = pane.root.getByRole("group").filter({ has: pane.page.getByRole("button", { name: "Allow (y)" }) });
 	await expect(card).toContainText("Her van is green.");
 	expect(daemon.read("House/Plumber.md")).toBe(before);
 	await pane.button("Allow (y)").click();

@@ -70,6 +70,8 @@ async function start(options: HarnessOptions): Promise<Harness> {
 	const plugin = await loadPlugin(app, TarsdPlugin, manifest, { openIn: "sidebar", ...options.settings });
 	await openChat(app);
 	const leaf = (): WorkspaceLeaf | undefined => app.workspace.getLeavesOfType("tarsd-chat")[0];
+	// as the app does when a pane has another size
+	new ResizeObserver(() => leaf()?.view.onResize()).observe(app.workspace.containerEl);
 	return {
 		opened,
 		command: (id) => runCommand(plugin, id),

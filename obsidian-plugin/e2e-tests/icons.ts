@@ -10,6 +10,7 @@ const SHAPES: Readonly<Record<string, string>> = {
 	"chevron-right": "M9 6l6 6-6 6",
 	"circle-alert": "M3 12a9 9 0 1 1 18 0a9 9 0 0 1-18 0M12 8v5M12 16v1",
 	copy: "M9 9h12v12H9zM5 15H3V3h12v2",
+	"panel-top": "M3 4h18v16H3zM3 9h18",
 	"external-link": "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
 	"file-output": "M6 8V3h8l5 5v13H6v-3M14 3v5h5M2 13h9M8 10l3 3-3 3",
 	"file-plus-2": "M6 10V3h8l5 5v13h-9M14 3v5h5M2 17h7M5.5 13.5v7",

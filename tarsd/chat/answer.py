@@ -292,7 +292,7 @@ class Answer:
                 wait = error.retry_after if error.retry_after is not None else 1.0 * 2**attempt
                 if not patient or attempt == RETRIES or wait > LONGEST_WAIT_S or self._turn.pieces:
                     raise
-                self._turn.add("waiting", text=f"{error.message} Trying again in {wait:.0f} s.")
+                self._turn.add("waiting", text=f"{error.message.rstrip('.')}. Trying again in {wait:.0f} s.")
                 await asyncio.sleep(wait)
         raise AssertionError  # the last attempt returns or raises
 

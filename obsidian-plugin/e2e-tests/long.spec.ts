@@ -1,0 +1,85 @@
+import { expect, Pane, test as base, World } from "./world";
+
+/** Questions in the conversation; each has its answer. */
+const TURNS = 500;
+const LIMIT_MS = 50;
+
+const ANSWER = (n: number): string =>
+	`Answer number ${n} says that the gauge should read **1.2 bar** when cold [1].\n\n- one point about \`cold\` water\n- another one, with [[Plumber]]\n\n` +
+	`| State | Pressure |\n| --- | --- |\n| cold | 1.2 |\n| warm | 1.6 |\n\n\`\`\`python\nprint(${n})\n\`\`\`\n\nAnd a last paragraph, so that the answer is as long as most of them are.\n`;
+
+const test = base.extend({
+	// what Playwright records would be measured as well
+	trace: "off",
+});
+
+test("a conversation of 500 questions scrolls and types smoothly", async ({ page }) => {
+	test.setTimeout(180_000);
+	const world = await World.begin(undefined, "\n[memory]\nsession_notes = false\n");
+	try {
+		const { model, daemon } = world;
+		for (let n = 1; n <= TURNS; n++) {
+			model.replies.push({ text: [ANSWER(n)] });
+			const body = { conversation: "long", message: `Question number ${n} about the boiler gauge`, request_id: `q${n}`, writer: "daemon", approvals: false };
+			const { turn } = (await daemon.call("POST", "/v1/turns", body)) as { turn: string };
+			await daemon.call("GET", `/v1/turns/${turn}/events?after=0`);
+		}
+		const pane = new Pane(page, world);
+		await page.addInitScript(() => {
+			window.longTasks = [];
+			new PerformanceObserver((list) => {
+				for (const entry of list.getEntries()) window.longTasks.push(Math.round(entry.duration));
+			}).observe({ type: "longtask" });
+		});
+		await page.setViewportSize({ width: 420, height: 800 });
+		await pane.open();
+
+		const figures: Record<string, number[]> = {};
+		const measure = async (name: string, act: () => Promise<void>): Promise<void> => {
+			await page.evaluate(() => (window.longTasks = []));
+			await act();
+			await page.waitForTimeout(300);
+			figures[name] = await page.evaluate(() => window.longTasks);
+		};
+		await page.waitForTimeout(1500);
+		// the same page and the same machine, with nothing to do but to take the events
+		await measure("idle", async () => {
+			await page.mouse.move(200, 300);
+			for (let n = 0; n < 60; n++) await page.mouse.wheel(0, 0);
+			await page.waitForTimeout(3000);
+		});
+		await measure("open", async () => {
+			await page.evaluate(() => window.harness.showConversation("long"));
+			await expect(pane.lastAnswer).toContainText(`Answer number ${TURNS}`);
+		});
+		expect(await pane.answers.count()).toBeLessThanOrEqual(60);
+		const list = pane.root.locator(".tarsd-list");
+		await list.hover();
+		await measure("scroll", async () => {
+			for (const way of [-1, 1, -1]) for (let n = 0; n < 80; n++) await page.mouse.wheel(0, way * 150);
+		});
+		await measure("earlier", async () => {
+			for (let n = 0; n < 4; n++) await pane.button(/^Show earlier/).click();
+		});
+		const before = await list.evaluate((el) => el.scrollTop);
+		await measure("type", async () => {
+			await pane.box.pressSequentially("A question that is typed below a conversation of five hundred. ".repeat(2));
+		});
+		expect(await list.evaluate((el) => el.scrollTop), "typing leaves the reader where they are").toBe(before);
+		await measure("stream and type", async () => {
+			model.replies.push({ text: ANSWER(501).split(/(?<= )/).concat(Array.from({ length: 400 }, (_, n) => `word ${n} `)) });
+			await pane.box.press("Enter");
+			await pane.box.pressSequentially("and the next question meanwhile. ".repeat(2));
+			await expect(pane.lastAnswer).toContainText("word 399");
+		});
+
+		const longest = (name: string): number => Math.max(0, ...(figures[name] ?? []));
+		for (const [name, tasks] of Object.entries(figures)) console.log(`long tasks, ${name}: ${tasks.length}, longest ${longest(name)} ms [${tasks.join(" ")}]`);
+		const idle = longest("idle");
+		console.log(`limit: ${LIMIT_MS} ms, and ${idle} ms for what this machine does when idle`);
+		for (const name of ["scroll", "type", "stream and type"]) expect.soft(longest(name), name).toBeLessThanOrEqual(LIMIT_MS + idle);
+		expect(pane.complaints).toEqual([]);
+	} finally {
+		await world.end();
+	}
+});
