@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tarsd import keys
 from tarsd.parse import parse
 from tests.conftest import Daemon
 from tests.doubles.anthropic import AnthropicDouble
@@ -216,9 +217,10 @@ class TestAnthropic(Conversation):
         return AnthropicDouble()
 
 
-def test_a_key_that_comes_later_is_used_without_a_restart(daemon: Start, home: Path, vault: Path) -> None:
-    from tarsd import keys
-
+def test_a_key_that_comes_later_is_used_without_a_restart(
+    daemon: Start, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "_keyring", lambda: None)  # the daemon is another process, and reads the file
     with AnthropicDouble() as double:
         double.key = "sk-ant-right"
         (home / "config.toml").write_text(double.config(), encoding="utf-8")

@@ -86,6 +86,7 @@ def test_without_a_model(daemon: Start, sample: Path) -> None:
     check_notes(sample)
 
 
+@pytest.mark.timeout(900)  # it really computes
 @pytest.mark.skipif(NO_WHEEL != "", reason=NO_WHEEL or "-")
 def test_with_a_real_small_model(daemon: Start, sample: Path, home: Path, llama: Llama) -> None:
     # so small a model talks on and on, and reads a long prompt slowly

@@ -1,4 +1,4 @@
-import type { DeviceSettings, Settings } from "../src/settings";
+import type { Settings } from "../src/settings";
 
 /** What the page is told before it starts. */
 export interface HarnessOptions {
@@ -25,9 +25,6 @@ export interface Harness {
 	command(id: string): boolean;
 	openNote(path: string): Promise<void>;
 	showConversation(id: string): Promise<void>;
-	changeDevice(change: Partial<DeviceSettings>): void;
-	notices(): string[];
-	status(): string;
 }
 
 declare global {

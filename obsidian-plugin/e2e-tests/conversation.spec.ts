@@ -15,7 +15,7 @@ test("streams, and renders what comes", async ({ pane }) => {
 
 test("a citation leads to its heading, in a tab when asked so", async ({ pane }) => {
 	await pane.open();
-	await pane.hear("What should the boiler gauge read?", "It reads 1.2 bar [1], not 9 [7].");
+	await pane.hear("What should the boiler gauge read?", "It reads 1.2 bar [1], not 9 [7], as [[no such note]] says.");
 	const citation = pane.lastAnswer.getByRole("link", { name: /^Source 1: Boiler/ });
 	await citation.click();
 	await citation.click({ modifiers: ["ControlOrMeta"] });
@@ -26,6 +26,8 @@ test("a citation leads to its heading, in a tab when asked so", async ({ pane })
 		{ link: "House/Boiler.md#Pressure", where: "tab" },
 	]);
 	await expect(pane.lastAnswer.locator(".is-unresolved")).toHaveText("7?");
+	await expect(pane.lastAnswer).toContainText("as no such note says");
+	await expect(pane.lastAnswer.getByRole("link", { name: "no such note" })).toHaveCount(0);
 });
 
 test("stop ends at once and keeps the text", async ({ pane }) => {
@@ -90,8 +92,7 @@ test("a daemon that was started again goes on with the conversation", async ({ p
 	await expect(pane.panel.getByRole("heading")).not.toBeEmpty();
 	await expect(pane.lastAnswer).toContainText("60 degrees");
 	await daemon.start();
-	await pane.panel.getByRole("button", { name: "Try again" }).click();
-	await expect(pane.panel).toBeHidden();
+	await expect(pane.panel, "it comes back by itself").toBeHidden({ timeout: 35_000 });
 	await expect(pane.box).toHaveValue("A half-written question");
 	await pane.hear("And who repairs the boiler?", "Olla Brandt [1].");
 	await expect(pane.answers).toHaveCount(2);
@@ -118,4 +119,47 @@ test("a wrong token says so, and the way to the right one", async ({ pane }) => 
 	await pane.open({ token: "wrong", connected: false });
 	await expect(pane.panel.getByRole("heading")).toHaveText("The token is not accepted");
 	await expect(pane.panel.getByRole("button", { name: "Copy command" })).toBeVisible();
+});
+
+test("the list follows an answer, but never a reader who looks further up", async ({ pane }) => {
+	const { model } = pane.world;
+	await pane.open();
+	const list = pane.root.locator(".tarsd-list");
+	const below = () => list.evaluate((el) => Math.round(el.scrollHeight - el.clientHeight - el.scrollTop));
+	const long = Array.from({ length: 40 }, (_, n) => `Paragraph ${n} of an answer that is much longer than the pane.\n\n`).join("");
+	model.replies.push({ text: [long, long, "And the end."], hold: true });
+	await pane.ask("Tell me much.");
+	await expect(pane.lastAnswer).toContainText("Paragraph 39");
+	await expect.poll(below).toBeLessThanOrEqual(2);
+
+	await list.hover();
+	await pane.page.mouse.wheel(0, -600);
+	await expect(pane.button("Jump to latest")).toBeVisible();
+	const place = await list.evaluate((el) => el.scrollTop);
+	model.release();
+	await expect(pane.lastAnswer).toContainText("And the end.");
+	expect(await list.evaluate((el) => el.scrollTop)).toBe(place);
+
+	await pane.button("Jump to latest").click();
+	await expect.poll(below).toBeLessThanOrEqual(2);
+	await expect(pane.button("Jump to latest")).toBeHidden();
+});
+
+test("an answer of a model can load and run nothing", async ({ pane }) => {
+	const asked: string[] = [];
+	pane.page.on("request", (request) => asked.push(request.url()));
+	await pane.open();
+	const evil = [
+		"![x](http://evil.example/a.png)",
+		'<img src="http://evil.example/b.png" onerror="document.title = `broken`">',
+		'<iframe src="http://evil.example/c"></iframe>',
+		"![[Tea]]",
+		'[go](javascript:document.title="broken")',
+		"The end.",
+	];
+	await pane.hear("Show me a picture.", evil.join("\n\n"));
+	await expect(pane.lastAnswer).toContainText("The end.");
+	expect(asked.filter((url) => url.includes("evil"))).toEqual([]);
+	await expect(pane.lastAnswer.locator("img, iframe, .internal-embed")).toHaveCount(0);
+	await expect(pane.page).toHaveTitle("Tarsd");
 });

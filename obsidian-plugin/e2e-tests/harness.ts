@@ -1,8 +1,9 @@
-import { FileSystemAdapter, Keymap, Platform, type App, type DataWriteOptions, type PaneType, type WorkspaceLeaf } from "obsidian";
+import { FileSystemAdapter, Keymap, Platform, type App, type DataWriteOptions, type PaneType } from "obsidian";
 import manifest from "../manifest.json";
-import { installGlobals, loadPlugin, makeApp, notices, openNote, runCommand } from "../mocks/obsidian/testing";
+import { installGlobals, loadPlugin, makeApp, openNote, runCommand } from "../mocks/obsidian/testing";
 import TarsdPlugin from "../src/main";
 import { DEVICE_KEY, parseDevice } from "../src/settings";
+import { CHAT_VIEW } from "../src/ui/chat-view";
 import { openChat } from "../src/ui/open-chat";
 import type { Harness, HarnessOptions, Opened } from "./bridge";
 
@@ -63,15 +64,13 @@ async function start(options: HarnessOptions): Promise<Harness> {
 	(app.vault as unknown as { reconcile__(): void }).reconcile__();
 	const opened = record(app);
 	app.secretStorage.setSecret(TOKEN_NAME, options.token);
-	const setDevice = (change: object): void => {
-		app.saveLocalStorage(DEVICE_KEY, parseDevice({ address: options.address, tokenName: TOKEN_NAME, ...change }));
-	};
-	setDevice({});
+	app.saveLocalStorage(DEVICE_KEY, parseDevice({ address: options.address, tokenName: TOKEN_NAME }));
 	const plugin = await loadPlugin(app, TarsdPlugin, manifest, { openIn: "sidebar", ...options.settings });
 	await openChat(app);
-	const leaf = (): WorkspaceLeaf | undefined => app.workspace.getLeavesOfType("tarsd-chat")[0];
 	// as the app does when a pane has another size
-	new ResizeObserver(() => leaf()?.view.onResize()).observe(app.workspace.containerEl);
+	new ResizeObserver(() => {
+		for (const leaf of app.workspace.getLeavesOfType(CHAT_VIEW)) leaf.view.onResize();
+	}).observe(app.workspace.containerEl);
 	return {
 		opened,
 		command: (id) => runCommand(plugin, id),
@@ -79,12 +78,6 @@ async function start(options: HarnessOptions): Promise<Harness> {
 			await openNote(app, path);
 		},
 		showConversation: (conversation) => openChat(app, { conversation }),
-		changeDevice: (change) => {
-			setDevice(change);
-			runCommand(plugin, "reconnect");
-		},
-		notices,
-		status: () => `${document.querySelector(".tarsd-status-text")?.textContent ?? ""}${leaf() ? "" : " (no pane)"}`,
 	};
 }
 

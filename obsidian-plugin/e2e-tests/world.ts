@@ -121,6 +121,7 @@ export class Pane {
 
 export const test = base.extend<{ pane: Pane }, { world: World }>({
 	world: [
+		// eslint-disable-next-line no-empty-pattern -- Playwright reads from the pattern what a fixture needs
 		async ({}, use) => {
 			const world = await World.begin();
 			await use(world);
