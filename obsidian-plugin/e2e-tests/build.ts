@@ -31,6 +31,6 @@ export default async function bundle(): Promise<void> {
 			},
 		],
 	});
-	for (const name of ["harness.html", "theme.css"]) cpSync(join(HERE, name), join(BUILD, name));
+	for (const name of ["harness.html", "theme.css", "app.css"]) cpSync(join(HERE, name), join(BUILD, name));
 	cpSync(join(PLUGIN, "styles.css"), join(BUILD, "styles.css"));
 }

@@ -31,8 +31,14 @@ export class World {
 	static async begin(files = NOTES, config = ""): Promise<World> {
 		const model = new Model();
 		const daemon = new Daemon(files, (await model.config()) + config);
-		await daemon.start();
-		return new World(model, daemon, files);
+		const world = new World(model, daemon, files);
+		try {
+			await daemon.start();
+		} catch (error) {
+			await world.end();
+			throw error;
+		}
+		return world;
 	}
 
 	async end(): Promise<void> {
