@@ -19,6 +19,8 @@ export interface Settings {
 	relatedCount: number;
 	/** Leave notes out of the related ones that are linked with the note already. */
 	relatedHideLinked: boolean;
+	/** List the notes of conversations as related, too. */
+	relatedConversations: boolean;
 	/** Folders whose notes are never listed as related. */
 	relatedExclude: string[];
 }
@@ -46,6 +48,7 @@ export const DEFAULTS: Readonly<Settings> = {
 	statusBar: true,
 	relatedCount: 12,
 	relatedHideLinked: false,
+	relatedConversations: false,
 	relatedExclude: [],
 };
 
@@ -76,6 +79,7 @@ export function parseSettings(value: unknown): Settings {
 		statusBar: yes("statusBar"),
 		relatedCount: Math.min(Math.max(count, 1), MAX_RELATED),
 		relatedHideLinked: yes("relatedHideLinked"),
+		relatedConversations: yes("relatedConversations"),
 		relatedExclude: [...new Set(texts(given["relatedExclude"]).map(folder).filter(Boolean))],
 	};
 }

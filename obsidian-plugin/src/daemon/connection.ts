@@ -34,6 +34,7 @@ const HELLO_MS = 5_000;
 export class Connection {
 	private current: ConnectionState = { name: "connecting" };
 	private found: Client | null = null;
+	private at: Where = { kind: "none", place: "", vault: "" };
 	private readonly listeners = new Set<(state: ConnectionState) => void>();
 	private running: AbortController | null = null;
 	private due = false;
@@ -51,6 +52,11 @@ export class Connection {
 	/** The client while connected, else null. */
 	get client(): Client | null {
 		return this.found;
+	}
+
+	/** Where the daemon was reached last. */
+	get where(): Where {
+		return this.at;
 	}
 
 	/** Be told of every change; returns how to end that. */
@@ -148,6 +154,7 @@ export class Connection {
 	}
 
 	private connected(way: Way, hello: Hello): void {
+		this.at = way.where;
 		const state = this.current;
 		const same = state.name === "connected" && state.kind === way.transport.kind;
 		// a daemon that was started again, or came with another model, is news though nothing failed meanwhile

@@ -70,7 +70,7 @@ export function explain(error: unknown, where: Where): Failure {
 				...(local ? { command: `ls -ld ${quoted(where.place)}` } : {}),
 			};
 		case "unauthorized":
-			return { kind: "unauthorized", title: words.unauthorizedTitle, text: words.unauthorized, command: "tarsd token" };
+			return { kind: "unauthorized", title: words.unauthorizedTitle, text: words.unauthorized, command: "tarsd token --rotate" };
 		case "unreachable": {
 			const phone = (where.kind === "fetch" || where.kind === "poll") && !where.place.startsWith("https:");
 			const text = local ? words.unreachableHere : words.unreachable(where.place);

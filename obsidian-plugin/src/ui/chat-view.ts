@@ -79,6 +79,7 @@ export class ChatView extends ItemView implements HoverParent {
 	}
 
 	override onResize(): void {
+		this.parts?.composer.resized();
 		this.parts?.list.resized();
 	}
 

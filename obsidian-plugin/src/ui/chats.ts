@@ -165,7 +165,7 @@ export class Chats {
 			this.turns.follow(conversation, turn);
 			if (one.stops.delete(request)) await this.stop(conversation, turn);
 		} catch (error) {
-			this.set(conversation, rejected(this.state(conversation), request, faultOf(error)));
+			this.set(conversation, rejected(this.state(conversation), request, faultOf(error, this.means.connection.where)));
 		}
 	}
 
@@ -272,7 +272,7 @@ export class Chats {
 		} catch (error) {
 			// it has not begun yet, or another client removed it
 			if (isNotFound(error)) one.loaded = true;
-			else one.problem = faultOf(error);
+			else one.problem = faultOf(error, this.means.connection.where);
 			this.tell({ conversation, state: one.state });
 		}
 		for (const message of unfinished(one.state)) this.turns.follow(conversation, message.id);

@@ -38,6 +38,8 @@ export class Composer extends Component {
 	private readonly stopButton: HTMLButtonElement;
 	private context: Context;
 	private looking = 0;
+	/** The width that the box had when its height was measured. */
+	private fitted = 0;
 	private readonly store = debounce(
 		() => {
 			const { services, conversation } = this.about;
@@ -149,6 +151,12 @@ export class Composer extends Component {
 		this.box.focus();
 	}
 
+	/** The pane may have another width, so that the text has other lines. */
+	resized(): void {
+		const { clientWidth } = this.box;
+		if (clientWidth > 0 && clientWidth !== this.fitted) this.fit();
+	}
+
 	/** Put text behind what is written. */
 	add(more: string): void {
 		const gap = this.box.value === "" || /\s$/.test(this.box.value) ? "" : "\n";
@@ -251,6 +259,7 @@ export class Composer extends Component {
 	/** As high as its text, up to what the styles allow. */
 	private fit(): void {
 		this.box.setCssProps({ "--tarsd-box-height": "auto" });
+		this.fitted = this.box.clientWidth;
 		this.box.setCssProps({ "--tarsd-box-height": `${this.box.scrollHeight}px` });
 	}
 

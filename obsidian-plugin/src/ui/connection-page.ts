@@ -25,7 +25,7 @@ export function drawConnection(el: HTMLElement, services: Services): () => void 
 			const { hello, kind } = state;
 			const about = el.createDiv("tarsd-link-about");
 			about.createDiv({ text: words.daemon(hello.version) });
-			about.createDiv({ text: kind === "unix" ? words.unix : words.tcp });
+			about.createDiv({ text: kind === "unix" ? words.unix(connection.where.place) : words.tcp(connection.where.place) });
 			about.createDiv({ text: words.vault(hello.vault.path || hello.vault.name) });
 			if (hello.chat_model !== "") about.createDiv({ text: words.model(hello.chat_model) });
 		}

@@ -1,5 +1,5 @@
 import type { Connection } from "../daemon/connection";
-import { explain } from "../daemon/failures";
+import { explain, type Where } from "../daemon/failures";
 import { en } from "../en";
 import type { Fault } from "../protocol/events";
 
@@ -24,11 +24,13 @@ export function isConflict(error: unknown): boolean {
 	return told(error)?.status === 409;
 }
 
-/** An error as what went wrong and what to do. */
-export function faultOf(error: unknown): Fault {
+const NOWHERE: Where = { kind: "none", place: "", vault: "" };
+
+/** An error as what went wrong and what to do; `where` the daemon was asked, if that is known. */
+export function faultOf(error: unknown, where = NOWHERE): Fault {
 	const body = told(error)?.body;
 	if (body) return body;
-	const failure = explain(error, { kind: "none", place: "", vault: "" });
+	const failure = explain(error, where);
 	return { code: failure.kind, message: failure.title, hint: failure.text };
 }
 

@@ -145,6 +145,7 @@ export class TarsdSettingTab extends PluginSettingTab {
 		return [
 			{ name: words.relatedCount, control: { type: "slider", key: "relatedCount", min: 1, max: MAX_RELATED, step: 1 } },
 			{ name: words.relatedHideLinked, control: { type: "toggle", key: "relatedHideLinked" } },
+			{ name: words.relatedConversations, control: { type: "toggle", key: "relatedConversations" } },
 		];
 	}
 
