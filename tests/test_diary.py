@@ -206,6 +206,23 @@ async def test_the_end_of_a_conversation_is_summarised(tmp_path: Path) -> None:
     assert one.memory.listing()["facts"] == []
 
 
+async def test_a_conversation_of_an_earlier_run_is_summarised_once_it_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = talk(tmp_path, "It is a wedge.")
+    await one.ended(ask("what is a quorl?"))
+    await one.chat.close()
+    monkeypatch.setattr("tarsd.chat.diary.LOOK_S", 0.01)
+    monkeypatch.setattr("tarsd.chat.diary.IDLE_S", 0.0)
+    again = talk(tmp_path, SUMMARY)
+    assert isinstance(again.chat.diary, Diary)
+    await again.chat.diary.catch_up()
+    async with asyncio.timeout(30):
+        while not notes(again, "summaries"):
+            await asyncio.sleep(0.01)
+    await again.chat.close()
+
+
 async def test_a_note_of_the_person_is_no_summary_of_ours(tmp_path: Path) -> None:
     one = talk(tmp_path, "one", "A summary.")
     await one.ended(ask("My own thing"))

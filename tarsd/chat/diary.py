@@ -29,6 +29,7 @@ FULL = 0.5
 """A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
 IDLE_S = 1800.0
 LOOK_S = 60.0
+RECENT_S = 86_400.0
 TRIES = 3
 
 _MOMENT = re.compile(r"^((?:started|updated): )(.*)$", re.MULTILINE)
@@ -65,9 +66,7 @@ class Diary:
 
         A client's write is only begun here, so that nobody waits for it.
         """
-        self._touched[turn.conversation] = time.monotonic()
-        if self._idle is None:
-            self._idle = asyncio.create_task(self._watch(), name="diary")
+        self._touch(turn.conversation)
         lock = self._locks.setdefault(turn.conversation, asyncio.Lock())
         task = asyncio.create_task(self._write(turn, last, by, lock), name=f"note {turn.id}")
         self._keep(task)
@@ -98,7 +97,10 @@ class Diary:
                     return
 
     async def catch_up(self) -> None:
-        """Put turns that an earlier end of the daemon cut off into their notes."""
+        """Put turns that an earlier end of the daemon cut off into their notes, and watch over its last conversations."""
+        for one in await self._thread(self._sessions.summaries):
+            if time.time() - one.updated < RECENT_S:  # it may have had no time for their summaries
+                self._touch(one.id)
         for conversation in await self._thread(self._sessions.interrupted):
             async with self._locks.setdefault(conversation, asyncio.Lock()):
                 with contextlib.suppress(TarsdError):
@@ -106,6 +108,12 @@ class Diary:
                     if change is not None:
                         await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
                         await self._thread(self._sessions.set_note_path, conversation, change.path)
+
+    def _touch(self, conversation: str) -> None:
+        """A conversation that nobody goes on with from now on is over after a while."""
+        self._touched[conversation] = time.monotonic()
+        if self._idle is None:
+            self._idle = asyncio.create_task(self._watch(), name="diary")
 
     def _failed(self, turn: Turn, error: TarsdError) -> None:
         log.warning("a conversation's note cannot be written", extra={"code": error.code})

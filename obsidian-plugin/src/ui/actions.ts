@@ -67,7 +67,7 @@ export class Actions extends Component {
 		this.formParts = parts;
 		show(this.form, true);
 		const id = uniqueId("feedback");
-		this.form.createEl("label", { text: verdict === "good" ? en.chat.feedbackGood : en.chat.feedbackWrong, attr: { for: id } });
+		this.form.createEl("label", { cls: "tarsd-feedback-label", text: verdict === "good" ? en.chat.feedbackGood : en.chat.feedbackWrong, attr: { for: id } });
 		const box = this.form.createEl("textarea", { cls: "tarsd-feedback-text", attr: { id, rows: "2", dir: "auto" } });
 		const row = this.form.createDiv("tarsd-buttons");
 		textButton(row, parts, { text: en.chat.feedbackSend, cls: "mod-cta", onClick: () => void this.sendFeedback(verdict, box.value) });

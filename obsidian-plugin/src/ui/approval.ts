@@ -1,5 +1,6 @@
 import { Component, ConfirmationModal, Notice } from "obsidian";
-import type { ApprovalRequest, Message } from "../chat/state";
+import { parseDiff, pathOf } from "../chat/diff";
+import type { ApprovalRequest, Message, WriteView } from "../chat/state";
 import { en } from "../en";
 import { toolName } from "./activity";
 import { drawDiff, fits } from "./diff-view";
@@ -32,7 +33,11 @@ export class Approvals extends Component {
 
 	update(message: Message): void {
 		this.turn = message.id;
-		if (message.approvals === this.shown) return;
+		if (message.approvals !== this.shown) this.draw(message);
+		for (const { approval, el } of this.cards.values()) show(el, !isTold(approval, message.writes));
+	}
+
+	private draw(message: Message): void {
 		const before = this.shown;
 		this.shown = message.approvals;
 		for (const approval of message.approvals) {
@@ -108,6 +113,13 @@ export class Approvals extends Component {
 			services.chats.approve(conversation(), this.turn, call, answer).catch((error: unknown) => new Notice(sentence(error)));
 		}
 	}
+}
+
+/** Whether the list of changes says already what became of it. */
+function isTold(approval: ApprovalRequest, writes: readonly WriteView[]): boolean {
+	if (approval.state !== "allowed" || writes.length === 0) return false;
+	const changed = parseDiff(approval.diff).filter((line) => line.kind === "file").map(pathOf);
+	return writes.some((write) => write.kind !== "session" && changed.includes(write.path));
 }
 
 function titleOf(approval: ApprovalRequest): string {

@@ -1,6 +1,8 @@
 import { getAllTags, type App, type CachedMetadata, type TFile } from "obsidian";
 import type { Chip } from "../chat/context";
+import { fold } from "../chat/fold";
 import { prepare, type Candidate, type Prepared } from "../chat/mentions";
+import { en } from "../en";
 
 /** Everything in this vault that a question can name. */
 export function candidates(app: App): Prepared[] {
@@ -21,9 +23,18 @@ export function candidates(app: App): Prepared[] {
 		});
 		for (const tag of cache ? (getAllTags(cache) ?? []) : []) tags.set(tag.toLowerCase(), tag);
 	}
-	for (const folder of vault.getAllFolders(false)) found.push({ kind: "folder", path: folder.path });
+	for (const folder of vault.getAllFolders(false)) if (!folder.isRoot()) found.push({ kind: "folder", path: folder.path });
 	for (const tag of tags.values()) found.push({ kind: "tag", tag });
-	return prepare(found);
+	const whole = en.composer.folder("");
+	const root: Prepared = {
+		candidate: { kind: "folder", path: "" },
+		label: whole,
+		name: fold(whole.slice(0, -1)),
+		place: fold(whole),
+		aliases: [],
+		recent: Infinity,
+	};
+	return [...prepare(found), root];
 }
 
 /** The notes of a folder or with a tag, those that were changed last first. */

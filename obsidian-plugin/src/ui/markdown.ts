@@ -24,6 +24,22 @@ export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Dra
 	sweep(el);
 	markDeadLinks(el, drawing);
 	markCitations(el, drawing.sources);
+	turn(el);
+}
+
+const LETTER = /\p{L}/u;
+const FROM_RIGHT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+
+/**
+ * Tables and lists begin on the side that their first letter says. The app has `dir="auto"` on every line and cell, and
+ * what is around them does not look into such elements.
+ */
+function turn(el: HTMLElement): void {
+	const letter = LETTER.exec(el.textContent ?? "")?.[0];
+	if (letter === undefined) return;
+	el.dir = FROM_RIGHT.test(letter) ? "rtl" : "ltr";
+	// an item that has its own direction has its marker on its own side, where the list has no room for it
+	for (const item of Array.from(el.querySelectorAll("li[dir=auto]"))) item.removeAttribute("dir");
 }
 
 /** A second look, at what is really there. */

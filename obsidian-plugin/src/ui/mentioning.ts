@@ -102,12 +102,16 @@ export class Mentioning extends Component {
 
 	private choose(item: Prepared): void {
 		if (!this.mention) return;
-		const { text, caret, chip } = insert(this.box.value, this.mention, item.candidate);
+		const { candidate } = item;
+		const root = candidate.kind === "folder" && candidate.path === "";
+		// the whole vault has no path that could be written, but a name
+		const written = root ? { ...candidate, path: item.label } : candidate;
+		const { text, caret, chip } = insert(this.box.value, this.mention, written);
 		this.box.value = text;
 		this.box.setSelectionRange(caret, caret);
 		this.end();
 		this.dismissed = -1;
-		this.host.changed(chip);
+		this.host.changed(root ? { kind: "folder", path: "" } : chip);
 		this.box.focus();
 	}
 }

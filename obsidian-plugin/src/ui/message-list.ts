@@ -1,5 +1,5 @@
 import { Component } from "obsidian";
-import { ended, latest, type ChatState } from "../chat/state";
+import { ended, latest, type ChatState, type Message } from "../chat/state";
 import { anchored, earlier, grown, hidden, opened, type Shown } from "../chat/window";
 import { en } from "../en";
 import type { Source } from "../protocol/events";
@@ -7,6 +7,9 @@ import { show, textButton } from "./dom";
 import { MessageView } from "./message";
 import type { MessageContext } from "./message-context";
 import { Scroller } from "./scroller";
+
+/** So many messages are drawn in one frame, so that none of them is long. */
+const SLICE = 8;
 
 /** The messages of a conversation, the last ones of them in the document, with "Show earlier" and "Jump to latest". */
 export class MessageList extends Component {
@@ -18,6 +21,9 @@ export class MessageList extends Component {
 	private readonly scroller: Scroller;
 	private readonly views = new Map<string, MessageView>();
 	private shown: Shown = opened(0);
+	/** The first message that is in the document; those from `shown.from` on follow, a slice in each frame. */
+	private drawnFrom = 0;
+	private filling = 0;
 	private state: ChatState | null = null;
 
 	constructor(
@@ -56,6 +62,20 @@ export class MessageList extends Component {
 		);
 	}
 
+	override onload(): void {
+		const { el } = this;
+		this.register(
+			el.onWindowMigrated(() => {
+				// the frames of a window that is gone never come
+				this.stopFilling();
+				void this.fill();
+			}),
+		);
+		this.register(() => {
+			this.stopFilling();
+		});
+	}
+
 	/** Draw this state; another conversation begins at its end. */
 	update(state: ChatState): void {
 		const before = this.state;
@@ -65,7 +85,9 @@ export class MessageList extends Component {
 		if (other) this.clear();
 		const total = state.messages.length;
 		this.shown = other ? opened(total) : grown(this.shown, total, this.scroller.following);
+		this.drawnFrom = this.firstToDraw(state.messages, other);
 		this.draw();
+		void this.fill();
 		// what the person asked is to be seen, wherever they were reading
 		const asked = latest(state);
 		const fresh = asked?.local === true && !ended(asked) && latest(before ?? state)?.id !== asked.id;
@@ -90,6 +112,54 @@ export class MessageList extends Component {
 		return n > 0 ? this.views.get(turn)?.sourceOf(n) : undefined;
 	}
 
+	/** Where to begin in this frame: at what is drawn already, unless so much has come that it would take too long. */
+	private firstToDraw(messages: readonly Message[], other: boolean): number {
+		let from = other ? this.shown.from : Math.max(this.shown.from, Math.min(this.drawnFrom, messages.length));
+		if (!other && !this.scroller.following) return from;
+		for (let at = messages.length - 1, fresh = 0; at >= from; at--) {
+			if (!this.views.has(messages[at]?.id ?? "") && ++fresh > SLICE) from = at + 1;
+		}
+		return from;
+	}
+
+	private stopFilling(): void {
+		this.filling++;
+	}
+
+	/**
+	 * Draw what is still missing above, the nearest first. A slice is made outside of the document and put there when it
+	 * has its height, so that what the reader looks at stays in its place.
+	 */
+	private async fill(): Promise<void> {
+		const filling = ++this.filling;
+		while (this.drawnFrom > this.shown.from) {
+			const to = this.drawnFrom;
+			const from = Math.max(this.shown.from, to - SLICE);
+			const messages = this.state?.messages.slice(from, to) ?? [];
+			await this.frame();
+			if (filling !== this.filling) return;
+			const made = messages.map((message, index) => this.addChild(new MessageView(message, from + index + 1, this.context)));
+			await Promise.all(made.map((view) => view.settled()));
+			await this.frame();
+			if (filling !== this.filling) {
+				for (const view of made) this.removeChild(view);
+				return;
+			}
+			messages.forEach((message, index) => {
+				const view = made[index];
+				if (view) this.views.set(message.id, view);
+			});
+			this.drawnFrom = from;
+			this.above(() => {
+				this.draw();
+			});
+		}
+	}
+
+	private frame(): Promise<unknown> {
+		return new Promise((resolve) => this.el.win.requestAnimationFrame(resolve));
+	}
+
 	private clear(): void {
 		for (const view of this.views.values()) {
 			view.el.remove();
@@ -100,7 +170,7 @@ export class MessageList extends Component {
 
 	private draw(): void {
 		const messages = this.state?.messages ?? [];
-		const visible = messages.slice(this.shown.from);
+		const visible = messages.slice(this.drawnFrom);
 		this.adopt(visible.map((message) => message.id));
 		let at: Element | null = this.list.firstElementChild;
 		visible.forEach((message, index) => {
@@ -108,7 +178,7 @@ export class MessageList extends Component {
 			if (view) {
 				view.update(message);
 			} else {
-				view = this.addChild(new MessageView(message, this.shown.from + index + 1, this.context));
+				view = this.addChild(new MessageView(message, this.drawnFrom + index + 1, this.context));
 				this.views.set(message.id, view);
 			}
 			if (view.el === at) at = at.nextElementSibling;
@@ -139,16 +209,17 @@ export class MessageList extends Component {
 		}
 	}
 
+	/** Change what is above the first message that is drawn, which stays where it is. */
+	private above(change: () => void): void {
+		this.scroller.keep(this.list.querySelector<HTMLElement>(":scope > .tarsd-turn"), change, anchored);
+	}
+
 	private showEarlier(): void {
-		const anchor = this.list.querySelector<HTMLElement>(":scope > .tarsd-turn");
-		this.scroller.keep(
-			anchor,
-			() => {
-				this.shown = earlier(this.shown);
-				this.draw();
-			},
-			anchored,
-		);
+		this.shown = earlier(this.shown);
+		this.above(() => {
+			this.draw();
+		});
+		void this.fill();
 		// the button may be gone now, and the focus with it
 		if (hidden(this.shown) === 0) this.el.focus({ preventScroll: true });
 	}

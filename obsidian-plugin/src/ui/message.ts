@@ -71,6 +71,11 @@ export class MessageView extends Component {
 		if (!ended(before) && ended(message)) void this.announce(message);
 	}
 
+	/** Resolves when the answer is drawn, and has its height. */
+	settled(): Promise<void> {
+		return this.body.settled();
+	}
+
 	/** Whether the daemon has not given this question its name yet. */
 	waitsForName(): boolean {
 		return this.message.local && !ended(this.message);

@@ -5,6 +5,54 @@ import { fold, words } from "../chat/fold";
 const BEFORE = 50;
 const LENGTH = 220;
 
+const FENCE = /^\s*(?:```|~~~)/;
+const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-*:?\s*)*$/;
+const HEADING = /^\s*#{1,6}\s+(.*?)\s*#*\s*$/;
+
+/** A passage as a person reads it: without the signs of Markdown, and without the title that stands above it already. */
+export function readable(hit: { readonly text: string; readonly title: string; readonly heading: string }): string {
+	const said = new Set([hit.title, hit.heading, ...hit.heading.split(/\s+[>›]\s+/)].map(fold));
+	const lines: string[] = [];
+	let code = false;
+	for (const line of hit.text.replace(/%%[^]*?%%|<!--[^]*?-->/g, " ").split("\n")) {
+		if (FENCE.test(line)) {
+			code = !code;
+			continue;
+		}
+		if (code) {
+			lines.push(line);
+			continue;
+		}
+		if (TABLE_RULE.test(line)) continue;
+		const heading = HEADING.exec(line)?.[1];
+		if (heading !== undefined && said.has(fold(unmarked(heading)))) continue;
+		lines.push(unmarked(heading ?? line));
+	}
+	return lines.join("\n").trim();
+}
+
+function unmarked(line: string): string {
+	let text = line
+		.replace(/^\s*(?:>\s?)+/, "")
+		.replace(/^\[![\w-]+\][+-]?\s*/, "")
+		.replace(/^\s*[-*+]\s+(?:\[.\]\s+)?/, "")
+		.replace(/\s\^[\w-]+\s*$/, "")
+		.replace(/!?\[\[([^[\]]+)\]\]/g, (_, target: string) => named(target))
+		.replace(/!?\[([^[\]]*)\]\((?:[^()]|\([^()]*\))*\)/g, "$1")
+		.replace(/<\/?[a-z][^<>]*>/gi, " ")
+		.replace(/`+|\*\*|~~|==/g, "")
+		.replace(/(^|[\s(])__?(\S(?:.*?\S)?)__?(?=$|[\s).,;:!?])/g, "$1$2")
+		.replace(/(^|[\s(])\*(\S(?:.*?\S)?)\*(?=$|[\s).,;:!?])/g, "$1$2");
+	if (/^\s*\|.*\|\s*$/.test(text)) text = text.trim().slice(1, -1).split("|").map((cell) => cell.trim()).filter(Boolean).join(" · ");
+	return text;
+}
+
+/** What a link between brackets shows. */
+function named(target: string): string {
+	const [place = "", ...alias] = target.split("|");
+	return alias.length > 0 ? alias.join("|") : place.replace(/#\^?/g, " › ").trim();
+}
+
 /** A piece of text on one line, around the first word that was looked for. */
 export function excerpt(text: string, query: string): string {
 	const line = text.split(/\s+/).filter(Boolean).join(" ");

@@ -11,14 +11,17 @@ export interface RelatedRules {
 	/** Notes that the one here links to, or that link to it. */
 	readonly linked: ReadonlySet<string>;
 	readonly hideLinked: boolean;
+	/** Whether a passage is from the note of a conversation, which is left out. */
+	readonly isLog?: (hit: Hit) => boolean;
 }
 
-/** One entry per note, the nearest first. Logs of conversations and the memory are nobody's related notes. */
+/** One entry per note, the nearest first. The memory is nobody's related note. */
 export function pickRelated(hits: readonly Hit[], rules: RelatedRules): Hit[] {
 	const seen = new Set([rules.here]);
 	const found: Hit[] = [];
 	for (const hit of hits) {
 		if (hit.collection !== "" || hit.memory_type !== "" || seen.has(hit.path)) continue;
+		if (rules.isLog?.(hit)) continue;
 		if (rules.exclude.some((folder) => hit.path.startsWith(`${folder}/`))) continue;
 		if (rules.hideLinked && rules.linked.has(hit.path)) continue;
 		seen.add(hit.path);
@@ -29,8 +32,9 @@ export function pickRelated(hits: readonly Hit[], rules: RelatedRules): Hit[] {
 }
 
 /** How many to ask for, so that enough are left. */
-export function askFor(rules: Pick<RelatedRules, "count" | "exclude" | "hideLinked">): number {
-	return Math.min(rules.count * (rules.hideLinked || rules.exclude.length > 0 ? 4 : 2) + 10, 200);
+export function askFor(rules: Pick<RelatedRules, "count" | "exclude" | "hideLinked" | "isLog">): number {
+	const picky = rules.hideLinked || rules.exclude.length > 0 || rules.isLog !== undefined;
+	return Math.min(rules.count * (picky ? 4 : 2) + 10, 200);
 }
 
 /** Notes that are linked with the one at `path`, either way, by the app's own list of links. */

@@ -1,8 +1,9 @@
 import { debounce, ItemView, Keymap, setIcon, type HoverParent, type HoverPopover, type TFile, type WorkspaceLeaf } from "obsidian";
 import type { Hit } from "../protocol/events";
 import { hoverLink, linktextOf, openPlace } from "../vault/links";
+import { isConversation } from "../vault/own";
 import { isNotFound, sentence } from "./errors";
-import { excerpt } from "./passage";
+import { excerpt, readable } from "./passage";
 import { askFor, linkedWith, pickRelated, reasons } from "./related-list";
 import type { Services } from "./services";
 
@@ -79,12 +80,18 @@ export class RelatedView extends ItemView implements HoverParent {
 			return;
 		}
 		const { path } = this.file;
-		const { relatedCount: count, relatedHideLinked: hideLinked, relatedExclude: exclude } = this.services.settings();
+		const { relatedCount: count, relatedHideLinked: hideLinked, relatedExclude: exclude, relatedConversations } = this.services.settings();
+		const wanted = {
+			count,
+			exclude,
+			hideLinked,
+			...(relatedConversations ? {} : { isLog: (hit: Hit) => isConversation(this.app, hit) }),
+		};
 		try {
-			const { hits } = await client.related(path, askFor({ count, exclude, hideLinked }), asking.signal);
+			const { hits } = await client.related(path, askFor(wanted), asking.signal);
 			if (asking.signal.aborted) return;
 			const linked = linkedWith(this.app.metadataCache.resolvedLinks, path);
-			const found = pickRelated(hits, { here: path, count, exclude, linked, hideLinked });
+			const found = pickRelated(hits, { ...wanted, here: path, linked });
 			if (found.length > 0) this.draw(found);
 			else this.say(hits.length > 0 ? words.allHidden : words.none);
 		} catch (error) {
@@ -133,7 +140,8 @@ export class RelatedView extends ItemView implements HoverParent {
 		const folder = hit.path.split("/").slice(0, -1).join("/");
 		const place = [folder, hit.heading].filter(Boolean).join(" › ");
 		if (place !== "") item.createDiv({ cls: "tarsd-hit-place", text: place });
-		item.createDiv({ cls: "tarsd-hit-text", text: excerpt(hit.text, "") });
+		const passage = excerpt(readable(hit), "");
+		if (passage !== "") item.createDiv({ cls: "tarsd-hit-text", text: passage });
 		const why = item.createDiv("tarsd-related-why");
 		for (const reason of reasons(hit.why, this.services.t.related.similar)) {
 			const flair = why.createSpan("tarsd-related-reason");

@@ -1,9 +1,10 @@
 import { Keymap, Notice, Platform, renderMatches, SuggestModal } from "obsidian";
 import type { Hit } from "../protocol/events";
 import { linktextOf, linkTo, openPlace } from "../vault/links";
+import { isConversation } from "../vault/own";
 import { clientOf } from "./asking";
 import { sentence } from "./errors";
-import { excerpt, matchesIn } from "./passage";
+import { excerpt, matchesIn, readable } from "./passage";
 import type { Services } from "./services";
 
 /** How long typing has to rest before the search by meaning, which costs more, is begun. */
@@ -85,11 +86,11 @@ export class SearchModal extends SuggestModal<Hit> {
 		renderMatches(content.createDiv("suggestion-title"), hit.title, matchesIn(hit.title, query));
 		const place = [hit.path, hit.heading].filter(Boolean).join(" › ");
 		content.createDiv({ cls: "tarsd-hit-place", text: place });
-		const passage = excerpt(hit.text, query);
+		const passage = excerpt(readable(hit), query);
 		renderMatches(content.createDiv("suggestion-note tarsd-hit-text"), passage, matchesIn(passage, query));
-		if (hit.collection !== "") {
-			el.createDiv("suggestion-aux").createSpan({ cls: "suggestion-flair", text: this.services.t.search.elsewhere(hit.collection) });
-		}
+		const { search } = this.services.t;
+		const mark = hit.collection !== "" ? search.elsewhere(hit.collection) : isConversation(this.app, hit) ? search.conversation : "";
+		if (mark !== "") el.createDiv("suggestion-aux").createSpan({ cls: "suggestion-flair", text: mark });
 	}
 
 	onChooseSuggestion(hit: Hit, event: MouseEvent | KeyboardEvent): void {
@@ -109,8 +110,11 @@ export class SearchModal extends SuggestModal<Hit> {
 		else if (!this.services.insertAtCursor(link)) new Notice(search.noEditor);
 	}
 
+	/** Conversations repeat what notes say, so they come after all others. */
 	private async ask(query: string, mode: "fts" | "hybrid", signal: AbortSignal): Promise<Hit[]> {
-		return (await clientOf(this.services).search(query, { mode, limit: LIMIT }, signal)).hits;
+		const { hits } = await clientOf(this.services).search(query, { mode, limit: LIMIT }, signal);
+		const logs = new Set(hits.filter((hit) => isConversation(this.app, hit)));
+		return [...hits.filter((hit) => !logs.has(hit)), ...logs];
 	}
 
 	/** The better answer comes by the same way as the first: as if the same had been typed again. */
