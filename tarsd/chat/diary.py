@@ -97,7 +97,7 @@ class Diary:
                     return
 
     async def catch_up(self) -> None:
-        """Put turns that an earlier end of the daemon cut off into their notes, and watch over its last conversations."""
+        """Put turns that an earlier end of the daemon cut off into their notes; watch over its last conversations."""
         for one in await self._thread(self._sessions.summaries):
             if time.time() - one.updated < RECENT_S:  # it may have had no time for their summaries
                 self._touch(one.id)
