@@ -110,14 +110,17 @@ def _read(env: Mapping[str, str]) -> dict[str, str]:
     """The keys in the file."""
     file = key_file(env)
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}"]) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ConfigError([f"{file}: is no file"], "Take away what lies there.")
     with open(handle, "rb") as stream:
         about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+        if about.st_uid != os.getuid() or about.st_mode & 0o077:
             mode = stat.S_IMODE(about.st_mode)
             raise ConfigError(
                 [f"{file}: others can read the keys in it (mode {mode:04o}); they are not used"],

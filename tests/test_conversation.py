@@ -268,6 +268,59 @@ def test_what_a_private_conversation_leaves_behind_stays_private(daemon: Start, 
             talk.daemon.wait()
 
 
+def test_what_is_remembered_at_the_same_moment_is_all_remembered(daemon: Start, vault: Path) -> None:
+    client = daemon(vault).client
+    facts = [f"Drawer {number} holds {word}" for number, word in enumerate(("nails", "glue", "twine", "wax", "files"))]
+    threads = [threading.Thread(target=client.post, args=("/v1/memory", {"text": fact})) for fact in facts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one["line"] for one in client.get("/v1/memory")["facts"]) == facts
+
+
+def test_a_key_that_changes_cuts_no_answer(
+    daemon: Start, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "_keyring", lambda: None)
+    keys.put("anthropic", "sk-ant-first")
+    with AnthropicDouble() as double:
+        (home / "config.toml").write_text(double.config(), encoding="utf-8")
+        client = daemon(vault, TARSD_CHAT="").client
+        double.enqueue(Say("slow words " * 40, pause=0.05))
+        body = {"conversation": "a", "message": "slowly", "request_id": "a"}
+        slow = client.post("/v1/turns", body)["turn"]
+        until(lambda: len(double.requests) == 1)
+        keys.put("anthropic", "sk-ant-second")
+        double.key = "sk-ant-second"
+        for number in range(2):  # the first is refused, the second goes with the new key
+            body = {"conversation": "b", "message": "quickly", "request_id": f"b{number}"}
+            turn = client.post("/v1/turns", body)["turn"]
+            last = list(client.stream(f"/v1/turns/{turn}/events"))[-1]
+        assert last["type"] == "done", last
+        assert list(client.stream(f"/v1/turns/{slow}/events"))[-1]["type"] == "done"
+
+
+def test_a_key_file_that_is_none_is_told_and_mended_without_a_restart(
+    daemon: Start, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "_keyring", lambda: None)
+    file = home / "keys.json"
+    file.mkdir()
+    with AnthropicDouble() as double:
+        (home / "config.toml").write_text(double.config(), encoding="utf-8")
+        client = daemon(vault, TARSD_CHAT="").client
+        for number, expected in enumerate(("failed", "done")):
+            body = {"conversation": "c", "message": "hello", "request_id": str(number)}
+            turn = client.post("/v1/turns", body)["turn"]
+            last = list(client.stream(f"/v1/turns/{turn}/events"))[-1]
+            assert last["type"] == expected, last
+            if expected == "failed":
+                assert "keys.json" in last["error"]["message"]
+                file.rmdir()
+                keys.put("anthropic", "sk-ant-x")
+
+
 class TestOllama(Conversation):
     def double(self) -> Double:
         return OllamaDouble()

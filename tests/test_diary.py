@@ -151,6 +151,13 @@ async def test_a_turn_that_the_end_of_the_daemon_cut_is_in_the_note(tmp_path: Pa
     assert isinstance(again.chat.diary, Diary)
     await again.chat.diary.catch_up()
     assert sorted("half" in note.read_text() for note in notes(again)) == [False, True]
+    before = [note.read_text() for note in notes(again)]
+    await again.chat.diary.catch_up()
+    assert [note.read_text() for note in notes(again)] == before
+    for note in notes(again):
+        note.unlink()
+    await again.chat.diary.catch_up()  # what the person took away does not come back
+    assert notes(again) == []
     await two.chat.close()
 
 

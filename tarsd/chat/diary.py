@@ -18,7 +18,7 @@ from tarsd import compact
 from tarsd.chat.answer import Means
 from tarsd.chat.prompt import history_tokens
 from tarsd.chat.turn import Turn
-from tarsd.errors import Conflict, TarsdError
+from tarsd.errors import Conflict, TarsdError, VaultUnavailable
 from tarsd.parse import parse
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
@@ -30,7 +30,8 @@ FULL = 0.5
 IDLE_S = 1800.0
 LOOK_S = 60.0
 RECENT_S = 86_400.0
-TRIES = 3
+MOST_RECENT = 200
+TRIES = 8
 
 _MOMENT = re.compile(r"^((?:started|updated): )(.*)$", re.MULTILINE)
 
@@ -97,17 +98,32 @@ class Diary:
                     return
 
     async def catch_up(self) -> None:
-        """Put turns that an earlier end of the daemon cut off into their notes; watch over its last conversations."""
-        for one in await self._thread(self._sessions.summaries):
-            if time.time() - one.updated < RECENT_S:  # it may have had no time for their summaries
-                self._touch(one.id)
-        for conversation in await self._thread(self._sessions.interrupted):
-            async with self._locks.setdefault(conversation, asyncio.Lock()):
-                with contextlib.suppress(TarsdError):
-                    change = await self._thread(lambda id=conversation: self._plan(self._sessions.load(id)))
-                    if change is not None:
-                        await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
-                        await self._thread(self._sessions.set_note_path, conversation, change.path)
+        """Put turns that an earlier end of the daemon cut off into their notes; then watch over its last conversations.
+
+        One after the other, and again after a while where the vault was away.
+        """
+        every = await self._thread(self._sessions.summaries)
+        left = [one.id for one in every if time.time() - one.updated < RECENT_S][:MOST_RECENT]
+        for conversation in left:  # there may have been no time for their summaries
+            self._touch(conversation)
+        while left:
+            left = [conversation for conversation in left if not await self._caught_up(conversation)]
+            if left:
+                await asyncio.sleep(LOOK_S)
+
+    async def _caught_up(self, conversation: str) -> bool:
+        """Whether the conversation's note has everything now."""
+        async with self._locks.setdefault(conversation, asyncio.Lock()):
+            try:
+                change = await self._thread(lambda: self._plan(self._sessions.load(conversation), late=True))
+                if change is not None:
+                    await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
+                    await self._thread(self._sessions.set_note_path, conversation, change.path)
+            except VaultUnavailable:
+                return False
+            except TarsdError as error:
+                log.warning("a conversation's note cannot be written", extra={"code": error.code})
+        return True
 
     def _touch(self, conversation: str) -> None:
         """A conversation that nobody goes on with from now on is over after a while."""
@@ -119,17 +135,22 @@ class Diary:
         log.warning("a conversation's note cannot be written", extra={"code": error.code})
         turn.notice(f"This conversation is not in its note: {error.message}")
 
-    def _plan(self, conversation: Conversation) -> Change | None:
-        """The note with all finished turns that it lacks since the last one it has, or None when there is nothing."""
+    def _plan(self, conversation: Conversation, *, late: bool = False) -> Change | None:
+        """The note with all finished turns that it lacks since the last one it has, or None when there is nothing.
+
+        Made up for `late`, nothing comes back that the person may have taken away since.
+        """
         finished = [record for record in conversation.turns if record.state != "running"]
         loaded = self._note_of(conversation)
         if loaded is None:
             if conversation.note:  # the person took it away: what they removed does not come back
-                finished = finished[-1:]
+                finished = [] if late else finished[-1:]
+            if not finished:
+                return None
             path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
             return begun(path, replace(conversation, turns=tuple(finished)))
         written = [at for at, record in enumerate(finished) if holds(loaded.text, record)]
-        missing = finished[written[-1] + 1 :] if written else finished[-1:]
+        missing = finished[written[-1] + 1 :] if written else [] if late else finished[-1:]
         return grown(loaded, *missing, private=conversation.private) if missing else None
 
     def _note_of(self, conversation: Conversation) -> Loaded | None:
@@ -175,7 +196,7 @@ class Diary:
         self._keep(asyncio.create_task(self._quietly(self._compact(conversation)), name=f"compact {conversation[:8]}"))
 
     async def finish(self, conversation: str) -> None:
-        """Summarise all of a conversation, for it is over for now. Raises `NotFound`."""
+        """Summarise all of a conversation, for it is over for now; returns at once. Raises `NotFound`."""
         self._touched.pop(conversation, None)
         await self._thread(self._sessions.load, conversation)
         self._keep(asyncio.create_task(self._quietly(self._summarise(conversation, [])), name="summary"))
@@ -253,13 +274,13 @@ class Diary:
     # -------------------------------------------------------------------------------------------- in the background
 
     async def _watch(self) -> None:
-        """Conversations that nobody has touched for a while are over for now."""
+        """Conversations that nobody has touched for a while are over for now; they are summarised one at a time."""
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()
             for conversation in [one for one, at in self._touched.items() if now - at > IDLE_S]:
-                with contextlib.suppress(TarsdError):
-                    await self.finish(conversation)
+                self._touched.pop(conversation, None)
+                await self._quietly(self._summarise(conversation, []))
 
     async def _quietly(self, work: Any) -> None:
         try:

@@ -24,6 +24,8 @@ from tarsd.tools.mcp import McpServers
 from tarsd.vault import Vault
 from tarsd.writing import Change, Journal, Notebook, Writer
 
+TRIES = 4
+
 Json = dict[str, Any]
 Say = Callable[[str, str], None]
 Indexed = Callable[[Sequence[str]], Awaitable[None]]
@@ -69,6 +71,7 @@ class Assistant:
         diary = Diary(sessions, means, self.notebook, config.memory_folder, executor)
         self.chat = Chat(sessions, means, diary if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
+        self._memory_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def _provider(self, name: str, say: Say) -> Provider | None:
@@ -149,7 +152,7 @@ class Assistant:
 
     async def remember(self, request: RememberRequest) -> Json:
         """As `server.Assistant.remember`."""
-        change = await self._thread(
+        return await self._change(
             lambda: self._memory.remember(
                 request.text,
                 kind=request.kind,
@@ -159,7 +162,6 @@ class Assistant:
                 replace=request.replace,
             )
         )
-        return await self._change(change)
 
     def _is_private(self, conversation: str) -> bool:
         """Whether private text was seen in the conversation, so that what is learnt there stays here."""
@@ -175,7 +177,7 @@ class Assistant:
 
     async def forget(self, line: str) -> Json:
         """As `server.Assistant.forget`."""
-        return await self._change(await self._thread(self._memory.forget, line))
+        return await self._change(lambda: self._memory.forget(line))
 
     async def undo_memory(self) -> Json:
         """As `server.Assistant.undo_memory`."""
@@ -186,8 +188,17 @@ class Assistant:
         await self._indexed([last.path])
         return done
 
-    async def _change(self, change: Change) -> Json:
-        await self._write(change)
+    async def _change(self, plan: Callable[[], Change]) -> Json:
+        """Plan and make a change, one at a time; planned again when somebody has saved the note in between."""
+        async with self._memory_lock:
+            for tries in range(TRIES):
+                change = await self._thread(plan)
+                try:
+                    await self._write(change)
+                    break
+                except Conflict:
+                    if tries + 1 == TRIES:
+                        raise
         await self._indexed([change.path])
         return {"path": change.path, "diff": change.diff()}
 
@@ -201,7 +212,7 @@ class Assistant:
     async def feedback(self, request: FeedbackRequest) -> Json:
         """As `server.Assistant.feedback`."""
         conversation, turn = await self._thread(self.chat.sessions.turn, request.turn)
-        change = await self._thread(
+        return await self._change(
             lambda: feedback.record(
                 self._memory,
                 request.verdict,
@@ -212,7 +223,6 @@ class Assistant:
                 private=turn.private,
             )
         )
-        return await self._change(change)
 
     async def review(self) -> Json:
         """As `server.Assistant.review`."""
@@ -236,12 +246,13 @@ class Assistant:
         current = self._review
         if current is None or current.id != decisions.review:
             raise Conflict("This review is not the last one.", "Begin a review again.")
-        changes = await self._thread(
-            review.apply, self._memory, decisions.decisions, current.proposals, current.sources
-        )
-        self._review = None
-        for change in changes:
-            await self._write(change)
+        async with self._memory_lock:
+            changes = await self._thread(
+                review.apply, self._memory, decisions.decisions, current.proposals, current.sources
+            )
+            self._review = None
+            for change in changes:
+                await self._write(change)
         await self._indexed([change.path for change in changes])
         return {"written": [change.path for change in changes], "diff": "\n".join(change.diff() for change in changes)}
 

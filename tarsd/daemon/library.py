@@ -58,12 +58,29 @@ class Shelf:
         if len(found) < len(results.hits):  # a conversation took the place of notes
             found = _evident(searcher.search(query, limit=3 * limit, evidence=True, here=private).hits, sealed)[:limit]
         hits = [hit for hit in found if memory or hit.memory_type not in ("semantic", "procedural")]
+        if not local:
+            hits = self._looked_at(hits)
         held = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
         said = [results.degraded] if results.degraded else []
         if held:
             said.append(PRIVATE)
         passages = tuple(_evidence(hit) for hit in hits if local or not hit.local_only)
         return Found(passages, " ".join(said) or None, tuple(dict.fromkeys(hit.path for hit in held)))
+
+    def _looked_at(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits by what holds on disk now: the index learns a moment later that a note became private, or went."""
+        private: dict[tuple[str, str], bool | None] = {}
+        for hit in hits:
+            key = (hit.collection, hit.path)
+            if key not in private:
+                try:
+                    private[key] = self._view(*key).local_only
+                except VaultUnavailable:
+                    private[key] = hit.local_only
+                except TarsdError:  # gone, or not to be read
+                    private[key] = None
+        held = [(hit, private[hit.collection, hit.path]) for hit in hits]
+        return [replace(hit, local_only=hit.local_only or now) for hit, now in held if now is not None]
 
     def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
         """As `tools.Library.find`."""
@@ -113,7 +130,10 @@ class Shelf:
     def open(self, name: str) -> NoteView:
         """As `tools.Library.open`."""
         row = self._row(name)
-        collection, path = row.key if row is not None else ("", name if "." in name[-7:] else f"{name}.md")
+        return self._view(*(row.key if row is not None else ("", name if "." in name[-7:] else f"{name}.md")))
+
+    def _view(self, collection: str, path: str) -> NoteView:
+        """The note at a path as it is on disk now; raises as `open`."""
         vault = self._vaults[collection]
         missing = NotFound(f"There is no note “{path.removesuffix('.md')}” to read.")
         try:

@@ -1,27 +1,37 @@
-"""A provider that needs a key, which may come, or be changed, while the daemon runs."""
+"""A provider that needs a key, which may come, change or go while the daemon runs."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from tarsd.errors import ProviderRefused
 from tarsd.providers.base import Provider, ProviderEvent, Request
 
+FRESH_S = 10.0
+"""How long a key is taken for the right one; after the server has refused it, not at all."""
+READ_S = 3.0
+"""Longest wait for a keyring, which may be locked; the key that was known serves on."""
+
 
 class Keyed:
-    """Stands before the provider that `make` builds from a key.
+    """Stands before the provider that `make` builds from a key, and builds it anew when there is another one.
 
-    The key is read once; after the server has refused it, it is read again, and with another one the provider is
-    built anew. Whoever follows the hint `tarsd key set` need not start the daemon again.
+    Whoever follows the hint `tarsd key set` need not start the daemon again; answers under way are not cut.
     """
 
     def __init__(self, make: Callable[[str | None], Provider], key: Callable[[], str | None]) -> None:
         self._make = make
         self._read = key
-        self._key = key()
-        self._refused = False
-        self._inner = make(self._key)
+        self._key: str | None = None
+        self._read_at = float("-inf")
+        self._lock = asyncio.Lock()
+        self._inner = make(None)
+        self._streams: dict[Provider, int] = {}
 
     @property
     def name(self) -> str:
@@ -53,37 +63,75 @@ class Keyed:
         return self._inner.tools
 
     async def prepare(self) -> None:
-        """As `Provider.prepare`."""
-        if self._refused:
-            await self._renew()
+        """As `Provider.prepare`; raises ConfigError when the keys cannot be read."""
+        async with self._lock:
+            if time.monotonic() - self._read_at > FRESH_S:
+                await self._renew()
         try:
             await self._inner.prepare()
         except ProviderRefused:
-            if not await self._renew():
-                self._refused = True
-                raise
-            await self._inner.prepare()
+            self._read_at = float("-inf")
+            raise
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
         """As `Provider.stream`."""
+        inner = self._inner
+        self._streams[inner] = self._streams.get(inner, 0) + 1
         try:
-            async with aclosing(self._inner.stream(request)) as events:
+            async with aclosing(inner.stream(request)) as events:
                 async for event in events:
                     yield event
         except ProviderRefused:
-            self._refused = True
+            self._read_at = float("-inf")
             raise
+        finally:
+            self._streams[inner] -= 1
+            await self._let_go(inner)
 
     async def close(self) -> None:
         """As `Provider.close`."""
         await self._inner.close()
 
-    async def _renew(self) -> bool:
-        """Build the provider anew if there is another key now."""
-        self._refused = False
-        fresh = self._read()
+    async def _renew(self) -> None:
+        """Read the key in a thread, and build the provider anew if it is another one."""
+        first = self._read_at == float("-inf") and self._key is None
+        try:
+            async with asyncio.timeout(READ_S):
+                fresh = await _beside(self._read)
+        except TimeoutError:
+            if first:
+                raise ProviderRefused("The system keyring does not answer.", "Unlock it, then ask again.") from None
+            return
+        self._read_at = time.monotonic()
         if fresh == self._key:
-            return False
-        await self._inner.close()
-        self._key, self._inner = fresh, self._make(fresh)
-        return True
+            return
+        before, self._key, self._inner = self._inner, fresh, self._make(fresh)
+        await self._let_go(before)
+
+    async def _let_go(self, inner: Provider) -> None:
+        """Close what is used no more, once its last answer is there."""
+        if inner is not self._inner and not self._streams.get(inner):
+            self._streams.pop(inner, None)
+            await inner.close()
+
+
+async def _beside(work: Callable[[], str | None]) -> str | None:
+    """`work()` in a thread that nobody waits for at the end: a keyring may ask a person, for as long as it likes."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[str | None] = loop.create_future()
+
+    def settle(value: str | None, error: Exception | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(value)
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = work()
+        except Exception as caught:
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=run, name="tarsd-key", daemon=True).start()
+    return await done

@@ -30,7 +30,6 @@ class _Index:
 
     summaries: dict[str, Summary] = field(default_factory=dict)
     turns: dict[str, str] = field(default_factory=dict)  # turn id -> conversation id
-    cut: list[str] = field(default_factory=list)  # conversations with turns that an earlier run left open
     requests: dict[str, str] = field(default_factory=dict)  # request id -> turn id
     notes: dict[str, str] = field(default_factory=dict)  # conversation id -> path of its note
     private: set[str] = field(default_factory=set)  # conversations that saw text of private notes
@@ -165,11 +164,6 @@ class Sessions:
                         return owner, record
         raise NotFound("There is no such turn.", "Its conversation may have been deleted.")
 
-    def interrupted(self) -> list[str]:
-        """The conversations in which a crash of an earlier run had cut a turn off."""
-        with self._lock:
-            return list(dict.fromkeys(self._index().cut))
-
     def requested(self, request_id: str) -> str | None:
         """The turn that was started for this request id, if one was, in this or an earlier run."""
         with self._lock:
@@ -228,7 +222,6 @@ class Sessions:
         if asked - ended:
             for record in _turns(_lines(file)):
                 if record.state == "running":
-                    index.cut.append(owner)
                     with contextlib.suppress(StoreError):  # a full disk: it is closed at the next start
                         self._append(owner, [{"t": "end", "turn": record.id, "event": interrupted(record).as_json()}])
 
