@@ -118,6 +118,7 @@ test("a wrong token says so, and the way to the right one", async ({ pane }) => 
 	pane.expected.push(/401/);
 	await pane.open({ token: "wrong", connected: false });
 	await expect(pane.panel.getByRole("heading")).toHaveText("The token is not accepted");
+	await expect(pane.panel.locator("code")).toHaveText("tarsd token --rotate");
 	await expect(pane.panel.getByRole("button", { name: "Copy command" })).toBeVisible();
 });
 

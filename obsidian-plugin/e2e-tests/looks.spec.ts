@@ -67,6 +67,9 @@ const SCENES: Record<string, (pane: Pane) => Promise<void>> = {
 		await pane.page.route("**/v1/turns", (route) => route.abort());
 		await pane.ask("And for sencha?");
 		await expect(pane.button("Back to the box")).toBeVisible();
+		await expect(pane.root.locator(".tarsd-state .tarsd-faint")).toHaveText(
+			`Nothing can be reached at ${pane.world.daemon.address}. Check the address, the network and that the daemon runs there.`,
+		);
 		await pane.page.unroute("**/v1/turns");
 	},
 	related: async (pane) => {
@@ -81,7 +84,7 @@ const SCENES: Record<string, (pane: Pane) => Promise<void>> = {
 	connection: async (pane) => {
 		await pane.open();
 		await pane.page.evaluate(() => window.harness.command("connection"));
-		await expect(pane.page.locator(".modal .tarsd-link")).toBeVisible();
+		await expect(pane.page.locator(".modal .tarsd-link")).toContainText(`Address: ${pane.world.daemon.address}`);
 	},
 	running: async (pane) => {
 		const { model } = pane.world;

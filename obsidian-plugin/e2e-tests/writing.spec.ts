@@ -122,6 +122,20 @@ test("on a phone Return begins a line, and the button sends", async ({ pane }) =
 	await expect(pane.lastAnswer).toHaveText("Yes.");
 });
 
+test("the box fits its text when the pane gets narrower, and wider again", async ({ pane }) => {
+	const { page } = pane;
+	await page.setViewportSize({ width: 700, height: 700 });
+	await pane.open();
+	await pane.box.fill("A question that is long enough for one line of a wide pane, and for more lines of a narrow one.");
+	const lines = () => pane.box.evaluate((el) => ({ cut: el.scrollHeight - el.clientHeight, height: el.clientHeight }));
+	const wide = await lines();
+	await page.setViewportSize({ width: 300, height: 700 });
+	await expect.poll(async () => (await lines()).cut).toBeLessThanOrEqual(1);
+	expect((await lines()).height).toBeGreaterThan(wide.height);
+	await page.setViewportSize({ width: 700, height: 700 });
+	await expect.poll(async () => (await lines()).height).toBe(wide.height);
+});
+
 test("reads from right to left", async ({ pane }) => {
 	const { page } = pane;
 	await page.setViewportSize({ width: 300, height: 700 });
@@ -135,6 +149,16 @@ test("reads from right to left", async ({ pane }) => {
 	expect(places.title).toBeGreaterThan(150);
 	expect(places.buttons).toBeLessThan(150);
 	expect(places.send).toBeLessThan(150);
+	await expect(pane.lastAnswer.locator("ul")).toHaveCSS("direction", "rtl");
+	await expect(pane.lastAnswer.locator("table")).toHaveCSS("direction", "rtl");
+	const inside = await page.evaluate(() => {
+		const box = (selector: string) => document.querySelector(selector)?.getBoundingClientRect() ?? new DOMRect();
+		const [answer, table, item, notice] = [".tarsd-answer", ".tarsd-answer table", ".tarsd-answer li", ".tarsd-notices bdi"].map(box);
+		return { table: (answer?.right ?? 0) - (table?.right ?? 0), marker: (answer?.right ?? 0) - (item?.right ?? 0), notice: (answer?.right ?? 0) - (notice?.right ?? 0) };
+	});
+	expect(inside.table, "the table begins at the right").toBeLessThanOrEqual(2);
+	expect(inside.marker, "there is room for the markers").toBeGreaterThan(15);
+	expect(inside.notice, "so do the notices").toBeLessThanOrEqual(2);
 	expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(300);
 	await page.screenshot({ path: "test-results/looks/rtl-300.png" });
 });

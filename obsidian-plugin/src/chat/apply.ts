@@ -5,6 +5,9 @@ import type { ApprovalRequest, Message, ToolUse, WriteView } from "./message";
 
 type Of<T extends TurnEvent["type"]> = Extract<TurnEvent, { type: T }>;
 
+/** Something comes, so nothing is waited for any more. */
+const GOING = { state: "answering", waiting: "" } as const;
+
 /** The message after an event that was not seen yet; `seq` is the caller's affair. */
 export function apply(message: Message, event: TurnEvent): Message {
 	switch (event.type) {
@@ -13,9 +16,8 @@ export function apply(message: Message, event: TurnEvent): Message {
 		case "retrieved":
 			return {
 				...message,
-				state: "answering",
+				...GOING,
 				position: 0,
-				waiting: "",
 				sources: event.sources,
 				// no marker means them, so that they have no numbers of their own
 				closest: event.closest.map((one, index) => ({ ...one, n: index + 1 })),
@@ -29,9 +31,9 @@ export function apply(message: Message, event: TurnEvent): Message {
 		case "waiting":
 			return { ...message, waiting: event.text };
 		case "token":
-			return { ...message, state: "answering", waiting: "", text: message.text + event.text };
+			return { ...message, ...GOING, text: message.text + event.text };
 		case "thinking":
-			return { ...message, state: "answering", waiting: "", thinking: message.thinking + event.text };
+			return { ...message, ...GOING, thinking: message.thinking + event.text };
 		case "retract":
 			return { ...message, text: "" };
 		case "tool":
@@ -74,8 +76,7 @@ function withTool(message: Message, event: Of<"tool">): Message {
 	const verdict = event.state === "refused" ? "refused" : "allowed";
 	return {
 		...message,
-		state: "answering",
-		waiting: "",
+		...GOING,
 		tools: put(message.tools, "call", tool),
 		sources: joined(message.sources, tool.sources),
 		approvals:

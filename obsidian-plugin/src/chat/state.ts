@@ -2,7 +2,7 @@
 
 import type { ConversationReply, Fault, PastTurn, TurnEvent } from "../protocol/events";
 import { apply } from "./apply";
-import { blank, ended, type ApprovalRequest, type Message, type ToolUse, type WriteView } from "./message";
+import { blank, ended, type ApprovalRequest, type Message, type WriteView } from "./message";
 
 export { ended } from "./message";
 export type { ApprovalRequest, Message, MessageState, ToolUse, WriteView } from "./message";
@@ -159,7 +159,7 @@ function fromTurn(turn: PastTurn): Message {
 		tools: turn.tools.map((tool, index) => ({
 			call: `t${index + 1}`,
 			name: tool.name,
-			state: TOOL_STATES[tool.state] ?? "stopped",
+			state: TOOL_STATES.find((state) => state === tool.state) ?? "stopped",
 			arguments: {},
 			text: "",
 			sources: [],
@@ -168,11 +168,7 @@ function fromTurn(turn: PastTurn): Message {
 	};
 }
 
-const TOOL_STATES: Readonly<Record<string, ToolUse["state"] | undefined>> = {
-	done: "done",
-	failed: "failed",
-	refused: "refused",
-};
+const TOOL_STATES = ["done", "failed", "refused"] as const;
 
 function find(state: ChatState, id: string): Message | undefined {
 	// the newest are the ones that change

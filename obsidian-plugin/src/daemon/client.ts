@@ -26,7 +26,7 @@ export interface ReviewDecision {
 
 /** Seconds that a long poll may wait in the daemon. */
 const POLL_S = 20;
-/** Models may take their time over reviews, summaries and lists. */
+/** Models may take their time over a review. */
 const SLOW_MS = 180_000;
 
 /**
@@ -39,23 +39,19 @@ export class Client {
 		private readonly wait: Wait = pause,
 	) {}
 
-	async hello(signal?: AbortSignal): Promise<protocol.Hello> {
-		const found = protocol.parseHello(await this.get("/v1/hello", signal));
-		if (found === null) throw new TransportError("malformed", "no tarsd answers there");
-		return found;
+	hello(signal?: AbortSignal): Promise<protocol.Hello> {
+		return this.get(at("hello"), signal).then(sound(protocol.parseHello));
 	}
 
-	async status(signal?: AbortSignal): Promise<protocol.Status> {
-		return protocol.parseStatus(await this.get("/v1/status", signal));
+	status(signal?: AbortSignal): Promise<protocol.Status> {
+		return this.get(at("status"), signal).then(protocol.parseStatus);
 	}
 
 	// ------------------------------------------------------------------------------------------ turns
 
 	/** Begin an answer; resolves with the turn's id at once. */
-	async startTurn(request: TurnRequest, signal?: AbortSignal): Promise<string> {
-		const turn = text(object(await this.post("/v1/turns", request, { signal }))["turn"]);
-		if (turn === "") throw new TransportError("malformed", "the reply names no turn");
-		return turn;
+	startTurn(request: TurnRequest, signal?: AbortSignal): Promise<string> {
+		return this.post(at("turns"), request, { signal }).then(sound((reply) => text(object(reply)["turn"]) || null));
 	}
 
 	/**
@@ -99,16 +95,14 @@ export class Client {
 
 	/** The events after a number as the daemon sends them, until the turn has ended. */
 	private async *read(turn: string, after: number, signal: AbortSignal): AsyncGenerator<unknown> {
-		const path = `/v1/turns/${encodeURIComponent(turn)}/events`;
+		const path = at("turns", turn, "events");
 		if (this.transport.streams) {
 			yield* this.transport.stream({ method: "GET", path: `${path}?after=${after}`, signal });
 			return;
 		}
 		for (let seen = after; ; ) {
 			if (signal.aborted) throw aborted();
-			const page = protocol.parsePage(
-				await this.transport.json({ method: "GET", path: `${path}?after=${seen}&wait=${POLL_S}`, signal }),
-			);
+			const page = protocol.parsePage(await this.get(`${path}?after=${seen}&wait=${POLL_S}`, signal));
 			yield* page.events;
 			if (page.ended) return;
 			seen = Math.max(seen, ...page.events.map(eventNumber));
@@ -117,135 +111,120 @@ export class Client {
 
 	/** End a turn and keep what it has said. */
 	async stop(turn: string): Promise<void> {
-		await this.post(`/v1/turns/${encodeURIComponent(turn)}/stop`);
+		await this.post(at("turns", turn, "stop"));
 	}
 
 	/** Answer a call that waits for a yes; `always` is for this tool and the rest of the conversation. */
 	async approve(turn: string, call: string, answer: { allow: boolean; always: boolean }): Promise<void> {
-		await this.post(`/v1/turns/${encodeURIComponent(turn)}/approvals/${encodeURIComponent(call)}`, answer);
+		await this.post(at("turns", turn, "approvals", call), answer);
 	}
 
 	// ------------------------------------------------------------------------------------------ writes
 
 	/** Take a change; what is to be written is in the reply. A 409 means that it is somebody else's: leave it. */
-	async claim(id: string): Promise<protocol.WriteOrder> {
-		const order = protocol.parseWriteOrder(await this.post(`/v1/writes/${encodeURIComponent(id)}/claim`));
-		if (order === null) throw new TransportError("malformed", "the reply is no change");
-		return order;
+	claim(id: string): Promise<protocol.WriteOrder> {
+		return this.post(at("writes", id, "claim")).then(sound(protocol.parseWriteOrder));
 	}
 
 	/** Tell what became of a change that was claimed; `hash` is the SHA-256 of the note's bytes now. */
 	async report(id: string, report: { ok: boolean; hash?: string; error?: string }): Promise<void> {
-		await this.post(`/v1/writes/${encodeURIComponent(id)}`, report);
+		await this.post(at("writes", id), report);
 	}
 
 	/** Take a change back; a 409 says that the note was changed since. */
-	async undo(id: string): Promise<protocol.Undone> {
-		return protocol.parseUndone(await this.post(`/v1/writes/${encodeURIComponent(id)}/undo`));
+	undo(id: string): Promise<protocol.Undone> {
+		return this.post(at("writes", id, "undo")).then(protocol.parseUndone);
 	}
 
 	// ------------------------------------------------------------------------------------------ conversations
 
-	async conversations(signal?: AbortSignal): Promise<protocol.ConversationSummary[]> {
-		return protocol.parseConversations(await this.get("/v1/conversations", signal));
+	conversations(signal?: AbortSignal): Promise<protocol.ConversationSummary[]> {
+		return this.get(at("conversations"), signal).then(protocol.parseConversations);
 	}
 
-	async conversation(id: string, signal?: AbortSignal): Promise<protocol.ConversationReply> {
-		const found = protocol.parseConversation(await this.get(conversationPath(id), signal));
-		if (found === null) throw new TransportError("malformed", "the reply is no conversation");
-		return found;
+	conversation(id: string, signal?: AbortSignal): Promise<protocol.ConversationReply> {
+		return this.get(at("conversations", id), signal).then(sound(protocol.parseConversation));
 	}
 
 	async rename(id: string, title: string): Promise<void> {
-		await this.transport.json({ method: "PATCH", path: conversationPath(id), body: { title } });
+		await this.transport.json({ method: "PATCH", path: at("conversations", id), body: { title } });
 	}
 
 	/** Remove a conversation from the list; its note stays. */
 	async remove(id: string): Promise<void> {
-		await this.transport.json({ method: "DELETE", path: conversationPath(id) });
+		await this.transport.json({ method: "DELETE", path: at("conversations", id) });
 	}
 
-	/** A conversation is over for now: its summary is made. */
-	async close(id: string): Promise<void> {
-		await this.post(`${conversationPath(id)}/close`, {}, { timeout: SLOW_MS });
-	}
+	// ------------------------------------------------------------------------------------------ search
 
-	// ------------------------------------------------------------------------------------------ search and notes
-
-	async search(query: string, about: { mode?: SearchMode; limit?: number } = {}, signal?: AbortSignal): Promise<protocol.Hits> {
-		return protocol.parseHits(await this.post("/v1/search", { query, ...about }, { signal }));
+	search(query: string, about: { mode?: SearchMode; limit?: number } = {}, signal?: AbortSignal): Promise<protocol.Hits> {
+		return this.post(at("search"), { query, ...about }, { signal }).then(protocol.parseHits);
 	}
 
 	/** Notes like the one at `path`; a 404 says that it is not indexed. */
-	async related(path: string, limit: number, signal?: AbortSignal): Promise<protocol.Hits> {
-		return protocol.parseHits(await this.post("/v1/related", { path, limit }, { signal }));
-	}
-
-	async notes(filters: { folder?: string; tag?: string; recent?: number } = {}): Promise<protocol.NoteRow[]> {
-		const query = new URLSearchParams();
-		if (filters.folder) query.set("folder", filters.folder);
-		if (filters.tag) query.set("tag", filters.tag);
-		if (filters.recent) query.set("recent", String(filters.recent));
-		const asked = query.toString();
-		return protocol.parseNotes(await this.get(`/v1/notes${asked ? `?${asked}` : ""}`)).notes;
+	related(path: string, limit: number, signal?: AbortSignal): Promise<protocol.Hits> {
+		return this.post(at("related"), { path, limit }, { signal }).then(protocol.parseHits);
 	}
 
 	// ------------------------------------------------------------------------------------------ memory and review
 
-	async memory(): Promise<protocol.Memory> {
-		return protocol.parseMemory(await this.get("/v1/memory"));
+	memory(): Promise<protocol.Memory> {
+		return this.get(at("memory")).then(protocol.parseMemory);
 	}
 
 	/** Keep a fact ("semantic") or a rule ("procedural"). */
-	async remember(note: string, kind: "semantic" | "procedural" = "semantic"): Promise<protocol.MemoryChange> {
-		return protocol.parseMemoryChange(await this.post("/v1/memory", { text: note, kind }));
+	remember(text: string, kind: "semantic" | "procedural" = "semantic"): Promise<protocol.MemoryChange> {
+		return this.post(at("memory"), { text, kind }).then(protocol.parseMemoryChange);
 	}
 
 	/** Forget exactly this line. */
-	async forget(line: string): Promise<protocol.MemoryChange> {
-		return protocol.parseMemoryChange(await this.post("/v1/memory/forget", { line }));
+	forget(line: string): Promise<protocol.MemoryChange> {
+		return this.post(at("memory", "forget"), { line }).then(protocol.parseMemoryChange);
 	}
 
-	async undoMemory(): Promise<protocol.Undone> {
-		return protocol.parseUndone(await this.post("/v1/memory/undo"));
+	undoMemory(): Promise<protocol.Undone> {
+		return this.post(at("memory", "undo")).then(protocol.parseUndone);
 	}
 
 	/** Keep a reply as good or wrong. */
-	async feedback(turn: string, verdict: "good" | "wrong", note = ""): Promise<protocol.MemoryChange> {
-		return protocol.parseMemoryChange(await this.post("/v1/feedback", { turn, verdict, note }));
+	feedback(turn: string, verdict: "good" | "wrong", note = ""): Promise<protocol.MemoryChange> {
+		return this.post(at("feedback"), { turn, verdict, note }).then(protocol.parseMemoryChange);
 	}
 
-	async review(): Promise<protocol.Review> {
-		return protocol.parseReview(await this.post("/v1/review", {}, { timeout: SLOW_MS }));
+	review(): Promise<protocol.Review> {
+		return this.post(at("review"), {}, { timeout: SLOW_MS }).then(protocol.parseReview);
 	}
 
-	async applyReview(review: string, decisions: ReviewDecision[]): Promise<{ written: string[]; diff: string }> {
-		return protocol.parseApplied(await this.post("/v1/review/apply", { review, decisions }));
-	}
-
-	async models(): Promise<protocol.Models> {
-		return protocol.parseModels(await this.transport.json({ method: "GET", path: "/v1/models", timeout: SLOW_MS }));
+	applyReview(review: string, decisions: ReviewDecision[]): Promise<{ written: string[]; diff: string }> {
+		return this.post(at("review", "apply"), { review, decisions }).then(protocol.parseApplied);
 	}
 
 	private get(path: string, signal?: AbortSignal): Promise<unknown> {
-		return this.transport.json({ method: "GET", path, ...(signal ? { signal } : {}) });
+		return this.transport.json({ method: "GET", path, signal });
 	}
 
-	private post(path: string, body: unknown = {}, more: { signal?: AbortSignal | undefined; timeout?: number } = {}): Promise<unknown> {
-		const call: Call = { method: "POST", path, body };
-		if (more.signal) call.signal = more.signal;
-		if (more.timeout !== undefined) call.timeout = more.timeout;
-		return this.transport.json(call);
+	private post(path: string, body: unknown = {}, more: Pick<Call, "signal" | "timeout"> = {}): Promise<unknown> {
+		return this.transport.json({ method: "POST", path, body, ...more });
 	}
 }
 
-function conversationPath(id: string): string {
-	return `/v1/conversations/${encodeURIComponent(id)}`;
+/** The path of a route; what a person or the daemon named is one part of it, whatever is in it. */
+function at(...parts: string[]): string {
+	return `/v1/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+/** As `read`, for a reply that has to be whole. */
+function sound<T>(read: (value: unknown) => T | null): (value: unknown) => T {
+	return (value) => {
+		const found = read(value);
+		if (found === null) throw new TransportError("malformed", "this is no reply of tarsd");
+		return found;
+	};
 }
 
 /** Whether an error may be gone at the next try. */
 function passes(error: unknown): boolean {
 	if (!(error instanceof TransportError)) return false;
 	if (error.kind === "http") return (error.status ?? 0) >= 500;
-	return error.kind !== "unauthorized" && error.kind !== "not-allowed" && error.kind !== "malformed";
+	return !["unauthorized", "not-allowed", "malformed"].includes(error.kind);
 }

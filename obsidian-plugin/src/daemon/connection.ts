@@ -181,44 +181,41 @@ export class Connection {
 }
 
 async function ask(way: Way, signal: AbortSignal): Promise<Hello> {
-	const limited = limitedTo(way.transport, HELLO_MS);
+	const { transport } = way;
+	const limited: Transport = {
+		...bare(transport),
+		json: (call) => transport.json({ timeout: HELLO_MS, ...call }),
+	};
 	const hello = await new Client(limited).hello(signal);
 	const verdict = judge(hello, way.vaultId);
 	if (verdict !== "ok") throw new WrongDaemon(verdict, hello);
 	return hello;
 }
 
-function limitedTo(transport: Transport, timeout: number): Transport {
+/** A transport that does the same. */
+function bare(transport: Transport): Transport {
 	return {
 		kind: transport.kind,
 		streams: transport.streams,
-		json: (call) => transport.json({ timeout, ...call }),
+		json: (call) => transport.json(call),
 		stream: (call) => transport.stream(call),
 	};
 }
 
 /** The same transport; `suspect` is called when a call fails because of the connection, not of what was asked. */
 function watched(transport: Transport, suspect: () => void): Transport {
-	const look = (error: unknown): void => {
+	const look = (error: unknown): never => {
 		if (error instanceof TransportError && error.kind !== "http" && error.kind !== "timeout") suspect();
+		throw error;
 	};
 	return {
-		kind: transport.kind,
-		streams: transport.streams,
-		async json(call: Call): Promise<unknown> {
-			try {
-				return await transport.json(call);
-			} catch (error) {
-				look(error);
-				throw error;
-			}
-		},
+		...bare(transport),
+		json: (call) => transport.json(call).catch(look),
 		async *stream(call: Call): AsyncGenerator<unknown> {
 			try {
 				yield* transport.stream(call);
 			} catch (error) {
 				look(error);
-				throw error;
 			}
 		},
 	};

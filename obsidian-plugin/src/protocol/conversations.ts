@@ -1,5 +1,5 @@
 import { parseFault, parseSources, type Fault, type Source } from "./parts";
-import { choice, flag, isObject, list, number, object, text, texts } from "./values";
+import { flag, listOf, needed, number, object, oneOf, shape, strict, text, texts, type Reader } from "./values";
 
 /** A conversation in the list; times are seconds since 1970. */
 export interface ConversationSummary {
@@ -34,50 +34,42 @@ export interface ConversationReply extends ConversationSummary {
 	history: PastTurn[];
 }
 
-const PAST_STATES = ["running", "done", "stopped", "interrupted", "failed"] as const;
+const SUMMARY = {
+	id: needed(text),
+	title: text,
+	created: number,
+	updated: number,
+	// a number in the list, and the turns themselves in a whole conversation
+	turns: (turns: unknown) => (Array.isArray(turns) ? turns.length : number(turns)),
+};
+
+const turns: Reader<PastTurn[]> = listOf(
+	strict({
+		id: needed(text),
+		message: text,
+		notes: texts,
+		at: number,
+		state: oneOf<PastState>(["running", "done", "stopped", "interrupted", "failed"], "interrupted"),
+		text,
+		sources: parseSources,
+		citations: parseSources,
+		error: parseFault,
+		model: text,
+		private: flag,
+		tools: listOf(shape({ name: text, state: text })),
+	}),
+);
+
+const list: Reader<ConversationSummary[]> = listOf(strict(SUMMARY));
+const whole = strict({ ...SUMMARY, note: text });
 
 /** The list of conversations, as the daemon orders it. */
 export function parseConversations(value: unknown): ConversationSummary[] {
-	return list(object(value)["conversations"], summary);
-}
-
-/** One line of that list, or null. */
-export function parseSummary(value: unknown): ConversationSummary | null {
-	return isObject(value) ? summary(value) : null;
+	return list(object(value)["conversations"]);
 }
 
 /** A conversation with its turns, or null. */
 export function parseConversation(value: unknown): ConversationReply | null {
-	const given = object(value);
-	const about = summary(given);
-	if (about === null) return null;
-	return {
-		...about,
-		note: text(given["note"]),
-		history: list(given["turns"], (one): PastTurn | null => {
-			const id = text(one["id"]);
-			if (id === "") return null;
-			return {
-				id,
-				message: text(one["message"]),
-				notes: texts(one["notes"]),
-				at: number(one["at"]),
-				state: choice(one["state"], PAST_STATES) ?? "interrupted",
-				text: text(one["text"]),
-				sources: parseSources(one["sources"]),
-				citations: parseSources(one["citations"]),
-				error: parseFault(one["error"]),
-				model: text(one["model"]),
-				private: flag(one["private"]),
-				tools: list(one["tools"], (used) => ({ name: text(used["name"]), state: text(used["state"]) })),
-			};
-		}),
-	};
-}
-
-function summary(one: Record<string, unknown>): ConversationSummary | null {
-	const id = text(one["id"]);
-	if (id === "") return null;
-	const turns = Array.isArray(one["turns"]) ? one["turns"].length : number(one["turns"]);
-	return { id, title: text(one["title"]), created: number(one["created"]), updated: number(one["updated"]), turns };
+	const found = whole(value);
+	return found && { ...found, history: turns(object(value)["turns"]) };
 }

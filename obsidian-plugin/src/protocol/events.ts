@@ -1,5 +1,5 @@
 import { parseFault, parseSources, type Fault, type Source } from "./parts";
-import { choice, flag, isObject, number, object, text, texts, type Json } from "./values";
+import { flag, given, isObject, needed, number, object, oneOf, optional, sometimes, strict, text, texts, type Json, type Reader } from "./values";
 
 export * from "./conversations";
 export * from "./memory";
@@ -51,7 +51,9 @@ export type ToolEvent = {
 export type TurnEvent = { seq: number } & (
 	| { type: "queued"; position: number }
 	| RetrievedEvent
-	| { type: "waiting" | "token" | "thinking"; text: string }
+	| { type: "waiting"; text: string }
+	| { type: "token"; text: string }
+	| { type: "thinking"; text: string }
 	| { type: "retract" }
 	| ToolEvent
 	| { type: "approval"; call: string; name: string; title: string; diff: string; arguments: Json }
@@ -62,14 +64,70 @@ export type TurnEvent = { seq: number } & (
 	| { type: "failed"; error: Fault; text: string; notices?: string[] }
 );
 
-const OPS = ["create", "append", "modify"] as const;
-const KINDS = ["note", "memory", "session"] as const;
-const TOOL_STATES = ["running", "done", "failed", "refused"] as const;
+const OPS: readonly WriteOp[] = ["create", "append", "modify"];
+
+const order = {
+	id: needed(text),
+	path: needed(text),
+	op: oneOf(OPS),
+	content: given,
+	if_hash: (hash: unknown) => (hash === null ? hash : given(hash)),
+	kind: oneOf<WriteKind>(["note", "memory", "session"], "note"),
+};
+
+const said = { text: given };
+
+/** The fields of every type of event. A Map, so that a type called "toString" is one that is not known. */
+const EVENTS = new Map<unknown, Reader<object | null>>(Object.entries({
+	queued: strict({ position: number }),
+	retrieved: strict({
+		sources: parseSources,
+		closest: parseSources,
+		relevance: number,
+		behind: number,
+		query: text,
+		notices: texts,
+		withheld: texts,
+		model: text,
+		local: flag,
+		private: sometimes,
+	}),
+	waiting: strict(said),
+	token: strict(said),
+	thinking: strict(said),
+	retract: strict({}),
+	tool: strict({
+		call: needed(text),
+		name: text,
+		state: oneOf<ToolState>(["running", "done", "failed", "refused"]),
+		arguments: (value) => (isObject(value) ? value : undefined),
+		text: (value) => (typeof value === "string" ? value : undefined),
+		sources: optional(parseSources),
+		private: sometimes,
+	}),
+	approval: strict({ call: needed(text), name: text, title: text, diff: text, arguments: object }),
+	write: strict(order),
+	written: strict({
+		id: needed(text),
+		path: text,
+		op: oneOf(OPS),
+		hash: text,
+		by: oneOf<"client" | "daemon">(["client", "daemon"], "daemon"),
+		error: (value) => parseFault(value) ?? undefined,
+	}),
+	usage: strict({ input_tokens: number, output_tokens: number }),
+	done: strict({ text, citations: parseSources, notices: texts, stopped: sometimes, private: sometimes }),
+	failed: strict({
+		error: (value) => parseFault(value) ?? { code: "error", message: "", hint: "" },
+		text,
+		notices: optional(texts),
+	}),
+} satisfies { [Type in TurnEvent["type"]]: Reader<Omit<Extract<TurnEvent, { type: Type }>, "seq" | "type"> | null> }));
 
 /** The number of an event of any type, known or not; 0 when there is none. */
 export function eventNumber(value: unknown): number {
-	const seq = object(value)["seq"];
-	return typeof seq === "number" && Number.isInteger(seq) && seq > 0 ? seq : 0;
+	const seq = number(object(value)["seq"]);
+	return Number.isInteger(seq) && seq > 0 ? seq : 0;
 }
 
 /** Whether a turn ends with this event. */
@@ -80,128 +138,11 @@ export function isLast(event: TurnEvent): boolean {
 /** What a line of a turn says; null when it is of no known type or lacks what it cannot do without. Never throws. */
 export function parseEvent(value: unknown): TurnEvent | null {
 	const seq = eventNumber(value);
-	if (!isObject(value) || seq === 0) return null;
-	switch (value["type"]) {
-		case "queued":
-			return { seq, type: "queued", position: number(value["position"]) };
-		case "retrieved":
-			return { seq, ...retrieved(value) };
-		case "waiting":
-		case "token":
-		case "thinking":
-			return typeof value["text"] === "string" ? { seq, type: value["type"], text: value["text"] } : null;
-		case "retract":
-			return { seq, type: "retract" };
-		case "tool":
-			return tool(seq, value);
-		case "approval":
-			return approval(seq, value);
-		case "write": {
-			const order = parseWriteOrder(value);
-			return order && { seq, type: "write", ...order };
-		}
-		case "written":
-			return written(seq, value);
-		case "usage":
-			return {
-				seq,
-				type: "usage",
-				input_tokens: number(value["input_tokens"]),
-				output_tokens: number(value["output_tokens"]),
-			};
-		case "done":
-			return {
-				seq,
-				type: "done",
-				text: text(value["text"]),
-				citations: parseSources(value["citations"]),
-				notices: texts(value["notices"]),
-				...(flag(value["stopped"]) ? { stopped: true } : {}),
-				...(flag(value["private"]) ? { private: true } : {}),
-			};
-		case "failed":
-			return {
-				seq,
-				type: "failed",
-				error: parseFault(value["error"]) ?? { code: "error", message: "", hint: "" },
-				text: text(value["text"]),
-				...("notices" in value ? { notices: texts(value["notices"]) } : {}),
-			};
-		default:
-			return null;
-	}
+	const { type } = object(value);
+	const read = seq && EVENTS.get(type)?.(value);
+	// the table has the fields of every type, as its own type says
+	return read ? ({ seq, type, ...read } as TurnEvent) : null;
 }
 
 /** A change to make, as in a "write" event and in the reply to a claim; null when it cannot be carried out safely. */
-export function parseWriteOrder(value: unknown): WriteOrder | null {
-	const given = object(value);
-	const { id, path, content, if_hash: hash } = given;
-	const op = choice(given["op"], OPS);
-	if (typeof id !== "string" || typeof path !== "string" || typeof content !== "string") return null;
-	if (op === null || id === "" || path === "" || (typeof hash !== "string" && hash !== null)) return null;
-	return { id, path, op, content, if_hash: hash, kind: choice(given["kind"], KINDS) ?? "note" };
-}
-
-function retrieved(value: Json): RetrievedEvent {
-	return {
-		type: "retrieved",
-		sources: parseSources(value["sources"]),
-		closest: parseSources(value["closest"]),
-		relevance: number(value["relevance"]),
-		behind: number(value["behind"]),
-		query: text(value["query"]),
-		notices: texts(value["notices"]),
-		withheld: texts(value["withheld"]),
-		model: text(value["model"]),
-		local: flag(value["local"]),
-		...(flag(value["private"]) ? { private: true } : {}),
-	};
-}
-
-function tool(seq: number, value: Json): TurnEvent | null {
-	const state = choice(value["state"], TOOL_STATES);
-	const call = text(value["call"]);
-	if (state === null || call === "") return null;
-	return {
-		seq,
-		type: "tool",
-		call,
-		name: text(value["name"]),
-		state,
-		...(isObject(value["arguments"]) ? { arguments: value["arguments"] } : {}),
-		...(typeof value["text"] === "string" ? { text: value["text"] } : {}),
-		...("sources" in value ? { sources: parseSources(value["sources"]) } : {}),
-		...(flag(value["private"]) ? { private: true } : {}),
-	};
-}
-
-function approval(seq: number, value: Json): TurnEvent | null {
-	const call = text(value["call"]);
-	if (call === "") return null;
-	return {
-		seq,
-		type: "approval",
-		call,
-		name: text(value["name"]),
-		title: text(value["title"]),
-		diff: text(value["diff"]),
-		arguments: object(value["arguments"]),
-	};
-}
-
-function written(seq: number, value: Json): TurnEvent | null {
-	const op = choice(value["op"], OPS);
-	const id = text(value["id"]);
-	if (op === null || id === "") return null;
-	const error = parseFault(value["error"]);
-	return {
-		seq,
-		type: "written",
-		id,
-		path: text(value["path"]),
-		op,
-		hash: text(value["hash"]),
-		by: value["by"] === "client" ? "client" : "daemon",
-		...(error ? { error } : {}),
-	};
-}
+export const parseWriteOrder: Reader<WriteOrder | null> = strict(order);

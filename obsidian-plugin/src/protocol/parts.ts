@@ -1,4 +1,4 @@
-import { flag, isObject, list, number, text } from "./values";
+import { flag, listOf, needed, number, strict, text, type Reader } from "./values";
 
 /** A passage that an answer rests on; `n` is the number that `[n]` in the text refers to. */
 export interface Source {
@@ -23,29 +23,31 @@ export interface Fault {
 	hint: string;
 }
 
-/** The sources in a list; one without a number or a path is left out. */
-export function parseSources(value: unknown): Source[] {
-	return list(value, (one) => {
-		const path = text(one["path"]);
-		const n = number(one["n"]);
-		if (path === "" || !Number.isInteger(n) || n < 1) return null;
-		return {
-			n,
-			path,
-			title: text(one["title"], path),
-			heading: text(one["heading"]),
-			link: text(one["link"]),
-			start_line: number(one["start_line"]),
-			end_line: number(one["end_line"]),
-			relevance: number(one["relevance"]),
-			collection: text(one["collection"]),
-			attached: flag(one["attached"]),
-		};
-	});
+/** The fields that a passage has wherever it is spoken of. */
+export const PASSAGE = {
+	path: needed(text),
+	title: text,
+	heading: text,
+	link: text,
+	start_line: number,
+	end_line: number,
+	relevance: number,
+	collection: text,
+};
+
+/** What has no title is called by its path. */
+export function titled<T extends { path: string; title: string }>(read: Reader<T | null>): Reader<T | null> {
+	return (value) => {
+		const found = read(value);
+		if (found) found.title ||= found.path;
+		return found;
+	};
 }
 
+/** The sources in a list; one without a number or a path is left out. */
+export const parseSources: Reader<Source[]> = listOf(
+	titled(strict({ n: needed((n) => (Number.isInteger(n) && number(n) > 0 ? number(n) : 0)), ...PASSAGE, attached: flag })),
+);
+
 /** `{code, message, hint}`, or null. */
-export function parseFault(value: unknown): Fault | null {
-	if (!isObject(value)) return null;
-	return { code: text(value["code"], "error"), message: text(value["message"]), hint: text(value["hint"]) };
-}
+export const parseFault: Reader<Fault | null> = strict({ code: (code) => text(code) || "error", message: text, hint: text });

@@ -1,86 +1,58 @@
 import { Platform } from "obsidian";
 import type { Address } from "./address";
-import { Guard } from "./guard";
-import { headers, payload, readJson, readLines, replyError } from "./reply";
+import { HttpTransport, type Incoming, type Outgoing } from "./http";
 import { shortFolder, type Places } from "./socket-path";
-import { aborted, isAbort, REPLY_MS, SILENCE_MS, TransportError, type Call, type Transport, type Trouble } from "./transport";
+import { TransportError, type Trouble } from "./transport";
 
 /** Where to connect to: a socket file, which needs no token, or an address with one. */
 export type Target = { socketPath: string } | { address: Address; token: string };
 
 /** Over Node's HTTP, on the desktop: a Unix socket, or TCP without the bounds that pages have. */
-export class NodeTransport implements Transport {
+export class NodeTransport extends HttpTransport {
 	readonly kind: "unix" | "tcp";
 	readonly streams = true;
 
 	constructor(private readonly target: Target) {
-		this.kind = "socketPath" in target ? "unix" : "tcp";
+		const socket = "socketPath" in target;
+		super(socket ? "" : target.token);
+		this.kind = socket ? "unix" : "tcp";
 	}
 
-	json(call: Call): Promise<unknown> {
-		return readJson(this.exchange(call, "application/json", call.timeout ?? REPLY_MS, 0));
-	}
-
-	stream(call: Call): AsyncIterable<unknown> {
-		return readLines(this.exchange(call, "application/x-ndjson", 0, SILENCE_MS));
-	}
-
-	private async *exchange(call: Call, accept: string, total: number, silence: number): AsyncGenerator<Uint8Array> {
-		if (call.signal?.aborted) throw aborted();
-		const body = payload(call);
-		const request = this.open(call, accept, body);
-		// the listener stays: destroying a request emits "error" again, and unheard that ends the app's script
-		const failed = new Promise<never>((_, reject) => request.on("error", reject));
-		failed.catch(() => undefined);
-		const guard = new Guard(call.signal, total, silence, () => {
-			request.destroy();
-		});
-		try {
-			const answered = new Promise<NodeResponse>((resolve) => request.once("response", resolve));
-			request.end(body);
-			const response = await guard.step(Promise.race([failed, answered]));
-			const status = response.statusCode ?? 0;
-			const pieces = response[Symbol.asyncIterator]();
-			const error: Uint8Array[] = [];
-			for (;;) {
-				const next = await guard.step(pieces.next());
-				if (next.done) break;
-				if (status < 300) yield next.value;
-				else error.push(next.value);
-			}
-			if (status >= 300) throw replyError(status, new TextDecoder().decode(joined(error)));
-		} catch (error) {
-			throw this.told(error);
-		} finally {
-			guard.release();
-			request.destroy();
-		}
-	}
-
-	private open(call: Call, accept: string, body: string | undefined): NodeRequest {
-		const size = body === undefined ? {} : { "content-length": String(new TextEncoder().encode(body).length) };
+	protected send({ body, ...call }: Outgoing, signal: AbortSignal): Promise<Incoming> {
+		const length: Record<string, string> = body === undefined ? {} : { "content-length": String(new TextEncoder().encode(body).length) };
 		// no kept-alive connections: the daemon may close one between two requests, and the second is lost
-		const options = { method: call.method, agent: false };
-		if ("socketPath" in this.target) {
-			checkFolder(this.target.socketPath);
-			const own = { ...headers(call, "", accept), ...size, host: "tarsd" };
-			return node("http").request({ ...options, socketPath: this.target.socketPath, path: call.path, headers: own });
-		}
-		const { address, token } = this.target;
-		const host = address.hostname.replace(/^\[|\]$/g, "");
-		return node(address.secure ? "https" : "http").request({
-			...options,
-			host,
-			...(address.port === "" ? {} : { port: address.port }),
-			path: address.prefix + call.path,
-			headers: { ...headers(call, token, accept), ...size },
+		const request = this.open({ ...call, headers: { ...call.headers, ...length }, agent: false });
+		signal.addEventListener("abort", () => {
+			request.destroy();
+		});
+		return new Promise((resolve, reject) => {
+			// the listener stays: destroying a request emits "error" again, and unheard that ends the app's script
+			request.on("error", reject);
+			request.once("response", (response) => {
+				resolve({ status: response.statusCode ?? 0, pieces: response[Symbol.asyncIterator]() });
+			});
+			request.end(body);
 		});
 	}
 
-	private told(error: unknown): unknown {
-		if (error instanceof TransportError || isAbort(error)) return error;
+	private open(options: Omit<Outgoing, "body"> & { agent: false }): NodeRequest {
+		if ("socketPath" in this.target) {
+			const { socketPath } = this.target;
+			checkFolder(socketPath);
+			return node("http").request({ ...options, socketPath, headers: { ...options.headers, host: "tarsd" } });
+		}
+		const { secure, hostname, port, prefix } = this.target.address;
+		return node(secure ? "https" : "http").request({
+			...options,
+			host: hostname.replace(/^\[|\]$/g, ""),
+			...(port === "" ? {} : { port }),
+			path: prefix + options.path,
+		});
+	}
+
+	protected told(error: unknown): Trouble {
 		const code = error instanceof Error && "code" in error ? String(error.code) : "";
-		return new TransportError(TROUBLES[code] ?? "unreachable", String(error), { cause: error });
+		return TROUBLES[code] ?? "unreachable";
 	}
 }
 
@@ -127,16 +99,6 @@ function checkFolder(socket: string): void {
 	}
 }
 
-function joined(pieces: Uint8Array[]): Uint8Array {
-	const all = new Uint8Array(pieces.reduce((size, piece) => size + piece.byteLength, 0));
-	let at = 0;
-	for (const piece of pieces) {
-		all.set(piece, at);
-		at += piece.byteLength;
-	}
-	return all;
-}
-
 /** As much of Node as is used here. */
 interface NodeModules {
 	http: NodeHttp;
@@ -151,7 +113,7 @@ interface NodeModules {
 }
 
 interface NodeHttp {
-	request(options: Record<string, unknown>): NodeRequest;
+	request(options: object): NodeRequest;
 }
 
 interface NodeRequest {
@@ -172,6 +134,6 @@ interface NodeStat {
 }
 
 function node<Name extends keyof NodeModules>(name: Name): NodeModules[Name] {
-	if (!Platform.isDesktopApp || Platform.isMobile) throw new TransportError("not-allowed", "this needs the desktop app");
+	if (!hasNode()) throw new TransportError("not-allowed", "this needs the desktop app");
 	return window.require(`node:${name}`) as NodeModules[Name];
 }

@@ -1,8 +1,7 @@
 import type { RequestUrlParam, RequestUrlResponse } from "obsidian";
 import { addressText, type Address } from "./address";
-import { Guard } from "./guard";
-import { headers, payload, readJson, readLines, replyError } from "./reply";
-import { aborted, isAbort, REPLY_MS, TransportError, type Call, type Transport } from "./transport";
+import { HttpTransport, type Incoming, type Outgoing } from "./http";
+import type { Trouble } from "./transport";
 
 /** The slice of `requestUrl` that is needed; given, so that this file runs without the app. */
 export type RequestUrl = (request: RequestUrlParam) => Promise<Pick<RequestUrlResponse, "status" | "arrayBuffer">>;
@@ -11,46 +10,31 @@ export type RequestUrl = (request: RequestUrlParam) => Promise<Pick<RequestUrlRe
  * Over the app's native requests, for where `fetch` may not go: no streams, so turns are followed by long polls. A
  * request cannot be withdrawn either: an aborted one is only waited for no longer.
  */
-export class PollTransport implements Transport {
+export class PollTransport extends HttpTransport {
 	readonly kind = "poll";
 	readonly streams = false;
 
 	constructor(
 		private readonly address: Address,
-		private readonly token: string,
+		token: string,
 		private readonly request: RequestUrl,
-	) {}
-
-	json(call: Call): Promise<unknown> {
-		return readJson(this.exchange(call, "application/json", call.timeout ?? REPLY_MS));
+	) {
+		super(token);
 	}
 
-	stream(call: Call): AsyncIterable<unknown> {
-		return readLines(this.exchange(call, "application/x-ndjson", call.timeout ?? 0));
+	protected async send({ path, method, headers, body }: Outgoing): Promise<Incoming> {
+		const { status, arrayBuffer } = await this.request({
+			url: addressText(this.address) + path,
+			method,
+			headers,
+			throw: false,
+			...(body === undefined ? {} : { body }),
+		});
+		const whole = [new Uint8Array(arrayBuffer)].values();
+		return { status, pieces: { next: () => Promise.resolve(whole.next()) } };
 	}
 
-	private async *exchange(call: Call, accept: string, total: number): AsyncGenerator<Uint8Array> {
-		if (call.signal?.aborted) throw aborted();
-		const guard = new Guard(call.signal, total, 0, () => undefined);
-		try {
-			const body = payload(call);
-			const response = await guard.step(
-				this.request({
-					url: addressText(this.address) + call.path,
-					method: call.method,
-					headers: headers(call, this.token, accept),
-					throw: false,
-					...(body === undefined ? {} : { body }),
-				}),
-			);
-			const bytes = new Uint8Array(response.arrayBuffer);
-			if (response.status >= 300) throw replyError(response.status, new TextDecoder().decode(bytes));
-			yield bytes;
-		} catch (error) {
-			if (error instanceof TransportError || isAbort(error)) throw error;
-			throw new TransportError("unreachable", String(error), { cause: error });
-		} finally {
-			guard.release();
-		}
+	protected told(): Trouble {
+		return "unreachable";
 	}
 }

@@ -15,11 +15,6 @@ export function headers(call: Call, token: string, accept: string): Record<strin
 	};
 }
 
-/** The body of a call as it is sent. */
-export function payload(call: Call): string | undefined {
-	return call.body === undefined ? undefined : JSON.stringify(call.body);
-}
-
 /** The JSON value of a reply that comes in pieces. */
 export async function readJson(pieces: AsyncIterable<Uint8Array>): Promise<unknown> {
 	const decoder = new TextDecoder();

@@ -7,7 +7,7 @@ export interface Call {
 	method: "GET" | "POST" | "PATCH" | "DELETE";
 	path: string;
 	body?: unknown;
-	signal?: AbortSignal;
+	signal?: AbortSignal | undefined;
 	timeout?: number;
 }
 

@@ -38,8 +38,7 @@ export class Composer extends Component {
 	private readonly stopButton: HTMLButtonElement;
 	private context: Context;
 	private looking = 0;
-	/** The width that the box had when its height was measured. */
-	private fitted = 0;
+	private fitted = 0; // the width that its height belongs to
 	private readonly store = debounce(
 		() => {
 			const { services, conversation } = this.about;

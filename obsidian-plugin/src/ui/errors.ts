@@ -26,11 +26,11 @@ export function isConflict(error: unknown): boolean {
 
 const NOWHERE: Where = { kind: "none", place: "", vault: "" };
 
-/** An error as what went wrong and what to do; `where` the daemon was asked, if that is known. */
+/** An error as what went wrong and what to do; `where` the daemon was reached before, if that is known. */
 export function faultOf(error: unknown, where = NOWHERE): Fault {
 	const body = told(error)?.body;
 	if (body) return body;
-	const failure = explain(error, where);
+	const failure = explain(error, where.kind === "unix" ? where : { ...where, kind: where.place === "" ? "none" : "tcp" });
 	return { code: failure.kind, message: failure.title, hint: failure.text };
 }
 

@@ -35,9 +35,10 @@ const FROM_RIGHT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Scrip
  * what is around them does not look into such elements.
  */
 function turn(el: HTMLElement): void {
-	const letter = LETTER.exec(el.textContent ?? "")?.[0];
-	if (letter === undefined) return;
-	el.dir = FROM_RIGHT.test(letter) ? "rtl" : "ltr";
+	for (const one of [el, ...Array.from(el.querySelectorAll<HTMLElement>("ul, ol, table, blockquote"))]) {
+		const letter = LETTER.exec(one.textContent ?? "")?.[0];
+		if (letter !== undefined) one.dir = FROM_RIGHT.test(letter) ? "rtl" : "ltr";
+	}
 	// an item that has its own direction has its marker on its own side, where the list has no room for it
 	for (const item of Array.from(el.querySelectorAll("li[dir=auto]"))) item.removeAttribute("dir");
 }

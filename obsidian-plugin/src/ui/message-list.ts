@@ -9,7 +9,7 @@ import type { MessageContext } from "./message-context";
 import { Scroller } from "./scroller";
 
 /** So many messages are drawn in one frame, so that none of them is long. */
-const SLICE = 8;
+const SLICE = 5;
 
 /** The messages of a conversation, the last ones of them in the document, with "Show earlier" and "Jump to latest". */
 export class MessageList extends Component {
@@ -24,6 +24,7 @@ export class MessageList extends Component {
 	/** The first message that is in the document; those from `shown.from` on follow, a slice in each frame. */
 	private drawnFrom = 0;
 	private filling = 0;
+	private busy = false;
 	private state: ChatState | null = null;
 
 	constructor(
@@ -124,6 +125,7 @@ export class MessageList extends Component {
 
 	private stopFilling(): void {
 		this.filling++;
+		this.busy = false;
 	}
 
 	/**
@@ -131,19 +133,23 @@ export class MessageList extends Component {
 	 * has its height, so that what the reader looks at stays in its place.
 	 */
 	private async fill(): Promise<void> {
+		if (this.busy) return;
+		this.busy = true;
 		const filling = ++this.filling;
 		while (this.drawnFrom > this.shown.from) {
+			await this.frame();
+			if (filling !== this.filling) return;
 			const to = this.drawnFrom;
 			const from = Math.max(this.shown.from, to - SLICE);
 			const messages = this.state?.messages.slice(from, to) ?? [];
-			await this.frame();
-			if (filling !== this.filling) return;
 			const made = messages.map((message, index) => this.addChild(new MessageView(message, from + index + 1, this.context)));
 			await Promise.all(made.map((view) => view.settled()));
 			await this.frame();
-			if (filling !== this.filling) {
+			const stale = filling !== this.filling || to !== this.drawnFrom || from < this.shown.from;
+			if (stale || messages.some(({ id }, index) => this.state?.messages[from + index]?.id !== id)) {
 				for (const view of made) this.removeChild(view);
-				return;
+				if (filling !== this.filling) return;
+				continue;
 			}
 			messages.forEach((message, index) => {
 				const view = made[index];
@@ -154,6 +160,7 @@ export class MessageList extends Component {
 				this.draw();
 			});
 		}
+		this.busy = false;
 	}
 
 	private frame(): Promise<unknown> {
@@ -161,6 +168,7 @@ export class MessageList extends Component {
 	}
 
 	private clear(): void {
+		this.stopFilling();
 		for (const view of this.views.values()) {
 			view.el.remove();
 			this.removeChild(view);

@@ -9,6 +9,11 @@ const FENCE = /^\s*(?:```|~~~)/;
 const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-*:?\s*)*$/;
 const HEADING = /^\s*#{1,6}\s+(.*?)\s*#*\s*$/;
 
+/** The heading of a passage, unless it only says the title of the note again. */
+export function headingOf({ title, heading }: { readonly title: string; readonly heading: string }): string {
+	return fold(heading) === fold(title) ? "" : heading;
+}
+
 /** A passage as a person reads it: without the signs of Markdown, and without the title that stands above it already. */
 export function readable(hit: { readonly text: string; readonly title: string; readonly heading: string }): string {
 	const said = new Set([hit.title, hit.heading, ...hit.heading.split(/\s+[>›]\s+/)].map(fold));

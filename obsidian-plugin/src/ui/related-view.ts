@@ -3,7 +3,7 @@ import type { Hit } from "../protocol/events";
 import { hoverLink, linktextOf, openPlace } from "../vault/links";
 import { isConversation } from "../vault/own";
 import { isNotFound, sentence } from "./errors";
-import { excerpt, readable } from "./passage";
+import { excerpt, headingOf, readable } from "./passage";
 import { askFor, linkedWith, pickRelated, reasons } from "./related-list";
 import type { Services } from "./services";
 
@@ -138,7 +138,7 @@ export class RelatedView extends ItemView implements HoverParent {
 			hoverLink(this.app, { event, view: RELATED_VIEW, hoverParent: this, targetEl: link, linktext, source });
 		});
 		const folder = hit.path.split("/").slice(0, -1).join("/");
-		const place = [folder, hit.heading].filter(Boolean).join(" › ");
+		const place = [folder, headingOf(hit)].filter(Boolean).join(" › ");
 		if (place !== "") item.createDiv({ cls: "tarsd-hit-place", text: place });
 		const passage = excerpt(readable(hit), "");
 		if (passage !== "") item.createDiv({ cls: "tarsd-hit-text", text: passage });

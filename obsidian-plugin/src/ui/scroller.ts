@@ -11,6 +11,8 @@ export class Scroller extends Component {
 	private follow: Follow = following();
 	private observer: ResizeObserver | null = null;
 	private framed = 0;
+	/** What was lost when a place was rounded to a pixel; several changes in a row would add up. */
+	private rest = 0;
 
 	constructor(
 		private readonly el: HTMLElement,
@@ -79,10 +81,12 @@ export class Scroller extends Component {
 
 	/** Change what is above while an element stays where the person sees it. */
 	keep(anchor: HTMLElement | null, change: () => void, place: (top: number, before: number, after: number) => number): void {
-		const before = anchor?.getBoundingClientRect().top ?? 0;
+		const before = (anchor?.getBoundingClientRect().top ?? 0) - this.rest;
 		change();
 		if (!anchor) return;
 		this.el.scrollTop = place(this.el.scrollTop, before, anchor.getBoundingClientRect().top);
+		const rest = anchor.getBoundingClientRect().top - before;
+		this.rest = Math.abs(rest) < 1 ? rest : 0;
 		this.set(placed(this.follow, this.measure()));
 	}
 

@@ -4,7 +4,7 @@ import { linktextOf, linkTo, openPlace } from "../vault/links";
 import { isConversation } from "../vault/own";
 import { clientOf } from "./asking";
 import { sentence } from "./errors";
-import { excerpt, matchesIn, readable } from "./passage";
+import { excerpt, headingOf, matchesIn, readable } from "./passage";
 import type { Services } from "./services";
 
 /** How long typing has to rest before the search by meaning, which costs more, is begun. */
@@ -84,7 +84,7 @@ export class SearchModal extends SuggestModal<Hit> {
 		el.addClass("mod-complex", "tarsd-hit");
 		const content = el.createDiv("suggestion-content");
 		renderMatches(content.createDiv("suggestion-title"), hit.title, matchesIn(hit.title, query));
-		const place = [hit.path, hit.heading].filter(Boolean).join(" › ");
+		const place = [hit.path, headingOf(hit)].filter(Boolean).join(" › ");
 		content.createDiv({ cls: "tarsd-hit-place", text: place });
 		const passage = excerpt(readable(hit), query);
 		renderMatches(content.createDiv("suggestion-note tarsd-hit-text"), passage, matchesIn(passage, query));

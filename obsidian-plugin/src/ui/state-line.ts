@@ -104,7 +104,7 @@ export class NoticeLines extends Component {
 		this.key = key;
 		this.el.empty();
 		show(this.el, lines.length > 0);
-		for (const line of lines) this.el.createEl("li", { text: line });
+		for (const line of lines) this.el.createEl("li").createEl("bdi", { text: line });
 	}
 }
 

@@ -64,7 +64,7 @@ describe("the ways to the daemon", () => {
 		const wrong = new Connection(() => waysTo(vault, DESKTOP, { ...NOTHING, address, token: TOKEN }, nativeRequest));
 		expect(await after(wrong)).toMatchObject({ name: "attention", failure: { kind: "wrong-vault" } });
 		const stranger = new Connection(() => waysTo(phone, IPHONE, { ...NOTHING, address, token: "no" }, nativeRequest));
-		expect(await after(stranger)).toMatchObject({ name: "attention", failure: { kind: "unauthorized", command: "tarsd token" } });
+		expect(await after(stranger)).toMatchObject({ name: "attention", failure: { kind: "unauthorized", command: "tarsd token --rotate" } });
 		await daemon.close();
 		const gone = new Connection(() => waysTo(phone, IPHONE, { ...NOTHING, address, token: TOKEN }, nativeRequest));
 		expect(await after(gone)).toMatchObject({ name: "offline", failure: { kind: "unreachable" } });

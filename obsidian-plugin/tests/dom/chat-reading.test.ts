@@ -188,16 +188,59 @@ it("keeps the last messages in the document, and shows earlier ones when asked",
 		conversation: "long",
 		prepare: (daemon) => void daemon.replies.set("GET /v1/conversations/long", { id: "long", title: "A long one", turns }),
 	});
-	await until(() => texts(one.el, ".tarsd-turn").length > 0);
+	const shown = (): number => texts(one.el, ".tarsd-turn").length;
+	await until(() => shown() > 0);
 	expect(texts(one.el, ".tarsd-title")).toEqual(["A long one"]);
-	expect(texts(one.el, ".tarsd-turn")).toHaveLength(30);
+	await until(() => shown() === 30);
 	expect(texts(one.el, ".tarsd-question-text")[0]).toBe("Question 40");
 	button(one.el, "Show earlier (40)").click();
+	await until(() => shown() === 60);
 	expect(texts(one.el, ".tarsd-question-text")[0]).toBe("Question 10");
 	button(one.el, "Show earlier (10)").click();
-	expect(texts(one.el, ".tarsd-turn")).toHaveLength(70);
+	await until(() => shown() === 70);
+	expect(texts(one.el, ".tarsd-question-text")).toEqual(turns.map(({ message }) => message));
+	expect(texts(one.el, ".tarsd-answer").map((text) => text.trim())).toEqual(turns.map(({ text }) => text));
 	expect(has(one.el, "Show earlier (0)")).toBe(false);
 	expect(one.el.querySelector(".tarsd-turn h3 .tarsd-sr")?.textContent).toBe("Question 1");
+});
+
+it("draws a long conversation in slices, the end first, and goes on while an answer comes", async () => {
+	const turns = Array.from({ length: 50 }, (_, n) => ({ id: `t${n}`, message: `Question ${n}`, text: `Answer ${n}`, state: "done", at: n }));
+	const one = await set({
+		conversation: "long",
+		prepare: (daemon) => void daemon.replies.set("GET /v1/conversations/long", { id: "long", title: "A long one", turns }),
+	});
+	const counts: number[] = [];
+	const watch = new MutationObserver(() => counts.push(texts(one.el, ".tarsd-turn").length));
+	const list = one.el.querySelector(".tarsd-turns");
+	if (list) watch.observe(list, { childList: true });
+	await until(() => texts(one.el, ".tarsd-turn").length >= 8);
+	expect(texts(one.el, ".tarsd-question-text").at(-1)).toBe("Question 49");
+	const turn = await ask(one, "One more?");
+	for (let n = 0; n < 8; n++) {
+		one.daemon.send(turn, { type: "token", text: `word${n} ` });
+		await new Promise((resolve) => setTimeout(resolve, 10));
+	}
+	await until(() => texts(one.el, ".tarsd-turn").length === 31);
+	watch.disconnect();
+	expect(texts(one.el, ".tarsd-question-text")).toEqual([...turns.slice(20).map(({ message }) => message), "One more?"]);
+	const steps = counts.map((count, at) => count - (counts[at - 1] ?? 0)).slice(1);
+	expect(Math.max(...steps)).toBeLessThanOrEqual(8);
+	// another conversation takes the place of one that is not all drawn yet
+	button(one.el, "New chat").click();
+	await new Promise((resolve) => setTimeout(resolve, 60));
+	expect(texts(one.el, ".tarsd-turn")).toEqual([]);
+});
+
+it("turns tables and lists to the side where their text begins", async () => {
+	const one = await set();
+	const turn = await ask(one, "?");
+	one.daemon.send(turn, done("- אחת\n- two\n\n| מצב | לחץ |\n| --- | --- |\n| קר | 1.2 |\n\n1. First\n\n1.2\n"));
+	await until(() => texts(one.el, ".tarsd-answer ol").length === 1);
+	const directions = (selector: string): string[] => Array.from(one.el.querySelectorAll<HTMLElement>(selector)).map((el) => el.dir);
+	expect(directions(".tarsd-block").slice(0, 2)).toEqual(["rtl", "rtl"]);
+	expect(directions(".tarsd-answer :is(ul, table, ol)")).toEqual(["rtl", "rtl", "ltr"]);
+	expect(one.el.querySelectorAll(".tarsd-answer li[dir]")).toHaveLength(0);
 });
 
 it("follows the end until the person scrolls up, and again after “Jump to latest”", async () => {

@@ -60,6 +60,42 @@ it("sends with the key that the person chose, and on a phone with the button", a
 	await until(() => turns(one).length === 2);
 });
 
+it("fits the box again when the pane has another width", async () => {
+	const one = await set();
+	let [height, width] = [20, 300];
+	Object.defineProperties(box(one.el), { scrollHeight: { get: () => height }, clientWidth: { get: () => width } });
+	const fitted = (): string => box(one.el).style.getPropertyValue("--tarsd-box-height");
+	type(box(one.el), "a text of more than one line");
+	expect(fitted()).toBe("20px");
+	[height, width] = [60, 100];
+	one.view.onResize();
+	expect(fitted()).toBe("60px");
+	[height, width] = [0, 0];
+	one.view.onResize();
+	expect(fitted()).toBe("60px");
+});
+
+it("offers the whole vault under a name", async () => {
+	const one = await set({ files: FILES, settings: { attachCurrentNote: false } });
+	type(box(one.el), "In @vau");
+	expect(options(one)).toEqual(["Vault/"]);
+	press(box(one.el), "Enter");
+	expect(box(one.el).value).toBe("In Vault/ ");
+	expect(chips(one)).toEqual(["Vault/"]);
+	button(one.el, "Send").click();
+	await until(() => turns(one).length === 1);
+	expect(turns(one)[0]?.["notes"]).toHaveLength(3);
+});
+
+it("says where a question could not be sent to", async () => {
+	const one = await set();
+	one.daemon.replies.set("POST /v1/turns", new TransportError("malformed", "no"));
+	type(box(one.el), "x");
+	press(box(one.el), "Enter");
+	await until(() => texts(one.el, ".tarsd-state .tarsd-faint").length === 1);
+	expect(texts(one.el, ".tarsd-state .tarsd-faint")).toEqual(["Something else answers at /s.sock. Check the address in the settings."]);
+});
+
 it("cannot send nothing", async () => {
 	const one = await set();
 	expect(button(one.el, "Send").disabled).toBe(true);

@@ -179,6 +179,25 @@ describe("search", () => {
 		expect(here.app.vault.getAbstractFileByPath("Gone.md")).not.toBeInstanceOf(TFile);
 	});
 
+	it("puts conversations behind the notes, and marks them", async () => {
+		const log = hit("tars/sessions/Talk.md", { text: "## Tea?\n\n**60** degrees" });
+		const moved = hit("Old/Talk.md");
+		here = await stage(
+			{ "POST /v1/search": () => ({ hits: [log, moved, hit("Tea.md", { text: "# Tea\n\n- 60 `degrees`" })] }) },
+			{ ...FILES, "Old/Talk.md": "---\ntars: session\n---\n", "tars/sessions/Talk.md": "---\ntars: session\n---\n" },
+		);
+		new SearchModal(here.services).open();
+		type(one("input"), "x");
+		await until(() => found().length === 3);
+		expect(items(".tarsd-hit .tarsd-hit-place").map((el) => el.textContent)).toEqual(["Tea.md", "tars/sessions/Talk.md", "Old/Talk.md"]);
+		expect(items(".tarsd-hit").map((el) => el.querySelector(".suggestion-flair")?.textContent)).toEqual([
+			undefined,
+			en.search.conversation,
+			en.search.conversation,
+		]);
+		expect(items(".tarsd-hit .tarsd-hit-text").map((el) => el.textContent).slice(0, 2)).toEqual(["60 degrees", "Tea? 60 degrees"]);
+	});
+
 	it("says what is wrong in the place of results", async () => {
 		const body = { code: "bad_request", message: "No such month.", hint: "Write 2026-05." };
 		here = await stage({

@@ -202,6 +202,7 @@ describe("the status bar", () => {
 		here.daemon.up = false;
 		new ConnectionModal(here.services).open();
 		expect(textOf(".modal .tarsd-link-about")).toContain("9.9");
+		expect(textOf(".modal .tarsd-link-about")).toContain(en.state.unix("/x/v.sock"));
 		one(".modal button").click();
 		await until(() => textOf(".modal .tarsd-link-state") === en.connection.notRunningTitle);
 		const copied: string[] = [];

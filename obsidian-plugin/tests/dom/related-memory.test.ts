@@ -78,6 +78,20 @@ describe("related notes", () => {
 		expect(textOf(".tarsd-related-none")).toBe(en.related.allHidden);
 	});
 
+	it("leave out conversations unless they are wished for, and show no Markdown", async () => {
+		const logs = { "Talk.md": "---\ntars: session\n---\n", "tars/sessions/Mine.md": "# Mine" };
+		const hits = [hit("Talk.md"), hit("tars/sessions/Unread.md"), hit("tars/sessions/Mine.md"), hit("B.md", { heading: "B", text: "# B\n\n#### Part\n| a | b |\n| --- | --- |" })];
+		here = await stage({ "POST /v1/related": () => ({ hits }) }, { ...FILES, ...logs });
+		await openNote(here.app, "A.md");
+		const view = await show();
+		expect(texts(".tarsd-related-item a")).toEqual(["Mine", "B"]);
+		expect(texts(".tarsd-hit-text").at(-1)).toBe("Part a · b");
+		expect(texts(".tarsd-hit-place")).toEqual(["tars/sessions"]);
+		here.settings.relatedConversations = true;
+		await view.look();
+		expect(texts(".tarsd-related-item a")).toEqual(["Talk", "Unread", "Mine", "B"]);
+	});
+
 	it("say what is missing: a note, the index, the daemon", async () => {
 		here = await stage({}, FILES);
 		const view = await show();

@@ -87,9 +87,9 @@ describe("parseEvent", () => {
 describe("replies", () => {
 	it("are read without throwing, whatever comes", () => {
 		const parsers = [
-			protocol.parseHello, protocol.parseStatus, protocol.parseHits, protocol.parseNotes, protocol.parseConversations,
-			protocol.parseConversation, protocol.parseSummary, protocol.parseMemory, protocol.parseMemoryChange,
-			protocol.parseModels, protocol.parseReview, protocol.parseApplied, protocol.parseUndone, protocol.parsePage,
+			protocol.parseHello, protocol.parseStatus, protocol.parseHits, protocol.parseConversations,
+			protocol.parseConversation, protocol.parseMemory, protocol.parseMemoryChange,
+			protocol.parseReview, protocol.parseApplied, protocol.parseUndone, protocol.parsePage,
 			protocol.parseWriteOrder, protocol.parseFault, protocol.parseSources,
 		];
 		const names = ["hits", "notes", "conversations", "turns", "facts", "providers", "models", "proposals", "written", "events", "vault", "chat", "id"];

@@ -29,7 +29,7 @@ describe("explain", () => {
 		["refused", SOCKET, "not-running", "tarsd run --vault /home/ada/Notes"],
 		["refused", FAR, "unreachable", undefined],
 		["not-allowed", SOCKET, "refused", "ls -ld /home/ada/.tarsd/0123456789ab.sock"],
-		["unauthorized", FAR, "unauthorized", "tarsd token"],
+		["unauthorized", FAR, "unauthorized", "tarsd token --rotate"],
 		["unreachable", PHONE, "unreachable", undefined],
 		["timeout", FAR, "unreachable", "tarsd status"],
 		["malformed", FAR, "other", undefined],
@@ -72,6 +72,12 @@ describe("explain", () => {
 		expect(explain(new NoWay(), { kind: "none", place: "", vault: "" }).title).toBe("No address yet");
 		expect(explain(new Error("boom"), SOCKET)).toMatchObject({ kind: "other", text: "boom" });
 		expect(explain("text", SOCKET).text).toBe("text");
+	});
+
+	it("leaves the place out where none is known", () => {
+		for (const kind of ["refused", "unreachable", "malformed"] as const) {
+			expect(explain(error(kind), { kind: "none", place: "", vault: "" }).text).not.toMatch(/ at [.,]| {2}/);
+		}
 	});
 
 	it("knows what passes by itself", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseHits, type Hit } from "../../src/protocol/events";
-import { excerpt, matchesIn } from "../../src/ui/passage";
+import { excerpt, headingOf, matchesIn, readable } from "../../src/ui/passage";
 import { askFor, linkedWith, pickRelated, reasons } from "../../src/ui/related-list";
 
 const hits = (...paths: (string | Record<string, unknown>)[]): Hit[] =>
@@ -35,6 +35,30 @@ describe("an excerpt", () => {
 		expect(shown.length).toBeLessThan(230);
 		expect(excerpt(text, "")).toMatch(/^before.*before…$/);
 		expect(excerpt("x".repeat(1000), "")).toHaveLength(221);
+	});
+});
+
+describe("a passage", () => {
+	const read = (text: string, title = "", heading = "") => readable({ text, title, heading });
+
+	it("is read without the signs of Markdown", () => {
+		const text = "#### What to do\n\n- Look at `it`.\n- [x] **Then** open\n\n| State | Bar |\n| --- | :-: |\n| cold | 1.2 |\n\n> [!note]- Mind\n> ==Slowly==, _please_. ^id1\n";
+		expect(excerpt(read(text), "")).toBe("What to do Look at it. Then open State · Bar cold · 1.2 Mind Slowly, please.");
+		expect(read("See [[A/B#C|that]], [[Plumber]], [[A#B]], [there](http://x.example/a_(b)), ![[x.png]] <b>now</b>%% no %%.")).toBe(
+			"See that, Plumber, A › B, there, x.png  now  .",
+		);
+	});
+
+	it("keeps code and words as they are", () => {
+		expect(read("```python\n# a_b_c = 2 ** 3\n```\nsnake_case_name, 2 * 3 * 4 and #tag [1]")).toBe("# a_b_c = 2 ** 3\nsnake_case_name, 2 * 3 * 4 and #tag [1]");
+		expect(read("---")).toBe("");
+	});
+
+	it("does not say the title again", () => {
+		expect(read("# Boiler\n\n## Pressure ##\n\n1.2 bar. Pressure", "Boiler", "Pressure")).toBe("1.2 bar. Pressure");
+		expect(read("# Boiler\nx", "", "Boiler > Pressure")).toBe("x");
+		expect(headingOf({ title: "Tea", heading: "tea" })).toBe("");
+		expect(headingOf({ title: "Tea", heading: "Green" })).toBe("Green");
 	});
 });
 
