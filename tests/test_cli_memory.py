@@ -238,10 +238,13 @@ def test_each_proposal_is_decided_by_itself(reviewed: Stub, command: str, readli
         screen.see("  Answer in metres" if readline else "  ")
         screen.type("\x7f" * 6 + "feet" if readline else "Answer in feet")
         screen.see("Rule 2 of 4\n  - Be long\n  + Be brief\n")
+        screen.see("[a/e/d/S/q] ")
         screen.type("a")
         screen.see("Fact 3 of 4, stays on this machine\n")
+        screen.see("[a/e/d/S/q] ")
         screen.type("drop")
         screen.see("Fact 4 of 4\n")
+        screen.see("[a/e/d/S/q] ")
         screen.type("")
         screen.see("\n  - Be long\n  + Answer in feet\n1 rule added, 1 dropped; archived.\n")
         assert "Likes tea" not in screen.text[screen.text.index("Fact 4") :], "what was moved away is only counted"
