@@ -21,6 +21,9 @@ CONNECT_S = 5.0
 ANSWER_S = 60.0
 """Longest silence in an answer; a stream has a heartbeat every 15 s."""
 
+SLOW_S = {"/v1/review": 900.0}
+"""Plain answers for which a model has to write first; on a small machine that takes its time."""
+
 BLOCK = 1 << 16
 MAX_HEAD = 1 << 16
 
@@ -75,6 +78,7 @@ class Client:
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Any method; errors as in `get`."""
         with self._connect() as connection:
+            connection.settimeout(max(self.timeout, SLOW_S.get(path, 0.0)))
             answer = _ask(connection, method, path, body)
             return _object(b"".join(answer.blocks()))
 
