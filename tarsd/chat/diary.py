@@ -83,12 +83,7 @@ class Diary:
             for attempt in range(TRIES):
                 try:
                     change = await self._thread(self._with_turn, turn, last)
-                    if change is None:
-                        return
-                    await self._means.writer.perform(
-                        change, by=by, kind="session", conversation=turn.conversation, emit=turn.emit
-                    )
-                    await self._thread(self._sessions.set_note_path, turn.conversation, change.path)
+                    await self._put(turn.conversation, change, by, turn.emit)
                     return
                 except Conflict as error:  # edited in this very moment: the next plan starts from what is there now
                     if attempt + 1 == TRIES:
@@ -96,6 +91,18 @@ class Diary:
                 except TarsdError as error:
                     self._failed(turn, error)
                     return
+
+    async def _put(
+        self,
+        conversation: str,
+        change: Change | None,
+        by: Writer,
+        emit: Callable[[str, dict[str, Any]], None] | None = None,
+    ) -> None:
+        """Make a change of the conversation's note, if there is one, and remember where the note lies."""
+        if change is not None:
+            await self._means.writer.perform(change, by=by, kind="session", conversation=conversation, emit=emit)
+            await self._thread(self._sessions.set_note_path, conversation, change.path)
 
     async def catch_up(self) -> None:
         """Put turns that an earlier end of the daemon cut off into their notes; then watch over its last conversations.
@@ -116,9 +123,7 @@ class Diary:
         async with self._locks.setdefault(conversation, asyncio.Lock()):
             try:
                 change = await self._thread(lambda: self._plan(self._sessions.load(conversation), late=True))
-                if change is not None:
-                    await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
-                    await self._thread(self._sessions.set_note_path, conversation, change.path)
+                await self._put(conversation, change, "daemon")
             except VaultUnavailable:
                 return False
             except TarsdError as error:
