@@ -193,6 +193,26 @@ def test_status_is_read_at_a_glance(run: Run, stub: Stub) -> None:
 
 
 @pytest.mark.parametrize(
+    ("http", "shown"),
+    [
+        ({"enabled": False, "url": "", "state": "off", "reason": ""}, None),
+        (
+            {"enabled": True, "url": "http://127.0.0.1:8428", "state": "listening", "reason": ""},
+            "http://127.0.0.1:8428",
+        ),
+        ({"enabled": True, "url": "", "state": "failed", "reason": "Port 80 is taken."}, "failed · Port 80 is taken."),
+    ],
+)
+def test_status_says_where_other_machines_reach_it(
+    run: Run, stub: Stub, http: dict[str, Any], shown: str | None
+) -> None:
+    stub.replies["GET /v1/status"] = {**STATUS, "http": http}
+    _, out, _ = run("status")
+    rows = [line.split(None, 1)[1] for line in out.splitlines() if line.startswith("  Network")]
+    assert rows == ([shown] if shown else [])
+
+
+@pytest.mark.parametrize(
     ("change", "headline"),
     [
         ({"behind": 12}, "● Indexing, 12 to go ·"),

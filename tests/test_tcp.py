@@ -53,7 +53,7 @@ NAMED = HttpSettings(enabled=True, port=0, allowed_hosts=("pi.local", "tars.exam
 async def opened(folder: Path, settings: HttpSettings = NAMED, **more: Any) -> AsyncIterator[Place]:
     """A listener with a token that can be changed."""
     token: list[str | None] = [TOKEN]
-    listener = Listener(settings, **{"read": lambda: token[0], **more})
+    listener = Listener(settings, folder / "port", **{"read": lambda: token[0], **more})
     engine = Stub(folder)
     assert await listener.open(engine)
     try:
@@ -322,7 +322,7 @@ async def test_where_it_cannot_listen_it_says_why(tmp_path: Path, host: str, por
     engine = Stub(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1] if port < 0 else port
-        listener = Listener(HttpSettings(enabled=True, host=host, port=port))
+        listener = Listener(HttpSettings(enabled=True, host=host, port=port), tmp_path / "port")
         assert not await listener.open(engine)
         state = listener.state()
         assert (state["enabled"], state["state"], state["url"]) == (True, "failed", "")
@@ -352,8 +352,27 @@ def test_what_is_only_of_this_machine(host: str, local: bool) -> None:
     assert is_local(host) is local
 
 
-def test_it_is_off_unless_asked_for() -> None:
-    state = Listener(HttpSettings()).state()
+async def test_each_vault_finds_a_port_of_its_own_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        first = taken.getsockname()[1]
+        monkeypatch.setattr("tarsd.daemon.listener.FIRST_PORT", first)
+        free = HttpSettings(enabled=True)
+        async with opened(tmp_path, free) as one:
+            assert first < one.port < first + 100
+            assert (await one("GET", "/v1/hello")).status == 200
+            (tmp_path / "other").mkdir()
+            async with opened(tmp_path / "other", free) as other:
+                found = other.port
+                assert found not in (first, one.port)
+    async with opened(tmp_path / "other", free) as again:
+        assert again.port == found, "although earlier ones are free now"
+    (tmp_path / "other" / "port").write_text("0\nrubbish")
+    async with opened(tmp_path / "other", free) as again:
+        assert first <= again.port < first + 100
+
+
+def test_it_is_off_unless_asked_for(tmp_path: Path) -> None:
+    state = Listener(HttpSettings(), tmp_path / "port").state()
     assert state == {"enabled": False, "url": "", "state": "off", "reason": "", "hint": ""}
 
 

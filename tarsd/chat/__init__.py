@@ -132,9 +132,14 @@ class Chat:
         self._always.pop(conversation, None)
         await self._thread(self.sessions.delete, conversation)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is running."""
+        return bool(self._tasks)
+
     def state(self) -> str:
         """ready, or busy while a turn runs."""
-        return "busy" if self._tasks else "ready"
+        return "busy" if self.busy else "ready"
 
     async def close(self) -> None:
         """Mark what runs as interrupted and wait until it has let go."""

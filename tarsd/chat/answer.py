@@ -43,12 +43,8 @@ RETRIES = 2
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
-PRIVATE_SELECTION = (
-    "The selection may be from a private note, and this chat model is not on this machine: it was left out."
-)
-PRIVATE_HISTORY = (
-    "Earlier answers that drew on private notes were left out, for this chat model is not on this machine."
-)
+PRIVATE_SELECTION = "The selection may be from a private note, and would leave this machine: it was left out."
+PRIVATE_HISTORY = "Earlier answers that drew on private notes were left out, for they would leave this machine."
 
 Thread = Callable[..., Awaitable[Any]]
 
@@ -137,7 +133,8 @@ class Answer:
 
     async def _retrieve(self, provider: Provider) -> tuple[Found, Draft, list[str]]:
         """What was found, the draft of the prompt, and the names of private notes that were left out."""
-        turn, request, means, local = self._turn, self._request, self._means, provider.local
+        turn, request, means = self._turn, self._request, self._means
+        local = request.stays_here(provider.local)
         attached, withheld, unread = await self._attach(local)
         selection, private = await self._selection(local, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []

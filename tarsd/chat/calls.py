@@ -74,7 +74,8 @@ class Calls:
                 await self._indexed([change.path])
             return hash
 
-        return Context(self._turn.conversation, provider.local, write, self._turn.private)
+        local = self._request.stays_here(provider.local)
+        return Context(self._turn.conversation, local, write, self._turn.private)
 
     async def make(self, provider: Provider, calls: Sequence[ToolCall]) -> list[Message]:
         """The results of a round's calls, in their order."""
@@ -126,10 +127,14 @@ class Calls:
             return error
 
     def _may(self, tool: str, proposal: Proposal) -> bool:
-        """Whether there is a yes already; once private text was seen, none covers what leaves this machine."""
+        """Whether there is a yes already; once private text was seen, none covers what leaves this machine.
+
+        What was said for the rest of a conversation does not hold for somebody who asks in it and cannot be asked.
+        """
         private = self._turn.private
         at_home = proposal.change is not None or not private
-        return self._toolbox.allowed(tool, private=private) or (tool in self._always and at_home)
+        always = self._request.approvals and tool in self._always
+        return self._toolbox.allowed(tool, private=private) or (always and at_home)
 
     async def _ask(self, name: str, call: ToolCall, proposal: Proposal) -> bool:
         if not self._request.approvals:

@@ -124,7 +124,7 @@ def check(vault: Path | None, as_json: bool) -> None:
         for table in values if isinstance(values, list) else [values]:
             click.echo(f"\n{f'[[{name}]]' if isinstance(values, list) else f'[{name}]'}")
             for key, value in table.items():
-                click.echo(f"# {key}: by the model" if value is None else f"{key} = {_toml(value)}")
+                click.echo(f"# {key}: not set" if value is None else f"{key} = {_toml(value)}")
 
 
 @config.command()

@@ -23,7 +23,7 @@ def run(vault: Path | None) -> None:
     settings = load(vault=vault)
     from tarsd import daemon
 
-    click.get_current_context().exit(daemon.run(settings))
+    click.get_current_context().exit(daemon.run(settings, lambda: load(vault=vault)))
 
 
 @click.command(cls=Command)

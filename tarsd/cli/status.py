@@ -85,6 +85,10 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
     if left:
         rows.append(("Left out", " · ".join(left)))
+    http = reply.get("http") or {}
+    if http.get("enabled"):
+        where = str(http.get("url") or http.get("state") or "")
+        rows.append(("Network", line(where) + (out.yellow(f" · {line(http['reason'])}") if http.get("reason") else "")))
     rows.append(("Daemon", _process(process)))
     shown = [f"  {out.dim(f'{name:<9}')} {text}".rstrip() for name, text in rows]
     return [wrapped(_headline(reply, out), out, 2), *(wrapped(text, out, INDENT) for text in shown)]

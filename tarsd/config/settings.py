@@ -94,11 +94,11 @@ class WatchSettings:
 
 @dataclass(frozen=True)
 class HttpSettings:
-    """The TCP listener, off unless asked for."""
+    """The TCP listener, off unless asked for. Without a `port` it is 8427 or the next free one, and stays that."""
 
     enabled: bool = False
     host: str = "127.0.0.1"
-    port: int = _range(8427, 0, 65_535)
+    port: int | None = _range(None, 0, 65_535)
     allowed_hosts: tuple[str, ...] = ()
 
 

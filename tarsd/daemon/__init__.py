@@ -36,8 +36,10 @@ def build(config: Config, stop: Callable[[], object] = lambda: None) -> Engine:
     return Engine(config, stop)
 
 
-def run(config: Config) -> int:
+def run(config: Config, load: Callable[[], Config]) -> int:
     """Be the daemon of a vault until a signal or a client ends it; the exit code. Never raises for what can happen.
+
+    `load` reads the settings again when their file changes.
 
     Where another daemon serves the vault, this says so and returns 0, so that no supervisor starts it again and again.
     """
@@ -63,7 +65,7 @@ def run(config: Config) -> int:
         log.info("listening", extra={"pid": os.getpid(), "vault": config.vault_id})
         from tarsd.daemon.serve import serve  # asyncio, aiohttp and the engine take longer than all before
 
-        serve(config, server)
+        serve(config, server, load)
         log.info("stopped")
         return EXIT_OK
     except Exception:

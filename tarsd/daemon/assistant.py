@@ -152,13 +152,17 @@ class Assistant:
 
     async def remember(self, request: RememberRequest) -> Json:
         """As `server.Assistant.remember`."""
+        kind, session = request.kind, request.conversation
+        if kind == "noticed":
+            private = self._is_private(session)
+            return await self._change(lambda: self._memory.suggest(request.text, session=session, private=private))
         return await self._change(
             lambda: self._memory.remember(
                 request.text,
-                kind=request.kind,
+                kind=kind,
                 section=request.section,
-                session=request.conversation,
-                private=self._is_private(request.conversation),
+                session=session,
+                private=self._is_private(session),
                 replace=request.replace,
             )
         )
@@ -188,19 +192,27 @@ class Assistant:
         await self._indexed([last.path])
         return done
 
-    async def _change(self, plan: Callable[[], Change]) -> Json:
-        """Plan and make a change, one at a time; planned again when somebody has saved the note in between."""
+    async def _change(self, plan: Callable[[], Change | None]) -> Json:
+        """Plan and make a change, one at a time; where there is nothing to be changed, path and diff are empty."""
         async with self._memory_lock:
-            for tries in range(TRIES):
-                change = await self._thread(plan)
-                try:
-                    await self._write(change)
-                    break
-                except Conflict:
-                    if tries + 1 == TRIES:
-                        raise
+            change = await self._made(plan)
+        if change is None:
+            return {"path": "", "diff": ""}
         await self._indexed([change.path])
         return {"path": change.path, "diff": change.diff()}
+
+    async def _made(self, plan: Callable[[], Change | None]) -> Change | None:
+        """The change that was planned and made; planned again when somebody has saved the note in between."""
+        for tries in range(TRIES):
+            change = await self._thread(plan)
+            try:
+                if change is not None:
+                    await self._write(change)
+                return change
+            except Conflict:
+                if tries + 1 == TRIES:
+                    raise
+        raise AssertionError  # the last try returns or raises
 
     async def _write(self, change: Change) -> None:
         """Verdicts and archives are no memory: taking back the last change of the memory passes them over."""

@@ -68,6 +68,7 @@ class Engine:
         self._started = time.monotonic()
         self._loaded = threading.Event()
         self._said: list[tuple[float, str, str]] = []
+        self._of_settings = ("", "")
         self._emptied: set[Key] = set()
         self._pool = DaemonThreads(THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
@@ -91,7 +92,7 @@ class Engine:
         self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
         self._embedding = Embedding()
         self._watchers = {name: self._watcher(name, vault) for name, vault in self._vaults.items()}
-        self.listener = Listener(config.http)
+        self.listener = Listener(config.http, config.paths.state / "port")
 
     def _watcher(self, name: str, vault: Vault) -> Watcher:
         def changed(paths: set[str] | None) -> None:
@@ -205,6 +206,10 @@ class Engine:
         until = float("inf") if for_ever else time.monotonic() + SAID_S
         self._said.append((until, reason, hint))
 
+    def settings_say(self, reason: str, hint: str) -> None:
+        """What keeps new settings out, shown in the status; empty texts when nothing does."""
+        self._of_settings = (reason, hint)
+
     # -------------------------------------------------------------------------------------------- state
 
     def _searcher(self) -> Searcher:
@@ -261,6 +266,7 @@ class Engine:
         """As `server.Engine.status`."""
         general = [(reason, hint) for until, reason, hint in self._said if until > time.monotonic()]
         general += [(error.message, error.hint) for error in self._troubles()]
+        general += [self._of_settings] if self._of_settings[0] else []
         http = self.listener.state()
         if http["state"] in ("failed", "no token"):
             general.append((http["reason"], http["hint"]))

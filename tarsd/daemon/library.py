@@ -20,7 +20,7 @@ from tarsd.vault import Vault, content_hash, decode
 from tarsd.writing import Loaded
 
 MAYBE = 0.25
-PRIVATE = "Passages of private notes were left out, for this chat model is not on this machine."
+PRIVATE = "Passages of private notes were left out, for they would leave this machine."
 
 
 class Shelf:
@@ -264,7 +264,7 @@ def _conversation(title: str) -> Refused:
 
 def _private(name: str) -> Refused:
     """`name` is what was asked for: what the note calls itself is private too."""
-    return Refused(f"“{name}” is private and this chat model is not on this machine: it is not read.")
+    return Refused(f"“{name}” is private and would leave this machine: it is not read.")
 
 
 def _evidence(hit: Hit) -> Evidence:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -20,6 +22,9 @@ AGAIN_S = 30.0
 HEAD_S = 20.0
 LINGER_S = 2.0
 CLOSE_S = 1.0
+FIRST_PORT = 8427
+PORTS = 100
+"""How many ports are tried, for as many vaults side by side."""
 
 OPEN = "Other machines reach it, and what is said there is not encrypted."
 TUNNEL = "Use it within a tunnel, or behind a proxy that has a certificate."
@@ -30,17 +35,22 @@ log = logging.getLogger(__name__)
 
 
 class Listener:
-    """Built with the daemon, opened in its loop. `head_s` and `body_s` bound how long a request may take to arrive."""
+    """Built with the daemon, opened in its loop. `head_s` and `body_s` bound how long a request may take to arrive.
+
+    The port that was found by itself is kept in the file `kept`: clients were told it.
+    """
 
     def __init__(
         self,
         settings: HttpSettings,
+        kept: Path,
         *,
         read: Callable[[], str | None] = lambda: keys.get("tcp"),
         head_s: float = HEAD_S,
         body_s: float = BODY_S,
     ) -> None:
         self._settings = settings
+        self._kept = kept
         self._read = read
         self._head_s = head_s
         self._body_s = body_s
@@ -69,7 +79,7 @@ class Listener:
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, settings.host or None, settings.port).start()
+            await self._bind(runner)
         except (OSError, UnicodeError) as error:  # a name that is none fails as a UnicodeError
             await runner.cleanup()
             if self._failure is None:
@@ -77,11 +87,41 @@ class Listener:
             self._failure = _failure(error, settings)
             return False
         ports = {int(address[1]) for address in runner.addresses}
+        if settings.port is None:
+            self._keep(min(ports))
         guard.listens(ports)
         self._runner, self._failure = runner, None
         self.url = f"http://{bracketed(settings.host or '0.0.0.0')}:{min(ports)}"
         log.info("listening on TCP", extra={"port": min(ports)})
         return True
+
+    async def _bind(self, runner: web.AppRunner) -> None:
+        *taken, last = self._ports()
+        for port in taken:
+            try:
+                await web.TCPSite(runner, self._settings.host or None, port).start()
+                return
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        await web.TCPSite(runner, self._settings.host or None, last).start()
+
+    def _ports(self) -> list[int]:
+        """Those to try, in order: the one that was set; else the one found before, and then all from the first on."""
+        if self._settings.port is not None:
+            return [self._settings.port]
+        return list(dict.fromkeys([*self._found_before(), *range(FIRST_PORT, FIRST_PORT + PORTS)]))
+
+    def _found_before(self) -> Iterable[int]:
+        try:
+            text = self._kept.read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return []
+        return [int(text)] if text.isdigit() and FIRST_PORT <= int(text) < FIRST_PORT + PORTS else []
+
+    def _keep(self, port: int) -> None:
+        with contextlib.suppress(OSError):  # a full disk: it is looked for again at the next start
+            self._kept.write_text(f"{port}\n", encoding="ascii")
 
     def state(self) -> Json:
         """For the status. Blocks while it looks for a token that is not there yet."""
@@ -114,6 +154,8 @@ class Listener:
 def _failure(error: Exception, settings: HttpSettings) -> tuple[str, str]:
     """Why it does not listen, and what to do."""
     number = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
+    if number == errno.EADDRINUSE and settings.port is None:
+        return f"No port from {FIRST_PORT} to {FIRST_PORT + PORTS - 1} is free.", "Set another one under [http]."
     if number == errno.EADDRINUSE:
         return f"Port {settings.port} is taken by another program.", "Set another port under [http]."
     if number in (errno.EACCES, errno.EPERM):

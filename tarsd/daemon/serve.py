@@ -1,4 +1,4 @@
-"""The event loop: the server on its socket, the signals, and the order in which everything ends."""
+"""The event loop: the server on its socket, the signals, and the order in which everything ends or begins anew."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Callable
 
 from aiohttp import web
 
@@ -15,41 +16,64 @@ from tarsd.config import Config
 from tarsd.daemon.engine import Engine
 from tarsd.daemon.lock import listen
 from tarsd.daemon.notify import notify, watchdog_seconds
+from tarsd.daemon.renew import Renewal
 from tarsd.errors import TarsdError
 from tarsd.server import application
 
 CLOSE_S = 1.0
 LOOK_S = 30.0
+INSIDE_S = 1.0
 
 log = logging.getLogger(__name__)
 
 
-def serve(config: Config, server: socket.socket) -> None:
-    """Serve on a listening socket until a signal or a client ends it."""
-    asyncio.run(_run(config, server))
+def serve(config: Config, server: socket.socket, load: Callable[[], Config]) -> None:
+    """Serve on a listening socket until a signal or a client ends it; `load` reads the settings when they change."""
+    asyncio.run(_run(config, server, load))
 
 
-async def _run(config: Config, server: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
+async def _run(config: Config, server: socket.socket, load: Callable[[], Config]) -> None:
     stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    loop.add_signal_handler(signal.SIGHUP, lambda: log.info("SIGHUP is ignored; restart to read the settings anew"))
+    watchdog = asyncio.create_task(_watchdog())
+    door = Door(config, server)
+    try:
+        while not stopping.is_set():
+            config = await _serve(config, door, stopping, load)
+    finally:
+        watchdog.cancel()
+        door.close()
+
+
+async def _serve(config: Config, door: Door, stopping: asyncio.Event, load: Callable[[], Config]) -> Config:
+    """All parts, built for these settings, until the end or until there are others; those to go on with."""
+    loop = asyncio.get_running_loop()
     engine = Engine(config, lambda: loop.call_soon_threadsafe(stopping.set))
     engine.start()
     await engine.assistant.start()
     runner = web.AppRunner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
     await runner.setup()
-    await web.SockSite(runner, server).start()
+    await door.open(runner)
+    renewal = Renewal(config, load)
+    loop.add_signal_handler(signal.SIGHUP, renewal.ask)
+    renewed = asyncio.create_task(renewal.wait(engine.settings_say, lambda: engine.chat.busy))
+    ended = asyncio.create_task(stopping.wait())
     chores = [
-        asyncio.create_task(_watchdog()),
-        asyncio.create_task(_keep_reachable(config, runner)),
+        renewed,
+        ended,
+        asyncio.create_task(door.keep(runner)),
         asyncio.create_task(engine.listener.keep(engine)),
     ]
     try:
-        await stopping.wait()
+        await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
+        return renewed.result() if renewed.done() and not stopping.is_set() else config
     finally:
-        notify("STOPPING=1", "STATUS=Stopping")
+        if stopping.is_set():
+            notify("STOPPING=1", "STATUS=Stopping")
+        else:
+            await door.shut(runner)
         for chore in chores:
             chore.cancel()
         await engine.assistant.close()
@@ -65,17 +89,45 @@ async def _watchdog() -> None:
         await asyncio.sleep(pause)
 
 
-async def _keep_reachable(config: Config, runner: web.AppRunner) -> None:
-    """Listen anew when the socket file has been removed: tools that tidy /tmp do that."""
-    path = config.paths.socket
-    while True:
-        await asyncio.sleep(LOOK_S)
-        if os.path.lexists(path):
-            with contextlib.suppress(OSError):
-                os.utime(path)  # what is in use is not tidied away
-            continue
-        try:
-            await web.SockSite(runner, listen(path)).start()
+class Door:
+    """The listening socket. It stays open while the parts behind it are built anew: who knocks meanwhile waits."""
+
+    def __init__(self, config: Config, server: socket.socket) -> None:
+        self._path = config.paths.socket
+        self._server = server
+
+    async def open(self, runner: web.AppRunner) -> None:
+        """Let a server answer."""
+        await web.SockSite(runner, self._server.dup()).start()  # a site closes what it is given
+
+    async def shut(self, runner: web.AppRunner) -> None:
+        """Who knocks from now on waits for the next server; who is inside already is answered."""
+        for site in list(runner.sites):
+            await site.stop()
+        await asyncio.sleep(INSIDE_S / 20)  # who was just let in is not among the connections yet
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(INSIDE_S):
+                while runner.server is not None and runner.server.connections:
+                    await asyncio.sleep(INSIDE_S / 20)
+
+    async def keep(self, runner: web.AppRunner) -> None:
+        """Listen anew when the socket file has been removed: tools that tidy /tmp do that."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if os.path.lexists(self._path):
+                with contextlib.suppress(OSError):
+                    os.utime(self._path)  # what is in use is not tidied away
+                continue
+            try:
+                fresh = listen(self._path)
+            except TarsdError as error:
+                log.error("the socket had been removed and cannot be made anew", extra={"code": error.code})
+                continue
+            self.close()
+            self._server = fresh
+            await self.open(runner)
             log.warning("the socket had been removed and was made anew")
-        except TarsdError as error:
-            log.error("the socket had been removed and cannot be made anew", extra={"code": error.code})
+
+    def close(self) -> None:
+        """Nobody is let in any more."""
+        self._server.close()

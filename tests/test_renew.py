@@ -1,0 +1,117 @@
+"""New settings while the daemon runs: what is sound comes into force, what is not is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import Daemon
+from tests.doubles.openai import OpenAIDouble
+from tests.doubles.script import Say
+from tests.engine import write
+
+Start = Callable[..., Daemon]
+
+
+def settle(home: Path, text: str) -> None:
+    """A config is written as an editor does: whole, under its own name."""
+    fresh = home / "config.new"
+    fresh.write_text(text, encoding="utf-8")
+    os.replace(fresh, home / "config.toml")
+
+
+def found(one: Daemon, query: str) -> list[tuple[str, str]]:
+    hits = one.client.post("/v1/search", {"query": query})["hits"]
+    return [(hit["collection"], hit["path"]) for hit in hits if query in hit["text"]]
+
+
+def until(what: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 60
+    while not (value := what()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return value
+
+
+def test_c71_added_vault_not_watched(vault: Path, home: Path, tmp_path: Path, daemon: Start) -> None:
+    """A folder that is added while the daemon runs is watched, one that is taken away is answered from no more."""
+    second, third = tmp_path / "work", tmp_path / "home"
+    write(vault, "Own.md", "The quorl is in my own vault.")
+    write(second, "Plan.md", "The brandle is planned for May.")
+    write(third, "Plan.md", "The snib is mended.")
+    named = '[[collection]]\nname = "{0}"\npath = "{1}"\n'
+    settle(home, named.format("home", third))
+    one = daemon()
+    pid = one.client.get("/v1/status")["process"]["pid"]
+    assert found(one, "snib") == [("home", "Plan.md")]
+    assert found(one, "brandle") == []
+
+    settle(home, named.format("work", second))
+    until(lambda: found(one, "brandle") == [("work", "Plan.md")])
+    write(second, "Plan.md", "The brandle is planned for June, with a fettle.")
+    until(lambda: found(one, "fettle") == [("work", "Plan.md")])
+    assert found(one, "snib") == [], "the folder was taken away"
+    write(third, "Plan.md", "The snib is mended with a grommet.")
+    one.wait()
+    assert found(one, "grommet") == []
+    assert found(one, "quorl") == [("", "Own.md")]
+    assert one.client.get("/v1/status")["process"]["pid"] == pid, "nobody has to start it again"
+    assert [each["name"] for each in one.client.get("/v1/hello")["collections"]] == ["work"]
+
+
+def test_a_fault_leaves_the_settings_as_they_were_and_is_said_until_it_is_mended(
+    vault: Path, home: Path, daemon: Start
+) -> None:
+    settle(home, '[chat]\nmodel = "extractive"\n')
+    one = daemon(TARSD_CHAT="")
+    settle(home, '[chat]\nmodel = "nonsense"\nrounds = "many"\n')
+    status = one.wait(lambda status: "faults" in json.dumps(status["problems"]))
+    assert "config.toml:2" in json.dumps(status["problems"])
+    assert "config.toml:3" in json.dumps(status["problems"])
+    assert one.client.get("/v1/hello")["chat_model"] == "extractive"
+    settle(home, '[chat]\nmodel = "fake"\n')
+    until(lambda: one.client.get("/v1/hello")["chat_model"] == "fake")
+    assert "faults" not in json.dumps(one.client.get("/v1/status")["problems"])
+
+
+def test_a_config_that_names_another_vault_moves_nothing(
+    vault: Path, home: Path, tmp_path: Path, daemon: Start
+) -> None:
+    settle(home, f'[vault]\npath = "{tmp_path}"\nexclude = ["Old/"]\n')
+    one = daemon()
+    settle(home, f'[vault]\npath = "{tmp_path}"\nexclude = ["New/"]\n')
+    write(vault, "New/Note.md", "The tangle is here.")
+    write(vault, "Old/Note.md", "The mangle is here.")
+    until(lambda: found(one, "mangle") and not found(one, "tangle"))
+    assert one.client.get("/v1/hello")["vault"]["path"] == str(vault), "it was named at the start"
+
+
+def test_new_settings_wait_for_the_answer_that_is_being_given(vault: Path, home: Path, daemon: Start) -> None:
+    with OpenAIDouble() as model:
+        settle(home, model.config())
+        one = daemon(TARSD_CHAT="", **model.env())
+        model.enqueue(Say("one two three four five six seven eight nine ten", pause=0.5))
+        turn = one.client.post("/v1/turns", {"conversation": "c", "message": "count", "request_id": "r"})["turn"]
+        until(lambda: model.requests)
+        settle(home, '[chat]\nmodel = "extractive"\n')
+        one.wait(lambda status: "wait for the answer" in json.dumps(status["problems"]))
+        (last,) = [e for e in one.client.stream(f"/v1/turns/{turn}/events") if e["type"] in ("done", "failed")]
+        assert (last["type"], last.get("text")) == ("done", "one two three four five six seven eight nine ten")
+        until(lambda: one.client.get("/v1/hello")["chat_model"] == "extractive")
+
+
+def test_a_request_meanwhile_is_answered_and_a_signal_looks_at_once(vault: Path, home: Path, daemon: Start) -> None:
+    write(vault, "Own.md", "The quorl is in my own vault.")
+    one = daemon()
+    for number in range(5):
+        settle(home, f'[vault]\npath = "{vault}"\nexclude = ["Old {number}/"]\n')
+        one.process.send_signal(signal.SIGHUP)
+        for _ in range(20):
+            assert one.client.get("/v1/hello")["name"] == "tarsd"
+    until(lambda: found(one, "quorl"))
+    assert one.stop() == 0
