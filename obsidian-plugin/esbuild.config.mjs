@@ -2,8 +2,11 @@ import { build, context } from "esbuild";
 import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
+import { fileURLToPath } from "node:url";
 import { minify } from "terser";
+import ts from "typescript";
 import { inlineWords } from "./scripts/inline-words.mjs";
+import { ownNames } from "./scripts/own-names.mjs";
 
 const watch = process.argv.includes("--watch");
 
@@ -41,17 +44,43 @@ const once = {
 	},
 };
 
-/** @type {import("esbuild").Plugin} */
-const words = {
-	name: "words",
-	setup(build) {
-		const changed = inlineWords();
-		build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-			const contents = changed.get(path);
-			return contents === undefined ? undefined : { contents, loader: "ts" };
-		});
-	},
-};
+/** What TypeScript knows of the source: the release is built with it. */
+function readSource() {
+	const root = fileURLToPath(new URL(".", import.meta.url));
+	const { config } = ts.readConfigFile(`${root}tsconfig.json`, ts.sys.readFile);
+	const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
+	return { program: ts.createProgram([`${root}src/main.ts`], options), src: `${root}src/` };
+}
+
+/**
+ * What a release has besides: words where they are used, and short names for our own members. A name that a class has
+ * which extends one of the app's begins with "$", for the app may have members of that class that it tells nobody.
+ *
+ * @returns {import("esbuild").BuildOptions}
+ */
+function release() {
+	const { program, src } = readSource();
+	const changed = inlineWords(program, src);
+	const { names, inherited } = ownNames(program, src);
+	const prefixed = names.filter((name) => inherited.has(name)).map((name, index) => [name, `$${index.toString(36)}`]);
+	return {
+		minify: true,
+		mangleProps: new RegExp(`^(?:${names.join("|").replaceAll("$", "\\$")})$`),
+		mangleCache: Object.fromEntries(prefixed),
+		plugins: [
+			once,
+			{
+				name: "words",
+				setup(build) {
+					build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+						const contents = changed.get(path);
+						return contents === undefined ? undefined : { contents, loader: "ts" };
+					});
+				},
+			},
+		],
+	};
+}
 
 /** @type {import("esbuild").BuildOptions} */
 const options = {
@@ -64,17 +93,15 @@ const options = {
 	target: "es2021",
 	charset: "utf8",
 	treeShaking: true,
-	plugins: watch ? [] : [once, words],
 	legalComments: "none",
 	logLevel: "warning",
-	minify: !watch,
-	sourcemap: watch ? "inline" : false,
+	...(watch ? { sourcemap: "inline" } : release()),
 };
 
 /**
- * A second pass over the release: terser inlines what is used once and drops what is not, across modules. Names of
- * members stay as they are, for the app, the daemon's JSON and the settings know them. `keep_fargs` and
- * `unsafe_arrows` are right because nothing here asks a function how many arguments it has, or makes an object with one.
+ * A second pass over the release: terser inlines what is used once and drops what is not, across modules. `keep_fargs`
+ * and `unsafe_arrows` are right because nothing here asks a function how many arguments it has, or makes an object with
+ * one.
  */
 /** @type {import("terser").MinifyOptions} */
 const second = {

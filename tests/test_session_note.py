@@ -316,7 +316,7 @@ def test_notices_and_tools_are_said() -> None:
 
 
 NOTICES = [
-    "“Diary” is private and this chat model is not on this machine: it is not read.",
+    "“Diary” is private and would leave this machine: it is not read.",
     PRIVATE,
     PRIVATE_SELECTION,
     PRIVATE_HISTORY,

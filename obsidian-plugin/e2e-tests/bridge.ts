@@ -1,3 +1,4 @@
+import type { App, Plugin, PluginManifest } from "obsidian";
 import type { Settings } from "../src/settings";
 
 /** What the page is told before it starts. */
@@ -27,8 +28,15 @@ export interface Harness {
 	showConversation(id: string): Promise<void>;
 }
 
+/** What the plugin's file exports. */
+export interface PluginModule {
+	default: new (app: App, manifest: PluginManifest) => Plugin;
+}
+
 declare global {
 	interface Window {
+		/** The plugin's file, with what a CommonJS module sees. */
+		runPlugin(module: { exports: PluginModule }, exports: PluginModule, require: (name: string) => unknown): void;
 		harness: Harness;
 		harnessOptions: HarnessOptions;
 		/** Writes a file of the vault on disk, where the daemon sees it; null removes it. */

@@ -1,4 +1,5 @@
-import { cpSync, mkdirSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
@@ -8,9 +9,13 @@ const PLUGIN = join(HERE, "..");
 /** Where the page lies that the browser is given. */
 export const BUILD = join(HERE, "build");
 
-/** Before all tests: the plugin with the fake app in one file, beside the styles. */
+/** Before all tests: the plugin as it is released, and the fake app that loads it, beside the styles. */
 export default async function bundle(): Promise<void> {
 	mkdirSync(BUILD, { recursive: true });
+	execFileSync(process.execPath, ["esbuild.config.mjs"], { cwd: PLUGIN, stdio: "inherit" });
+	const code = readFileSync(join(PLUGIN, "main.js"), "utf8");
+	// as the app evaluates it: a function around the very file that a person installs
+	writeFileSync(join(BUILD, "plugin.js"), `window.runPlugin = function (module, exports, require) {${code}\n};\n`);
 	await build({
 		entryPoints: [join(HERE, "harness.ts")],
 		outfile: join(BUILD, "harness.js"),

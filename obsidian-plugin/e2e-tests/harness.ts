@@ -1,13 +1,23 @@
+import * as obsidian from "obsidian";
 import { FileSystemAdapter, Keymap, Platform, type App, type DataWriteOptions, type PaneType } from "obsidian";
 import manifest from "../manifest.json";
-import { installGlobals, loadPlugin, makeApp, openNote, runCommand } from "../mocks/obsidian/testing";
-import TarsdPlugin from "../src/main";
-import { DEVICE_KEY, parseDevice } from "../src/settings";
-import { CHAT_VIEW } from "../src/ui/chat-view";
-import { openChat } from "../src/ui/open-chat";
-import type { Harness, HarnessOptions, Opened } from "./bridge";
+import { installGlobals, loadPlugin, makeApp, openNote, runCommand, until } from "../mocks/obsidian/testing";
+import type { Harness, HarnessOptions, Opened, PluginModule } from "./bridge";
 
+/** What the app keeps between two starts, by the names that the plugin gave it: they stay as they are for ever. */
+const CHAT_VIEW = "tarsd-chat";
+const DEVICE_KEY = "tarsd-device";
 const TOKEN_NAME = "tarsd-token";
+
+/** The class of the plugin, out of the file that is released. There is no module but the app's, as on a phone. */
+function released(): PluginModule["default"] {
+	const module = { exports: {} as PluginModule };
+	window.runPlugin(module, module.exports, (name) => {
+		if (name !== "obsidian") throw new Error(`there is no module "${name}"`);
+		return obsidian;
+	});
+	return module.exports.default;
+}
 
 /** The vault in the page's memory; what the plugin writes is on disk as well before anybody hears that it is written. */
 class PageAdapter extends FileSystemAdapter {
@@ -64,12 +74,14 @@ async function start(options: HarnessOptions): Promise<Harness> {
 	(app.vault as unknown as { reconcile__(): void }).reconcile__();
 	const opened = record(app);
 	app.secretStorage.setSecret(TOKEN_NAME, options.token);
-	app.saveLocalStorage(DEVICE_KEY, parseDevice({ address: options.address, tokenName: TOKEN_NAME }));
-	const plugin = await loadPlugin(app, TarsdPlugin, manifest, { openIn: "sidebar", ...options.settings });
-	await openChat(app);
+	app.saveLocalStorage(DEVICE_KEY, { address: options.address, tokenName: TOKEN_NAME });
+	const plugin = await loadPlugin(app, released(), manifest, { openIn: "sidebar", ...options.settings });
+	const panes = () => app.workspace.getLeavesOfType(CHAT_VIEW);
+	runCommand(plugin, "open");
+	await until(() => panes().length > 0);
 	// as the app does when a pane has another size
 	new ResizeObserver(() => {
-		for (const leaf of app.workspace.getLeavesOfType(CHAT_VIEW)) leaf.view.onResize();
+		for (const leaf of panes()) leaf.view.onResize();
 	}).observe(app.workspace.containerEl);
 	return {
 		opened,
@@ -77,7 +89,10 @@ async function start(options: HarnessOptions): Promise<Harness> {
 		openNote: async (path) => {
 			await openNote(app, path);
 		},
-		showConversation: (conversation) => openChat(app, { conversation }),
+		// as the app brings back a pane that was there before
+		showConversation: async (conversation) => {
+			await panes()[0]?.setViewState({ type: CHAT_VIEW, active: true, state: { conversation } });
+		},
 	};
 }
 

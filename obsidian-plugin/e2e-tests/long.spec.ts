@@ -61,7 +61,7 @@ test("a conversation of 500 questions scrolls and types smoothly", async ({ page
 			});
 			const below = await list.evaluate((el) => el.scrollHeight - el.clientHeight - el.scrollTop);
 			expect(below, "the end is seen, however much came above it").toBeLessThanOrEqual(1);
-			if (round < ROUNDS - 1) await page.evaluate(() => window.harness.showConversation("new"));
+			if (round < ROUNDS - 1) await page.evaluate(() => window.harness.command("new-chat"));
 		}
 		await list.hover();
 		for (let round = 0; round < ROUNDS; round++) {

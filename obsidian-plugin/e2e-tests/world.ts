@@ -2,9 +2,9 @@ import { readFileSync, existsSync } from "node:fs";
 import { extname, join } from "node:path";
 import { test as base, expect, type Locator, type Page } from "@playwright/test";
 import { Model } from "../tests/contract/model";
+import { tarsd, type Tarsd } from "../tests/contract/tarsd";
 import type { HarnessOptions } from "./bridge";
 import { BUILD } from "./build";
-import { Daemon } from "./daemon";
 
 export { expect };
 
@@ -24,13 +24,13 @@ const TYPES: Readonly<Record<string, string>> = { ".html": "text/html; charset=u
 export class World {
 	private constructor(
 		readonly model: Model,
-		readonly daemon: Daemon,
+		readonly daemon: Tarsd,
 		readonly files: Readonly<Record<string, string>>,
 	) {}
 
 	static async begin(files = NOTES, config = ""): Promise<World> {
 		const model = new Model();
-		const daemon = new Daemon(files, (await model.config()) + config);
+		const daemon = tarsd(files, (await model.config()) + config, { tcp: true });
 		const world = new World(model, daemon, files);
 		try {
 			await daemon.start();

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
 /**
@@ -8,14 +7,14 @@ import ts from "typescript";
  * a use of the constant, and what is reached in another way (an index, a part of the object that is handed on) stays
  * in the object.
  */
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const EN = `${ROOT}src/en.ts`;
 
-/** @returns {Map<string, string>} the changed source of every file that uses words, by path */
-export function inlineWords() {
-	const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile);
-	const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-	const program = ts.createProgram([`${ROOT}src/main.ts`], options);
+/**
+ * @param {ts.Program} program
+ * @param {string} src the folder of the source, with a slash
+ * @returns {Map<string, string>} the changed source of every file that uses words, by path
+ */
+export function inlineWords(program, src) {
+	const EN = `${src}en.ts`;
 	const checker = program.getTypeChecker();
 	const source = program.getSourceFile(EN);
 
@@ -65,7 +64,7 @@ export function inlineWords() {
 
 	const changed = new Map();
 	for (const file of program.getSourceFiles()) {
-		if (!file.fileName.startsWith(`${ROOT}src/`) || file.fileName === EN) continue;
+		if (!file.fileName.startsWith(src) || file.fileName === EN) continue;
 		const edits = [];
 		const used = new Set();
 		const visit = (node) => {

@@ -3,9 +3,10 @@ import vm from "node:vm";
 
 /**
  * Loads the bundle as a phone does: nothing of Node, and no module but the app's own. A module that is asked
- * for while loading is one that would stop the plugin there.
+ * for while loading is one that would stop the plugin there. An argument is the path of another bundle.
  */
-const code = readFileSync(new URL("../main.js", import.meta.url), "utf8");
+const file = process.argv[2] ?? new URL("../main.js", import.meta.url);
+const code = readFileSync(file, "utf8");
 
 /** Stands for every class and function of the app: it can be extended, called and read, and does nothing. */
 const anything = new Proxy(class {}, { get: (target, key) => (key in target ? target[key] : anything) });
@@ -24,7 +25,5 @@ vm.runInNewContext(code, globals, { filename: "main.js" });
 
 const plugin = exported.exports.default;
 if (typeof plugin !== "function") throw new Error("The bundle exports no plugin class.");
-for (const method of ["onload"]) {
-	if (!(method in plugin.prototype)) throw new Error(`The plugin class has no ${method}.`);
-}
+if (!Object.hasOwn(plugin.prototype, "onload")) throw new Error("The plugin class has no onload.");
 console.log(`main.js: loads without Node, asks for ${[...asked].join(", ")}`);

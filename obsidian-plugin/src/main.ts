@@ -1,21 +1,21 @@
 import { debounce, Platform, Plugin } from "obsidian";
-import { Connection } from "./daemon/connection";
+import { keepConnected } from "./daemon/connection";
 import { en } from "./en";
-import { Store } from "./store";
+import { openStore } from "./store";
 import { CHAT_ICON, CHAT_VIEW, ChatView } from "./ui/chat-view";
-import { Chats } from "./ui/chats";
+import { makeChats } from "./ui/chats";
 import { registerCli } from "./ui/cli";
 import { commands } from "./ui/commands";
 import { ConnectionModal } from "./ui/connection-page";
 import { HistoryModal } from "./ui/history-modal";
-import { LastEditor } from "./ui/last-editor";
+import { lastEditor } from "./ui/last-editor";
 import { openChat } from "./ui/open-chat";
 import { RELATED_VIEW, RelatedView } from "./ui/related-view";
 import type { Services } from "./ui/services";
 import { TarsdSettingTab } from "./ui/settings-tab";
-import { StatusBar } from "./ui/status-bar";
+import { statusBar } from "./ui/status-bar";
 import { performWrite } from "./vault/notes";
-import { AppVault } from "./vault/port";
+import { appVault } from "./vault/port";
 import { waysTo } from "./ways";
 
 /** Time to finish typing an address before it is tried. */
@@ -23,7 +23,7 @@ const TYPING_MS = 800;
 
 /** Wires the parts together and nothing else. */
 export default class TarsdPlugin extends Plugin {
-	private readonly store = new Store(this.app, this);
+	private readonly store = openStore(this.app, this);
 	private services: Services | null = null;
 
 	override async onload(): Promise<void> {
@@ -40,17 +40,16 @@ export default class TarsdPlugin extends Plugin {
 		this.addRibbonIcon(CHAT_ICON, en.commands.open, () => void services.openChat());
 		this.addSettingTab(new TarsdSettingTab(app, this, store, services));
 		registerCli(this, services);
-		if (!Platform.isMobile) this.addStatus(services);
-		this.watchSettings(services);
+		this.followSettings(services);
 
-		this.registerDomEvent(window, "online", () => {
-			services.connection.check();
-		});
-		this.registerDomEvent(activeDocument, "visibilitychange", () => {
-			services.connection.check();
-		});
+		const { connection } = services;
+		const check = (): void => {
+			connection.check();
+		};
+		this.registerDomEvent(window, "online", check);
+		this.registerDomEvent(activeDocument, "visibilitychange", check);
 		app.workspace.onLayoutReady(() => {
-			services.connection.start();
+			connection.start();
 		});
 	}
 
@@ -64,10 +63,10 @@ export default class TarsdPlugin extends Plugin {
 
 	private makeServices(): Services {
 		const { app, store } = this;
-		const vault = this.addChild(new AppVault(app));
-		const editor = this.addChild(new LastEditor(app));
-		const connection = new Connection(() => waysTo(app, store.device));
-		const chats = new Chats({ connection, perform: (client, order) => performWrite(vault, client, order) });
+		const vault = appVault(app, this);
+		const editor = lastEditor(app, this);
+		const connection = keepConnected(() => waysTo(app, store.device));
+		const chats = makeChats({ connection, perform: (client, order) => performWrite(vault, client, order) });
 		this.register(() => {
 			chats.close();
 			connection.close();
@@ -77,11 +76,10 @@ export default class TarsdPlugin extends Plugin {
 			connection,
 			chats,
 			vault,
-			t: en,
 			settings: () => store.settings,
 			openChat: (options) => openChat(app, options, store.settings.openIn),
-			insertAtCursor: (text) => editor.insert(text),
-			markedText: () => editor.selection(),
+			insertAtCursor: editor.insert,
+			markedText: editor.selection,
 			openHistory: () => {
 				new HistoryModal(services).open();
 			},
@@ -92,24 +90,23 @@ export default class TarsdPlugin extends Plugin {
 		return services;
 	}
 
-	private addStatus(services: Services): void {
-		const bar = this.addChild(new StatusBar(this.addStatusBarItem(), services));
-		bar.show(this.store.settings.statusBar);
-		this.register(this.store.onChange(() => {
-			bar.show(this.store.settings.statusBar);
-		}));
-	}
-
-	private watchSettings({ connection }: Services): void {
+	/** What the settings say of the connection, the status bar and the related notes, from now on. */
+	private followSettings(services: Services): void {
+		const { app, store } = this;
 		const reconnect = debounce(() => {
-			connection.retry();
+			services.connection.retry();
 		}, TYPING_MS, true);
-		this.register(() => reconnect.cancel());
-		this.register(this.store.onChange((what) => {
+		const bar = Platform.isMobile ? null : this.addStatusBarItem();
+		const follow = (what?: string): void => {
 			if (what === "device") reconnect();
-			for (const { view } of this.app.workspace.getLeavesOfType(RELATED_VIEW)) {
+			bar?.toggle(store.settings.statusBar);
+			for (const { view } of app.workspace.getLeavesOfType(RELATED_VIEW)) {
 				if (view instanceof RelatedView) void view.look();
 			}
-		}));
+		};
+		if (bar) statusBar(bar, services, this);
+		follow();
+		this.register(store.onChange(follow));
+		this.register(() => reconnect.cancel());
 	}
 }

@@ -1,4 +1,5 @@
 import type { App } from "obsidian";
+import { listeners, type Listeners } from "./listeners";
 import { DEVICE_KEY, parseDevice, parseSettings, type DeviceSettings, type Settings } from "./settings";
 
 /** Where the plugin's data file is read and written. */
@@ -7,51 +8,45 @@ export interface DataFile {
 	saveData(data: unknown): Promise<void>;
 }
 
-/** The settings as they are now, and where they are kept. Listeners hear of every change, from outside too. */
-export class Store {
-	private current: Settings = parseSettings(null);
-	private readonly listeners = new Set<(what: "settings" | "device") => void>();
-
-	constructor(
-		private readonly app: App,
-		private readonly file: DataFile,
-	) {}
-
-	get settings(): Settings {
-		return this.current;
-	}
-
+/** The settings as they are now, and where they are kept. */
+export interface Store {
+	readonly settings: Settings;
 	/** Read at every use, for another window may have changed it. */
-	get device(): DeviceSettings {
-		return parseDevice(this.app.loadLocalStorage(DEVICE_KEY));
-	}
-
+	readonly device: DeviceSettings;
 	/** Read the data file, at the start and when it was synced. */
-	async load(): Promise<void> {
-		this.current = parseSettings(await this.file.loadData());
-		this.tell("settings");
-	}
+	load(): Promise<void>;
+	change(change: Partial<Settings>): Promise<void>;
+	changeDevice(change: Partial<DeviceSettings>): void;
+	/** Be told of every change, from outside too; returns how to end that. */
+	onChange: Listeners<"settings" | "device">["add"];
+}
 
-	async change(change: Partial<Settings>): Promise<void> {
-		this.current = parseSettings({ ...this.current, ...change });
-		this.tell("settings");
-		await this.file.saveData(this.current);
-	}
-
-	changeDevice(change: Partial<DeviceSettings>): void {
-		this.app.saveLocalStorage(DEVICE_KEY, parseDevice({ ...this.device, ...change }));
-		this.tell("device");
-	}
-
-	/** Be told of every change; returns how to end that. */
-	onChange(listener: (what: "settings" | "device") => void): () => void {
-		this.listeners.add(listener);
-		return () => {
-			this.listeners.delete(listener);
-		};
-	}
-
-	private tell(what: "settings" | "device"): void {
-		for (const listener of [...this.listeners]) listener(what);
-	}
+/** The settings of this vault and this device; as by default until they are loaded. */
+export function openStore(app: App, file: DataFile): Store {
+	const { add, tell } = listeners<"settings" | "device">();
+	let settings = parseSettings(null);
+	const set = (given: unknown): void => {
+		settings = parseSettings(given);
+		tell("settings");
+	};
+	return {
+		get settings() {
+			return settings;
+		},
+		get device() {
+			return parseDevice(app.loadLocalStorage(DEVICE_KEY));
+		},
+		async load() {
+			set(await file.loadData());
+		},
+		async change(change) {
+			set({ ...settings, ...change });
+			await file.saveData(settings);
+		},
+		changeDevice(change) {
+			app.saveLocalStorage(DEVICE_KEY, parseDevice({ ...this.device, ...change }));
+			tell("device");
+		},
+		onChange: add,
+	};
 }

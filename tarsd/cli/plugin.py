@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +19,18 @@ from tarsd import config
 from tarsd.cli.common import Folder, Group, json_option, print_json, vault_root
 from tarsd.cli.terminal import Terminal, line
 from tarsd.client import Client
-from tarsd.errors import EXIT_NOTHING, ConfigError, NoDaemon, NotFound, Refused
+from tarsd.errors import EXIT_NOTHING, ConfigError, NoDaemon, NotFound, Refused, TarsdError
 
 ID = "tarsd"
 FILES = ("main.js", "styles.css", "manifest.json")
 """The manifest comes last: Obsidian reads the version in it."""
+
+LARGEST = 8 << 20
+"""Bytes of a file; those of the plugin, and Obsidian's list of plugins, are far smaller."""
+
+VERSION = re.compile(r"[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}(-[0-9A-Za-z.-]{1,32})?")
+UNKNOWN = "unknown"
+"""In place of a version that the manifest does not name as it should."""
 
 ENABLE = "Enable it in Obsidian: Settings → Community plugins → Tarsd."
 AGAIN = "It is enabled; switch it off and on again, or restart Obsidian, to load this version."
@@ -29,7 +38,7 @@ AGAIN = "It is enabled; switch it off and on again, or restart Obsidian, to load
 
 @dataclass(frozen=True)
 class Plugin:
-    """A folder that holds the plugin, and its version; "" when it is not there or not whole."""
+    """A folder that holds the plugin, and its version; "" when it is not there or not whole, or `UNKNOWN`."""
 
     folder: Path
     version: str
@@ -66,8 +75,8 @@ def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
     if not copied:
         click.echo(f"{line(old.folder)} leads to the plugin's own folder; nothing is to be copied.")
     else:
-        before = f" (before: {line(old.version)})" if old.version not in ("", new.version) else ""
-        click.echo(f"Tarsd {line(new.version)} is in {line(old.folder)}{before}.")
+        before = f" (before: {old.version})" if old.version not in ("", new.version) else ""
+        click.echo(f"Tarsd {new.version} is in {line(old.folder)}{before}.")
     click.echo(AGAIN if enabled and old.version else ENABLE)
 
 
@@ -80,7 +89,7 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
     root = _vault(vault)
     here, enabled = _installed(root), _enabled(root)
     ours = ""
-    with contextlib.suppress(NotFound):
+    with contextlib.suppress(TarsdError):
         ours = _source(None).version
     if as_json:
         print_json({"installed": here.version or None, "available": ours or None, "enabled": enabled,
@@ -89,11 +98,10 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
         click.echo(f"The plugin is not in {line(root)}.")
         click.echo("Install it with: tarsd plugin install", err=True)
     else:
-        click.echo(f"Tarsd {line(here.version)} is in {line(here.folder)}, {'' if enabled else 'not '}enabled.")
-        if ours and ours != here.version:
-            click.echo(
-                Terminal(sys.stderr).yellow(f"Version {line(ours)} came with tarsd: tarsd plugin install"), err=True
-            )
+        name = "Tarsd of an unknown version" if here.version == UNKNOWN else f"Tarsd {here.version}"
+        click.echo(f"{name} is in {line(here.folder)}, {'' if enabled else 'not '}enabled.")
+        if _numbers(ours) > _numbers(here.version):
+            click.echo(Terminal(sys.stderr).yellow(f"Version {ours} came with tarsd: tarsd plugin install"), err=True)
     if not here.version:
         context.exit(EXIT_NOTHING)
 
@@ -133,38 +141,55 @@ def _enabled(vault: Path) -> bool:
 
 
 def _source(given: Path | None) -> Plugin:
-    """The files to copy: those that are named, those of the package, or those of the source tree."""
-    package = Path(tarsd.__file__).parent
-    places = [package / "data" / "plugin", package.parent / "obsidian-plugin"]
-    places = [config.expand(str(given), os.environ)] if given is not None else places
-    for folder in places:
-        if version := _version(folder):
-            return Plugin(folder, version)
-    tree = next((folder for folder in places if os.path.isfile(folder / "package.json")), None)
-    if tree is not None:
-        raise NotFound(
-            f"The plugin in {tree} is not built.", f"Run: cd '{tree}' && npm ci && npm run build (needs Node 20)."
-        )
-    named = "tarsd plugin install --from FOLDER"
+    """The files to copy: those that are named, or those that came with the package."""
+    own = Path(tarsd.__file__).parent / "data" / "plugin"
+    folder = own if given is None else config.expand(str(given), os.environ)
+    version = _version(folder)
+    if version == UNKNOWN:
+        raise Refused(f"{folder / 'manifest.json'} names no version such as 1.2.3.", "Get the plugin's files anew.")
+    if version:
+        return Plugin(folder, version)
     if given is None:
-        raise NotFound("The plugin's files did not come with this tarsd.", f"Get them, then run: {named}.")
-    raise NotFound(f"{places[0]} does not hold the plugin.", f"It holds {', '.join(FILES)}.")
+        hint = "Get them, then run: tarsd plugin install --from FOLDER."
+        raise NotFound("The plugin's files did not come with this tarsd.", hint)
+    if os.path.isfile(folder / "package.json"):
+        hint = f"Run: cd '{folder}' && npm ci && npm run build (needs Node 20)."
+        raise NotFound(f"The plugin in {folder} is not built.", hint)
+    raise NotFound(f"{folder} does not hold the plugin.", f"It holds {', '.join(FILES)}.")
 
 
 def _version(folder: Path) -> str:
-    """The version of the plugin in a folder; "" when a file is missing, or it is another plugin."""
-    about = _json(folder / "manifest.json")
-    whole = all(os.path.isfile(folder / name) for name in FILES)
-    if not whole or not isinstance(about, dict) or about.get("id") != ID:
+    """The version of the plugin in a folder, or `UNKNOWN`; "" when a file is missing, or it is another plugin."""
+    if not all(os.path.isfile(folder / name) for name in FILES):
         return ""
-    return str(about.get("version") or "")
+    about = _json(folder / "manifest.json")
+    if not isinstance(about, dict) or about.get("id") != ID:
+        return ""
+    version = about.get("version")
+    return version if isinstance(version, str) and VERSION.fullmatch(version) else UNKNOWN
+
+
+def _numbers(version: str) -> list[int]:
+    """A version as it is compared; anything else comes before all of them."""
+    return [int(part) for part in version.partition("-")[0].split(".")] if VERSION.fullmatch(version) else []
 
 
 def _json(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return json.loads(_read(file))
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def _read(file: Path) -> bytes:
+    """The bytes of a file; raises OSError, also for what would never end: a pipe, a device, or far too much."""
+    if not os.path.isfile(file):
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
+    with open(file, "rb") as stream:
+        content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
+    return content
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -175,9 +200,10 @@ def _same(one: Path, other: Path) -> bool:
 def _copy(source: Path, target: Path) -> None:
     """Each file is whole at any moment; what else lies there is not touched."""
     try:
-        files = {name: (source / name).read_bytes() for name in FILES}
+        files = {name: _read(source / name) for name in FILES}
     except OSError as error:
-        raise Refused(f"{source} cannot be read: {error.strerror}.", "Look who owns it.") from None
+        hint = "Look who owns it, or get the plugin's files anew."
+        raise Refused(f"{error.filename} cannot be read: {error.strerror}.", hint) from None
     try:
         target.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():

@@ -18,9 +18,11 @@ from tarsd import embed, keys
 from tarsd.config import Config
 from tarsd.daemon import status
 from tarsd.daemon.assistant import Assistant
+from tarsd.daemon.check import Check
 from tarsd.daemon.embedding import Embedding
-from tarsd.daemon.library import Shelf, matching
+from tarsd.daemon.library import Shelf, entry, matching
 from tarsd.daemon.listener import Listener
+from tarsd.daemon.outside import Outside
 from tarsd.daemon.process import DaemonThreads, give_memory_back, resident_mb
 from tarsd.daemon.worker import Job, Key, Worker
 from tarsd.embed.base import Embedder
@@ -30,14 +32,17 @@ from tarsd.parse import parse
 from tarsd.protocol import (
     FEATURES,
     PROTOCOL,
+    Audience,
+    CheckRequest,
     ReindexRequest,
     RelatedRequest,
     SearchRequest,
     WhyRequest,
     query_number,
+    read_audience,
 )
 from tarsd.search import Hit, Searcher
-from tarsd.store import ProblemRow, SkippedRow, Store
+from tarsd.store import ProblemRow, SkippedRow, Store, examine
 from tarsd.vault import Vault, content_hash, decode, nfc
 from tarsd.watch import Watcher, WatchState
 from tarsd.why import why
@@ -70,11 +75,13 @@ class Engine:
         self._said: list[tuple[float, str, str]] = []
         self._of_settings = ("", "")
         self._emptied: set[Key] = set()
+        self._looks = status.Looks()
         self._pool = DaemonThreads(THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
         self._vaults |= {one.name: Vault(one.root, one.name, config.exclude) for one in config.collections}
         self._store: Store | None = None
         self._search: Searcher | None = None
+        self._embedders: list[Embedder] = []
         self._indexer: Indexer | None = None
         shelf = Shelf(
             self._searcher,
@@ -84,6 +91,7 @@ class Engine:
             notices=self.notices,
             private_paths=self._private_paths,
         )
+        self._outside = Outside(self._searcher, shelf, self._vaults[""], config)
         say = functools.partial(self._say, for_ever=True)
         self.assistant = Assistant(config, self._vaults[""], shelf, self._pool, say, self._indexed)
         self.chat = self.assistant.chat
@@ -146,6 +154,7 @@ class Engine:
         model: Embedder | None = embed.make(settings) if settings.model != "table" else None
         self._store = store
         self._search = Searcher(store, self.config.search, table, model)
+        self._embedders = [table] if model is None else [table, model]
         self._indexer = Indexer(
             self.config,
             list(self._vaults.values()),
@@ -181,6 +190,8 @@ class Engine:
             report = self._indexer.reconcile(job.paths, full=job.full, progress=progress)
         except _Stopping:
             raise TarsdError("The daemon is stopping.") from None
+        whole = job.paths is None or any(not path for _, path in job.paths)
+        self._looks.passed(self._vaults, self._store.skipped(), whole=whole)
         if report.again_s is not None:
             for name, watcher in self._watchers.items():
                 watcher.look(_below(name, job.paths), report.again_s)
@@ -271,6 +282,7 @@ class Engine:
         if http["state"] in ("failed", "no token"):
             general.append((http["reason"], http["hint"]))
         counts, files, skipped, vectors = None, list[ProblemRow](), list[SkippedRow](), None
+        indexed: Mapping[Key, float] = {}
         if self._store is not None and self._indexer is not None:
             state = self._indexer.state
             if state.reason:
@@ -280,6 +292,7 @@ class Engine:
             try:
                 counts, files, skipped = self._store.counts(), self._store.problems(), self._store.skipped()
                 files += self._now_empty(self._store)
+                indexed = examine.indexed_at(self._store, [(row.collection, row.path) for row in files])
                 vectors = self._indexer.embedding
             except StoreError as error:
                 general.append((error.message, error.hint))
@@ -291,12 +304,13 @@ class Engine:
         return {
             "vault": self.hello()["vault"],
             "watch": status.watching(states),
-            "counts": status.counted(counts, skipped, behind),
+            "counts": status.counted(counts, skipped, behind, self._looks.within),
             "behind": behind,
             "embedding": status.embedding(vectors, self.config.embedding.model, counts),
             "chat": self.assistant.state(),
             "http": http,
-            "problems": status.problems(general, states, files, skipped),
+            "problems": status.problems(general, states, files, skipped, at=self._looks.at, indexed=indexed),
+            "left_out": status.left_out(skipped, self._looks.at),
             "process": {
                 "pid": os.getpid(),
                 "version": tarsd.__version__,
@@ -315,11 +329,15 @@ class Engine:
 
     def search(self, request: SearchRequest) -> Json:
         """As `server.Engine.search`."""
+        if request.audience != "person":
+            return self._outside.search(request) | {"behind": self.behind()}
         found = self._searcher().search(request.query, request.mode, request.limit, request.min_score, request.filters)
         return self._hits(found.hits, found.took_ms) | ({"degraded": found.degraded} if found.degraded else {})
 
     def related(self, request: RelatedRequest) -> Json:
         """As `server.Engine.related`."""
+        if request.audience != "person":
+            return self._outside.related(request) | {"behind": self.behind()}
         started = time.perf_counter()
         hits = self._searcher().related(self._key(request.path), request.limit)
         return self._hits(hits, round((time.perf_counter() - started) * 1000, 2))
@@ -334,27 +352,20 @@ class Engine:
 
     def notes(self, filters: Mapping[str, str]) -> Json:
         """As `server.Engine.notes`."""
+        audience = read_audience(filters)
+        if audience != "person":
+            return self._outside.notes(filters, audience) | {"behind": self.behind()}
         recent = query_number(filters.get("recent"), "recent", 0, 10_000)
         every = self._searcher().store.titles()
-        rows = matching(every, filters.get("folder", ""), filters.get("tag", ""), recent=bool(recent))
+        wanted = {name: filters.get(name, "") for name in ("folder", "tag", "name")}
+        rows = matching(every, **wanted, recent=bool(recent))
         shown = rows[:recent] if recent else rows
-        return {
-            "notes": [
-                {
-                    "path": row.path,
-                    "collection": row.collection,
-                    "title": row.title,
-                    "aliases": list(row.aliases),
-                    "tags": list(row.tags),
-                    "modified": row.mtime_ns / 1e9,
-                }
-                for row in shown
-            ],
-            "total": len(rows),
-        }
+        return {"notes": [entry(row) for row in shown], "total": len(rows)}
 
-    def note(self, path: str) -> Json:
+    def note(self, path: str, audience: Audience) -> Json:
         """As `server.Engine.note`."""
+        if audience != "person":
+            return self._outside.note(path, audience)
         vault = self._vaults[""]
         vault.resolve(path)
         info = vault.scan([path]).files.get(("", nfc(path)))
@@ -413,6 +424,16 @@ class Engine:
             yield item
             if item["type"] == "report":
                 return
+
+    def check(self, request: CheckRequest) -> AsyncGenerator[Json, None]:
+        """As `server.Engine.check`."""
+
+        def embedders() -> list[Embedder]:
+            self._searcher()
+            return self._embedders
+
+        look = Check(self._searcher, embedders, self._vaults, self.assistant.chat.means, self.behind, self.thread)
+        return look.run(request)
 
     def _private_paths(self) -> frozenset[str]:
         return self.assistant.private_paths()

@@ -11,6 +11,7 @@ from tarsd.chunk import Chunk, anchor, chunk
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, Refused, TarsdError, VaultUnavailable
 from tarsd.index.work import is_local_only
+from tarsd.memory import holds_private
 from tarsd.parse import parse
 from tarsd.providers.base import Evidence
 from tarsd.search import Hit, Searcher
@@ -59,7 +60,7 @@ class Shelf:
             found = _evident(searcher.search(query, limit=3 * limit, evidence=True, here=private).hits, sealed)[:limit]
         hits = [hit for hit in found if memory or hit.memory_type not in ("semantic", "procedural")]
         if not local:
-            hits = self._looked_at(hits)
+            hits = self.looked_at(hits)
         held = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
         said = [results.degraded] if results.degraded else []
         if held:
@@ -67,20 +68,27 @@ class Shelf:
         passages = tuple(_evidence(hit) for hit in hits if local or not hit.local_only)
         return Found(passages, " ".join(said) or None, tuple(dict.fromkeys(hit.path for hit in held)))
 
-    def _looked_at(self, hits: Sequence[Hit]) -> list[Hit]:
+    def looked_at(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits by what holds on disk now: the index learns a moment later that a note became private, or went."""
         private: dict[tuple[str, str], bool | None] = {}
         for hit in hits:
             key = (hit.collection, hit.path)
             if key not in private:
-                try:
-                    private[key] = self._view(*key).local_only
-                except VaultUnavailable:
-                    private[key] = hit.local_only
-                except TarsdError:  # gone, or not to be read
-                    private[key] = None
+                private[key] = self.private_now(key, hit.local_only)
         held = [(hit, private[hit.collection, hit.path]) for hit in hits]
         return [replace(hit, local_only=hit.local_only or now) for hit, now in held if now is not None]
+
+    def private_now(self, key: tuple[str, str], before: bool) -> bool | None:
+        """Whether the note at (collection, path) is private on disk now, None when it is gone or not to be read.
+
+        `before` is what the index says, which holds while the vault is away.
+        """
+        try:
+            return self.view(*key).local_only or before
+        except VaultUnavailable:
+            return before
+        except TarsdError:
+            return None
 
     def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
         """As `tools.Library.find`."""
@@ -130,9 +138,9 @@ class Shelf:
     def open(self, name: str) -> NoteView:
         """As `tools.Library.open`."""
         row = self._row(name)
-        return self._view(*(row.key if row is not None else ("", name if "." in name[-7:] else f"{name}.md")))
+        return self.view(*(row.key if row is not None else ("", name if "." in name[-7:] else f"{name}.md")))
 
-    def _view(self, collection: str, path: str) -> NoteView:
+    def view(self, collection: str, path: str) -> NoteView:
         """The note at a path as it is on disk now; raises as `open`."""
         vault = self._vaults[collection]
         missing = NotFound(f"There is no note “{path.removesuffix('.md')}” to read.")
@@ -148,8 +156,13 @@ class Shelf:
         note = parse(text.text, path)
         sealed = not collection and _fold_path(path) in self._sealed()
         private = sealed or is_local_only(path, note, self._config.privacy.local_only, text.text)
+        # somebody may have taken out the property by which a note of lines is known as ours
+        private = private or (not collection and self._is_own(path) and holds_private(text.text))
         loaded = Loaded(path, raw, text.text, text.encoding, content_hash(raw))
         return NoteView(path, note.title, private, note.ours or sealed, loaded, collection)
+
+    def _is_own(self, path: str) -> bool:
+        return _fold_path(path).startswith(f"{_fold_path(self._config.memory_folder)}/")
 
     def session_note(self, conversation: str) -> str | None:
         """As `chat.Library.session_note`."""
@@ -188,6 +201,18 @@ class Shelf:
         """As `chat.Library.notices`."""
         return self._notices()
 
+    def evident(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits without those in our own conversations; those in notes that are private by our logs are marked."""
+        return _evident(hits, self._sealed())
+
+    def parted(self, rows: Sequence[NoteRow]) -> tuple[list[NoteRow], list[NoteRow]]:
+        """The notes that may leave this machine and those that may not, by the index and by our logs."""
+        sealed = self._sealed()
+        parts: tuple[list[NoteRow], list[NoteRow]] = ([], [])
+        for row in rows:
+            parts[row.local_only or _is_in(row, sealed)].append(row)
+        return parts
+
     def _sealed(self) -> frozenset[str]:
         return frozenset(map(_fold_path, self._private_paths()))
 
@@ -213,16 +238,55 @@ class Shelf:
         ]
 
 
-def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool) -> list[NoteRow]:
-    """Those in a folder (and below) and with a tag (or one below it), "" for any; by path, or last changed first."""
+def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, name: str = "") -> list[NoteRow]:
+    """Those in a folder (and below), with a tag (or one below it) and with `name` in their path, "" for any.
+
+    They come by path, or last changed first.
+    """
     folder, tag = unicodedata.normalize("NFC", folder).strip("/"), tag.lstrip("#").casefold()
+    name = _fold_path(name)
     found = [
         row
         for row in rows
         if (not folder or row.path.startswith(f"{folder}/"))
         and (not tag or any(f"{one.casefold()}/".startswith(f"{tag}/") for one in row.tags))
+        and (not name or name in _fold_path(row.path))
     ]
     return sorted(found, key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))
+
+
+def named(rows: Sequence[NoteRow], name: str) -> list[NoteRow]:
+    """The notes that a link with this target may mean: by path, else by the end of a path, else by title or alias.
+
+    Those of the vault go before those of a collection, which also go by "collection/path".
+    """
+    exact, wanted = unicodedata.normalize("NFC", name), _fold(name)
+    kinds: tuple[Callable[[NoteRow], bool], ...] = (
+        lambda row: exact in _places(row),
+        lambda row: wanted in map(_fold, _places(row)),
+        lambda row: _fold(row.path).endswith(f"/{wanted}"),
+        lambda row: wanted in map(_fold, (row.title, *row.aliases)),
+    )
+    for fits in kinds:
+        if found := [row for row in rows if fits(row)]:
+            return [row for row in found if not row.collection] or found
+    return []
+
+
+def _places(row: NoteRow) -> list[str]:
+    return [row.path, f"{row.collection}/{row.path}"] if row.collection else [row.path]
+
+
+def entry(row: NoteRow) -> dict[str, object]:
+    """A note as it stands in a list."""
+    return {
+        "path": row.path,
+        "collection": row.collection,
+        "title": row.title,
+        "aliases": list(row.aliases),
+        "tags": list(row.tags),
+        "modified": row.mtime_ns / 1e9,
+    }
 
 
 def _names(rows: Sequence[NoteRow]) -> dict[str, NoteRow]:

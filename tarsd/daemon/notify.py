@@ -8,14 +8,22 @@ import socket
 
 
 def notify(*lines: str) -> None:
-    """Tell the supervisor `READY=1`, `STATUS=…`, `WATCHDOG=1` or `STOPPING=1`; a lost message harms nobody."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if not address.startswith(("/", "@")):
+    """Tell the supervisor `READY=1`, `STATUS=…`, `WATCHDOG=1` or `STOPPING=1`; a lost message harms nobody.
+
+    One assignment each: a line end within one, as a folder's name may hold, becomes a blank.
+    """
+    if not is_heard():
         return
+    address = os.environ["NOTIFY_SOCKET"]
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
         channel.setblocking(False)
         channel.connect("\0" + address[1:] if address[0] == "@" else address)
-        channel.send("\n".join(lines).encode())
+        channel.send("\n".join(line.replace("\n", " ") for line in lines).encode(errors="replace"))
+
+
+def is_heard() -> bool:
+    """Whether a supervisor listens: at a socket file, or at an abstract name that begins with @."""
+    return os.environ.get("NOTIFY_SOCKET", "").startswith(("/", "@"))
 
 
 def watchdog_seconds() -> float | None:

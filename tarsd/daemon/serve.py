@@ -15,8 +15,9 @@ from aiohttp import web
 from tarsd.config import Config
 from tarsd.daemon.engine import Engine
 from tarsd.daemon.lock import listen
-from tarsd.daemon.notify import notify, watchdog_seconds
+from tarsd.daemon.notify import notify
 from tarsd.daemon.renew import Renewal
+from tarsd.daemon.supervised import pulse, tell
 from tarsd.errors import TarsdError
 from tarsd.server import application
 
@@ -37,13 +38,13 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    watchdog = asyncio.create_task(_watchdog())
+    pulses = asyncio.create_task(pulse(stopping))
     door = Door(config, server)
     try:
         while not stopping.is_set():
             config = await _serve(config, door, stopping, load)
     finally:
-        watchdog.cancel()
+        pulses.cancel()
         door.close()
 
 
@@ -65,6 +66,7 @@ async def _serve(config: Config, door: Door, stopping: asyncio.Event, load: Call
         ended,
         asyncio.create_task(door.keep(runner)),
         asyncio.create_task(engine.listener.keep(engine)),
+        asyncio.create_task(tell(engine, config.vault.name)),
     ]
     try:
         await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -79,14 +81,6 @@ async def _serve(config: Config, door: Door, stopping: asyncio.Event, load: Call
         await engine.assistant.close()
         await asyncio.to_thread(engine.close)
         await asyncio.gather(runner.cleanup(), engine.listener.close())
-
-
-async def _watchdog() -> None:
-    """Tell the supervisor that the loop turns."""
-    pause = watchdog_seconds()
-    while pause is not None:
-        notify("WATCHDOG=1")
-        await asyncio.sleep(pause)
 
 
 class Door:

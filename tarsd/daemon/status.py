@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from tarsd.errors import VaultUnavailable
 from tarsd.index import Embedding
-from tarsd.store import Counts, ProblemRow, SkippedRow
+from tarsd.store import Counts, Key, ProblemRow, SkippedRow
+from tarsd.vault import Vault
 from tarsd.watch import WatchState
 
 MOST_PROBLEMS = 1_000
@@ -16,23 +21,59 @@ WARNINGS = ("twin",)
 """States of files that are indexed all the same."""
 
 
-def counted(counts: Counts | None, skipped: Sequence[SkippedRow], pending: int) -> dict[str, int]:
-    """Files by what became of them; notes + pending + skipped + failed + excluded is every file that was seen."""
+class Looks:
+    """What the passes over the disk leave to be told: when the last one was, and how many notes no pass looks at."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.within = 0
+        """Notes in folders that are left out, beyond one for each of these folders."""
+
+    def passed(self, vaults: Mapping[str, Vault], skipped: Iterable[SkippedRow], *, whole: bool) -> None:
+        """A pass has ended; after one over everything the folders that are left out are looked into."""
+        self.at = time.time()
+        if not whole:
+            return
+        places = [vaults[row.collection].root / row.path for row in skipped if row.state == "excluded"]
+        self.within = sum(_notes_in(place) - 1 for place in places if os.path.isdir(place))
+
+
+def _notes_in(folder: Path) -> int:
+    """The notes below a folder, by whatever rule they would be left out."""
+    try:
+        scan = Vault(folder).scan()
+    except VaultUnavailable:
+        return 1
+    return len(scan.files) + sum(row.state not in WARNINGS for row in scan.skipped)
+
+
+def counted(counts: Counts | None, skipped: Sequence[SkippedRow], pending: int, within: int = 0) -> dict[str, int]:
+    """Files by what became of them: notes + skipped + failed + excluded is every note on disk once nothing is pending.
+
+    `within`: as in `Looks`.
+    """
     states: dict[str, int] = {}
     for row in skipped:
-        states[row.state] = states.get(row.state, 0) + 1
+        if not row.path.startswith("."):  # Obsidian's settings are no note
+            states[row.state] = states.get(row.state, 0) + 1
     failed = sum(states.get(state, 0) for state in FAILED)
     excluded = states.get("excluded", 0)
-    warned = sum(states.get(state, 0) for state in WARNINGS)
+    skips = sum(number for state, number in states.items() if state not in (*FAILED, *WARNINGS, "excluded"))
     notes = counts.states.get("ok", 0) + counts.states.get("empty", 0) if counts else 0
     return {
         "notes": notes,
         "chunks": counts.chunks if counts else 0,
         "pending": pending,
-        "skipped": len(skipped) - failed - excluded - warned,
+        "skipped": skips,
         "failed": failed,
-        "excluded": excluded,
+        "excluded": excluded + within,
     }
+
+
+def left_out(skipped: Sequence[SkippedRow], at: float) -> list[dict[str, Any]]:
+    """Every file, or folder, that is not indexed: its state, why, and when it was looked at last (s since 1970)."""
+    found = [row for row in skipped if row.state not in WARNINGS]
+    return [dataclasses.asdict(row) | {"at": at} for row in found[:MOST_PROBLEMS]]
 
 
 def embedding(state: Embedding | None, model: str, counts: Counts | None) -> dict[str, Any]:
@@ -62,15 +103,26 @@ def problems(
     states: Mapping[str, WatchState],
     files: Sequence[ProblemRow],
     skipped: Sequence[SkippedRow],
+    *,
+    at: float = 0.0,
+    indexed: Mapping[Key, float] | None = None,
 ) -> list[dict[str, Any]]:
-    """What a person may want to mend: first what concerns everything, then file by file."""
+    """What a person may want to mend: first what concerns everything, then file by file.
+
+    A file has its state as well, and when it came to it: when it was `indexed`, or left out by the look at `at`.
+    """
+    times = indexed or {}
     found = [_problem("", "", 0, reason, hint) for reason, hint in dict.fromkeys(general)]
     found += [
         _problem("", name, 0, state.reason, state.hint) for name, state in states.items() if state.reason and state.hint
     ]
-    found += [_problem(row.path, row.collection, row.line, row.reason, row.hint) for row in files]
     found += [
-        _problem(row.path, row.collection, 0, row.reason, row.hint) | {"state": row.state}
+        _problem(row.path, row.collection, row.line, row.reason, row.hint)
+        | {"state": "indexed", "at": times.get((row.collection, row.path), at)}
+        for row in files
+    ]
+    found += [
+        _problem(row.path, row.collection, 0, row.reason, row.hint) | {"state": row.state, "at": at}
         for row in skipped
         if row.state != "excluded"
     ]

@@ -181,6 +181,18 @@ class Memory:
         draft.remove(gone)
         return _changed(draft)
 
+    def suggest(self, text: str, *, session: str = "", private: bool = False) -> Change | None:
+        """What somebody else than the person wants remembered goes to the quarantine list; None if it is known already.
+
+        Raises BadRequest for a text that is none, Refused when memory is off, the list is full or cannot be changed.
+        """
+        self._need()
+        text = lines.clean(text)
+        draft, known = self._quarantine()
+        if not any(compare.same(text, one) for one in known):
+            draft.insert(text, lines.comment(self._date(), session, private))
+        return draft.change()
+
     def notice(self, texts: Iterable[str], session: str = "", private: bool = False) -> Change | None:
         """What the model noticed by itself goes to the quarantine list; None if nothing of it is new, or memory is off.
 
@@ -188,9 +200,7 @@ class Memory:
         """
         if not self.enabled:
             return None
-        draft = self.drafts.open(NOTICED)
-        known = [line.text for name in (MEMORY, RULES) for line in self.lines(name)]
-        known += [line.text for line in draft.page.lines]
+        draft, known = self._quarantine()
         mark = lines.comment(self._date(), session, private)
         for given in texts:
             try:
@@ -205,6 +215,12 @@ class Memory:
                 break  # full: a review makes room
             known.append(text)
         return draft.change()
+
+    def _quarantine(self) -> tuple[Draft, list[str]]:
+        """The list of what was noticed, and all that is known or noticed already."""
+        draft = self.drafts.open(NOTICED)
+        known = [line.text for name in (MEMORY, RULES) for line in self.lines(name)]
+        return draft, known + [line.text for line in draft.page.lines]
 
     def _exact(self, known: Sequence[Line], wanted: str) -> Line:
         asked = _asked(wanted)

@@ -21,6 +21,7 @@ from tarsd.protocol.limits import (
     MAX_QUERY,
     MAX_WAIT_S,
     PROTOCOL,
+    Audience,
     EventType,
     MemoryKind,
     Mode,
@@ -29,6 +30,7 @@ from tarsd.protocol.limits import (
 from tarsd.protocol.requests import (
     Approval,
     ChatRequest,
+    CheckRequest,
     Decision,
     FeedbackRequest,
     ReindexRequest,
@@ -39,16 +41,18 @@ from tarsd.protocol.requests import (
     TurnRequest,
     WhyRequest,
     WriteReport,
+    read_audience,
     read_line,
     read_title,
 )
 
 __all__ = [
     "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_MESSAGE", "MAX_PATH", "MAX_PATHS",
-    "MAX_QUERY", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "ChatRequest", "Decision", "Event", "EventType",
-    "FeedbackRequest", "Fields", "MalformedJson", "MemoryKind", "Mode", "ReindexRequest", "RelatedRequest",
-    "RememberRequest", "ReviewDecisions", "Route", "SearchRequest", "TurnRequest", "WhyRequest", "WriteReport",
-    "Writer", "checked", "decode", "encode", "error_json", "query_number", "read_event", "read_line", "read_title",
+    "MAX_QUERY", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest", "CheckRequest",
+    "Decision", "Event", "EventType", "FeedbackRequest", "Fields", "MalformedJson", "MemoryKind", "Mode",
+    "ReindexRequest", "RelatedRequest", "RememberRequest", "ReviewDecisions", "Route", "SearchRequest", "TurnRequest",
+    "WhyRequest", "WriteReport", "Writer", "checked", "decode", "encode", "error_json", "query_number",
+    "read_audience", "read_event", "read_line", "read_title",
 ]  # fmt: skip
 
 
@@ -64,6 +68,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/v1/hello", "hello"),
     Route("GET", "/v1/status", "status"),
     Route("POST", "/v1/reindex", "reindex"),
+    Route("POST", "/v1/check", "check"),
     Route("POST", "/v1/search", "search"),
     Route("POST", "/v1/related", "related"),
     Route("POST", "/v1/why", "why"),
@@ -98,5 +103,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 FEATURES: Final = (
     "search", "related", "why", "turns", "long-poll", "conversations", "notes", "approvals", "writes", "memory",
-    "feedback", "review",
+    "feedback", "review", "audience", "check",
 )  # fmt: skip

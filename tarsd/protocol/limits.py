@@ -16,7 +16,10 @@ MAX_WAIT_S: Final = 60
 
 Mode = Literal["hybrid", "fts", "vec"]
 Writer = Literal["client", "daemon"]
-MemoryKind = Literal["semantic", "procedural"]
+MemoryKind = Literal["semantic", "procedural", "noticed"]
+Audience = Literal["person", "here", "elsewhere"]
+"""Who reads an answer: the person, or a model that is no part of the daemon, on this machine or on another one."""
+
 EventType = Literal[
     "queued", "retrieved", "waiting", "token", "thinking", "retract", "tool", "approval", "write", "written", "usage",
     "done", "failed",

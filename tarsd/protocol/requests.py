@@ -8,7 +8,14 @@ from typing import Any, Literal, cast
 
 from tarsd.errors import BadRequest
 from tarsd.protocol.fields import Fields, checked
-from tarsd.protocol.limits import MAX_ID, MAX_MESSAGE, MAX_PATH, MAX_QUERY, MemoryKind, Mode, Writer
+from tarsd.protocol.limits import MAX_ID, MAX_MESSAGE, MAX_PATH, MAX_QUERY, Audience, MemoryKind, Mode, Writer
+
+AUDIENCES = ("person", "here", "elsewhere")
+
+
+def read_audience(values: Mapping[str, Any]) -> Audience:
+    """Who reads the answer, from a request's body or the parameters of its URL; raises `BadRequest`."""
+    return cast("Audience", Fields(values).choice("audience", "person", AUDIENCES))
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,7 @@ class SearchRequest:
     limit: int = 10
     min_score: float = 0.0
     filters: Mapping[str, str] = field(default_factory=dict)
+    audience: Audience = "person"
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> SearchRequest:
@@ -37,6 +45,7 @@ class SearchRequest:
             limit=fields.integer("limit", 10, 1, 200),
             min_score=fields.number("min_score", 0.0, 0.0, 1e9),
             filters={name: filters.text(name, limit=MAX_ID) for name in names if filters.has(name)},
+            audience=read_audience(body),
         )
 
 
@@ -46,12 +55,13 @@ class RelatedRequest:
 
     path: str
     limit: int = 10
+    audience: Audience = "person"
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> RelatedRequest:
         """From a request body; raises `BadRequest`."""
         fields = Fields(body)
-        return cls(fields.text("path", limit=MAX_PATH), fields.integer("limit", 10, 1, 200))
+        return cls(fields.text("path", limit=MAX_PATH), fields.integer("limit", 10, 1, 200), read_audience(body))
 
 
 @dataclass(frozen=True)
@@ -83,11 +93,24 @@ class ReindexRequest:
 
 
 @dataclass(frozen=True)
+class CheckRequest:
+    """Look whether all is well; `model` false: no server of a model is asked anything."""
+
+    model: bool = True
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> CheckRequest:
+        """From a request body; raises `BadRequest`."""
+        return cls(Fields(body).boolean("model", default=True))
+
+
+@dataclass(frozen=True)
 class TurnRequest:
     """A message to be answered; `notes` are attached by path or name, `selection` is text marked in the editor.
 
     `selection_note` is the note that the selection is from; it is not attached, but what holds of it holds of the text.
-    Without `approvals` nobody is there to be asked, and whatever needs a yes is refused.
+    Without `approvals` nobody is there to be asked, and whatever needs a yes is refused. For an audience `elsewhere`
+    private text is left out even if the model that answers is on this machine.
     """
 
     conversation: str
@@ -98,6 +121,7 @@ class TurnRequest:
     writer: Writer = "daemon"
     approvals: bool = True
     selection_note: str = ""
+    audience: Audience = "person"
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> TurnRequest:
@@ -112,7 +136,12 @@ class TurnRequest:
             writer=cast("Writer", fields.choice("writer", "daemon", ("client", "daemon"))),
             approvals=fields.boolean("approvals", True),
             selection_note=fields.text("selection_note", default="", limit=MAX_PATH),
+            audience=read_audience(body),
         )
+
+    def stays_here(self, local: bool) -> bool:
+        """Whether nothing of the turn leaves this machine, if it is answered by a model that is `local` or not."""
+        return local and self.audience != "elsewhere"
 
 
 @dataclass(frozen=True)
@@ -174,6 +203,7 @@ class WriteReport:
 class RememberRequest:
     """Something to remember, a fact or a rule; `replace` is the exact line that it takes the place of.
 
+    What nobody but a model says is `noticed`: it waits until the person takes it over in a review.
     `conversation` is where it was said, if in one.
     """
 
@@ -188,7 +218,7 @@ class RememberRequest:
         """From a request body; raises `BadRequest`."""
         fields = Fields(body)
         return cls(
-            cast("MemoryKind", fields.choice("kind", "semantic", ("semantic", "procedural"))),
+            cast("MemoryKind", fields.choice("kind", "semantic", ("semantic", "procedural", "noticed"))),
             fields.text("text"),
             fields.text("section", default="", limit=MAX_ID),
             fields.text("replace", default=""),

@@ -18,6 +18,7 @@ from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
 from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
 from tarsd.server.engine import Engine
 from tarsd.server.guard import Guard
+from tarsd.server.page import add_page
 from tarsd.server.routes import HEARTBEAT, Routes, json_reply
 
 __all__ = ["Engine", "Guard", "application", "peer_uid"]
@@ -47,10 +48,11 @@ class Unreadable(BadRequest):
 
 
 def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
-    """The server as an aiohttp application; the caller brings a socket and runs it. Over TCP, with a guard in front."""
+    """The server as an aiohttp application; the caller brings a socket and runs it. With a guard: over TCP, and the page."""
     app = web.Application(middlewares=[_answer, *([guard.middleware] if guard else [])], client_max_size=MAX_BODY)
     if guard is not None:
         app.on_response_prepare.append(guard.finish)
+        add_page(app.router)  # a browser reaches no Unix socket
     app[HEARTBEAT] = heartbeat
     routes = Routes(engine)
     for route in ROUTES:

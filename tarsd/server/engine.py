@@ -7,6 +7,8 @@ from typing import Any, Protocol, TypeVar
 
 from tarsd.chat import Chat
 from tarsd.protocol import (
+    Audience,
+    CheckRequest,
     FeedbackRequest,
     ReindexRequest,
     RelatedRequest,
@@ -107,12 +109,16 @@ class Engine(Protocol):
         """The notes by folder, tag or how recent they are."""
         ...
 
-    def note(self, path: str) -> Json:
-        """One note as it is in the vault now."""
+    def note(self, path: str, audience: Audience) -> Json:
+        """One note as it is in the vault now; for a model also by a name that leads to it."""
         ...
 
     def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
         """Progress and then a report; goes on when nobody reads it."""
+        ...
+
+    def check(self, request: CheckRequest) -> AsyncGenerator[Json, None]:
+        """What is found when everything is looked at, a line each; nothing is repaired."""
         ...
 
     async def thread(self, work: Callable[..., T], *arguments: Any) -> T:

@@ -1,7 +1,7 @@
 """Who comes in over TCP: only by a name of ours, from a known origin, with the token. The Unix socket needs none of it.
 
 A page on the web reaches a port of this machine, under any name that it likes; so all of it is asked of every request,
-whatever its route, and before a byte of its body is read.
+whatever its route, and before a byte of its body is read. Only the files of our own page need no token.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from aiohttp import web
 from tarsd.config import HttpSettings
 from tarsd.errors import BadRequest, Refused, TarsdError
 from tarsd.protocol import error_json
+from tarsd.server.page import is_page
 from tarsd.server.routes import json_reply
 
 APPS = ("app://obsidian.md", "capacitor://localhost", "http://localhost")
@@ -184,6 +185,8 @@ class Guard:
                 )
             if origins and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
                 return web.Response(status=204, headers=PREFLIGHT)
+            if is_page(request.path):
+                return await handler(request)
             await self._check_token(request)
             await self._read_body(request)
         except (Unauthorized, TooMany, TooSlow) as error:

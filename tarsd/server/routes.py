@@ -49,6 +49,10 @@ class Routes:
         wanted = protocol.ReindexRequest.read(await _body(request))
         return await _stream(request, self._engine.reindex(wanted))
 
+    async def check(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.CheckRequest.read(await _body(request))
+        return await _stream(request, self._engine.check(wanted))
+
     async def plain_index(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.ReindexRequest.read(await _body(request))
         last: Json = {}
@@ -77,7 +81,8 @@ class Routes:
         return json_reply(await self._engine.thread(self._engine.notes, dict(request.query)))
 
     async def note(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.thread(self._engine.note, request.match_info["path"]))
+        path, audience = request.match_info["path"], protocol.read_audience(request.query)
+        return json_reply(await self._engine.thread(self._engine.note, path, audience))
 
     # -------------------------------------------------------------------------------------------- turns
 

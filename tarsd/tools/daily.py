@@ -103,7 +103,7 @@ class DailyTools:
         self._notebook.vault.resolve(path)
         private = self._is_private(path)
         if private and not context.local:
-            raise ToolError("The daily note is private, and this chat model is not on this machine: it stays closed.")
+            raise ToolError("The daily note is private and would leave this machine: it stays closed.")
 
         def plan() -> Change:
             if self._notebook.exists(path):

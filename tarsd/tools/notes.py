@@ -208,7 +208,7 @@ class NoteTools:
         if self._is_own(view.path) and holds_private(view.loaded.text):
             view = replace(view, local_only=True)
         if view.local_only and not context.local:
-            raise ToolError("That note is private, and this chat model is not on this machine: it stays closed.")
+            raise ToolError("That note is private and would leave this machine: it stays closed.")
         return view, heading
 
     def _open_to_write(self, name: str, context: Context) -> tuple[NoteView, str]:

@@ -21,6 +21,7 @@ export {
 	ToggleComponent,
 	ValueComponent,
 } from "./components";
+export { parseFrontMatterAliases } from "./front-matter";
 export { getIcon, setIcon, setTooltip } from "./icons";
 export { MarkdownRenderer } from "./markdown";
 export { Menu, MenuItem } from "./menu";

@@ -49,6 +49,9 @@ export interface Request {
 /** So many notes the daemon takes with one question. */
 export const MOST_NOTES = 50;
 
+/** How the keys of selections begin. */
+const SELECTION = "selection ";
+
 /** Nothing goes along. */
 export function noContext(): Context {
 	return { current: null, selection: null, added: [], refused: [] };
@@ -56,38 +59,32 @@ export function noContext(): Context {
 
 /** What tells one chip from another. */
 export function keyOf(chip: Chip): string {
-	switch (chip.kind) {
-		case "tag":
-			return `tag ${chip.tag.toLowerCase()}`;
-		case "selection":
-			return `selection ${chip.path} ${chip.text}`;
-		default:
-			return `${chip.kind} ${chip.path}`;
-	}
+	const { kind } = chip;
+	const what = kind === "tag" ? chip.tag.toLowerCase() : kind === "selection" ? `${chip.path} ${chip.text}` : chip.path;
+	return `${kind} ${what}`;
 }
 
 /** Another note is in front, or none. What was taken away comes back with the next note, not before. */
 export function withCurrent(context: Context, note: Note | null): Context {
-	if (context.current?.path === note?.path && context.current?.name === note?.name) return context;
-	const refused = context.refused.filter((key) => key.startsWith("selection "));
-	return { ...context, current: note, refused };
+	const { current, refused } = context;
+	if (current?.path === note?.path && current?.name === note?.name) return context;
+	return { ...context, current: note, refused: refused.filter((key) => key.startsWith(SELECTION)) };
 }
 
 /** Other text is marked, or none; white space alone is none. */
 export function withSelection(context: Context, selection: Selection | null): Context {
 	const marked = selection?.text.trim() ? selection : null;
-	if (context.selection?.path === marked?.path && context.selection?.text === marked?.text) return context;
-	const refused = context.refused.filter((key) => !key.startsWith("selection "));
-	return { ...context, selection: marked, refused };
+	const before = context.selection;
+	if (before?.path === marked?.path && before?.text === marked?.text) return context;
+	return { ...context, selection: marked, refused: context.refused.filter((key) => !key.startsWith(SELECTION)) };
 }
 
 /** The person adds something, or asks about the current note or the selection that they had taken away. */
 export function withChip(context: Context, chip: Chip): Context {
 	const key = keyOf(chip);
-	const refused = context.refused.filter((one) => one !== key);
-	if (chip.kind === "current") return { ...context, current: { path: chip.path, name: chip.name }, refused };
-	if (chip.kind === "selection") {
-		return { ...context, selection: { path: chip.path, name: chip.name, text: chip.text }, refused };
+	if (chip.kind === "current" || chip.kind === "selection") {
+		const { kind, ...note } = chip;
+		return { ...context, [kind]: note, refused: context.refused.filter((one) => one !== key) };
 	}
 	if (context.added.some((one) => keyOf(one) === key)) return context;
 	return { ...context, added: [...context.added, chip] };
@@ -106,20 +103,17 @@ export function without(context: Context, chip: Chip): Context {
 export function renamed(context: Context, from: string, to: string): Context {
 	const move = (path: string): string =>
 		path === from ? to : path.startsWith(`${from}/`) ? to + path.slice(from.length) : path;
-	const name = (path: string, old: string): string => (move(path) === path ? old : nameOf(move(path)));
-	const moved = <T extends Note>(note: T): T => ({ ...note, name: name(note.path, note.name), path: move(note.path) });
-	const refused = context.refused.map((key) => {
-		const current = context.current;
-		return current && key === keyOf({ kind: "current", ...current }) ? `current ${move(current.path)}` : key;
-	});
+	const moved = <T extends { path: string; name?: string }>(one: T): T => {
+		const path = move(one.path);
+		if (path === one.path) return one;
+		return { ...one, path, ...(one.name !== undefined && { name: nameOf(path) }) };
+	};
+	const current = context.current && moved(context.current);
 	return {
-		current: context.current && moved(context.current),
+		current,
 		selection: context.selection && moved(context.selection),
-		added: context.added.map((chip) => {
-			if (chip.kind === "tag") return chip;
-			return chip.kind === "folder" ? { ...chip, path: move(chip.path) } : moved(chip);
-		}),
-		refused,
+		added: context.added.map((chip) => (chip.kind === "tag" ? chip : moved(chip))),
+		refused: context.refused.map((key) => (key === `current ${context.current?.path}` ? `current ${current?.path}` : key)),
 	};
 }
 
@@ -131,12 +125,13 @@ export function sent(context: Context): Context {
 /** What is shown above the box and will be sent. A selection goes instead of the current note, never with it. */
 export function chips(context: Context): Chip[] {
 	const { current, selection, added, refused } = context;
-	const shown = (chip: Chip): boolean => !refused.includes(keyOf(chip));
-	const first: Chip[] = [];
-	if (selection && shown({ kind: "selection", ...selection })) first.push({ kind: "selection", ...selection });
-	else if (current && shown({ kind: "current", ...current })) first.push({ kind: "current", ...current });
-	const repeated = first[0]?.kind === "current" ? first[0].path : null;
-	return [...first, ...added.filter((chip) => !(chip.kind === "note" && chip.path === repeated))];
+	const offered: Chip[] = [];
+	if (selection) offered.push({ kind: "selection", ...selection });
+	if (current) offered.push({ kind: "current", ...current });
+	const first = offered.find((chip) => !refused.includes(keyOf(chip)));
+	if (!first) return [...added];
+	const repeated = first.kind === "current" ? first.path : null;
+	return [first, ...added.filter((chip) => !(chip.kind === "note" && chip.path === repeated))];
 }
 
 /** Whether there is anything to send. */
@@ -162,24 +157,18 @@ export function toRequest(
 	const named: string[] = [];
 	const spread: string[] = [];
 	for (const chip of chips(context)) {
-		switch (chip.kind) {
-			case "selection":
-				body.selection = chip.text;
-				body.selection_note = chip.path;
-				break;
-			case "current":
-			case "note":
-				named.push(chip.path);
-				break;
-			default:
-				spread.push(...expand(chip));
-		}
+		if (chip.kind === "selection") {
+			body.selection = chip.text;
+			body.selection_note = chip.path;
+		} else if (chip.kind === "folder" || chip.kind === "tag") spread.push(...expand(chip));
+		else named.push(chip.path);
 	}
 	const all = [...new Set([...named, ...spread])];
 	if (all.length) body.notes = all.slice(0, MOST_NOTES);
 	return { body, leftOut: Math.max(0, all.length - MOST_NOTES) };
 }
 
-function nameOf(path: string): string {
-	return path.slice(path.lastIndexOf("/") + 1).replace(/\.md$/i, "");
+/** What a note at this path is called. */
+export function nameOf(path: string): string {
+	return path.replace(/^.*\/|\.md$/gi, "");
 }

@@ -6,17 +6,15 @@ export interface Segment {
 	readonly changed: boolean;
 }
 
-/** Numbers of lines count from 1 and are null where the line is not on that side. `text` has no `+`, `-` or space. */
+/** `text` has no `+`, `-` or space. */
 export interface DiffLine {
 	readonly kind: "file" | "hunk" | "context" | "add" | "remove" | "note";
 	readonly text: string;
-	readonly before: number | null;
-	readonly after: number | null;
 	/** Only for a changed line that has a counterpart; joined they are the text. */
 	readonly segments?: readonly Segment[];
 }
 
-const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/;
+const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
 const MOST_TOKENS = 400;
 /** Lines with less in common than this are two different lines, and nobody is helped by a mosaic. */
 const ALIKE = 0.4;
@@ -27,31 +25,24 @@ const ALIKE = 0.4;
  */
 export function parseDiff(diff: string): DiffLine[] {
 	const found: DiffLine[] = [];
-	let [before, after, olds, news] = [0, 0, 0, 0];
-	const rows = diff.replace(/\r\n?/g, "\n").split("\n");
-	if (rows[rows.length - 1] === "") rows.pop();
-	for (const row of rows) {
+	const add = (kind: DiffLine["kind"], text: string): void => {
+		if (text) found.push({ kind, text });
+	};
+	let [olds, news] = [0, 0];
+	for (const row of diff.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n")) {
 		const hunk = HUNK.exec(row);
+		const sign = row[0];
+		const text = row.slice(1);
 		if (hunk) {
-			[before, after] = [Number(hunk[1]), Number(hunk[3])];
-			[olds, news] = [Number(hunk[2] ?? 1), Number(hunk[4] ?? 1)];
-			found.push({ kind: "hunk", text: row, before: null, after: null });
-		} else if (row.startsWith("\\")) {
-			found.push({ kind: "note", text: row.slice(1).trim(), before: null, after: null });
-		} else if (olds <= 0 && news <= 0) {
-			// only the counts of its hunk tell a removed "-- x" from the head of a file
-			const file = row.startsWith("--- ") || row.startsWith("+++ ");
-			if (row) found.push({ kind: file ? "file" : "note", text: row, before: null, after: null });
-		} else if (row.startsWith("+")) {
-			found.push({ kind: "add", text: row.slice(1), before: null, after: after++ });
-			news--;
-		} else if (row.startsWith("-")) {
-			found.push({ kind: "remove", text: row.slice(1), before: before++, after: null });
-			olds--;
-		} else {
-			found.push({ kind: "context", text: row.slice(1), before: before++, after: after++ });
-			olds--;
-			news--;
+			[olds, news] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
+			add("hunk", row);
+		} else if (sign === "\\") add("note", text.trim());
+		// only the counts of its hunk tell a removed "-- x" from the head of a file
+		else if (olds <= 0 && news <= 0) add(/^(---|\+\+\+) /.test(row) ? "file" : "note", row);
+		else {
+			if (sign !== "+") olds--;
+			if (sign !== "-") news--;
+			found.push({ kind: sign === "+" ? "add" : sign === "-" ? "remove" : "context", text });
 		}
 	}
 	return withWords(found);
@@ -70,30 +61,27 @@ export function pathOf(line: DiffLine): string {
 }
 
 /** Removed lines and the added ones right after them are counterparts, in their order. */
-function withWords(lines: readonly DiffLine[]): DiffLine[] {
-	const result = [...lines];
+function withWords(lines: DiffLine[]): DiffLine[] {
+	/** The end of the run of lines of a kind. */
+	const run = (start: number, kind: DiffLine["kind"]): number => {
+		while (lines[start]?.kind === kind) start++;
+		return start;
+	};
 	for (let start = 0; start < lines.length; ) {
-		const removed = run(lines, start, "remove");
+		const removed = run(start, "remove");
 		// between them it may say that the last line had no end
 		const first = removed > start && lines[removed]?.kind === "note" ? removed + 1 : removed;
-		const added = run(lines, first, "add");
+		const added = run(first, "add");
 		for (let n = 0; n < Math.min(removed - start, added - first); n++) {
 			const [one, other] = [lines[start + n], lines[first + n]];
-			const words = one && other ? compare(one.text, other.text) : null;
-			if (!one || !other || !words) continue;
-			result[start + n] = { ...one, segments: words[0] };
-			result[first + n] = { ...other, segments: words[1] };
+			const words = one && other && compare(one.text, other.text);
+			if (!words) continue;
+			lines[start + n] = { ...one, segments: words[0] };
+			lines[first + n] = { ...other, segments: words[1] };
 		}
 		start = Math.max(added, start + 1);
 	}
-	return result;
-}
-
-/** The end of the run of lines of a kind. */
-function run(lines: readonly DiffLine[], start: number, kind: DiffLine["kind"]): number {
-	let end = start;
-	while (lines[end]?.kind === kind) end++;
-	return end;
+	return lines;
 }
 
 /** Both texts with what is not in the other one marked; null when they have too little in common. */
@@ -101,9 +89,9 @@ export function compare(one: string, other: string): [Segment[], Segment[]] | nu
 	const [a, b] = [tokens(one), tokens(other)];
 	if (a.length > MOST_TOKENS || b.length > MOST_TOKENS || one === other) return null;
 	const [inA, inB] = common(a, b);
-	const shared = a.reduce((sum, token, index) => sum + (inA[index] && token.trim() ? token.length : 0), 0);
+	const shared = solid(a.filter((_, index) => inA[index]).join(""));
 	const whole = Math.max(solid(one), solid(other));
-	if (whole === 0 || shared / whole < ALIKE) return null;
+	if (!whole || shared / whole < ALIKE) return null;
 	return [segments(a, inA), segments(b, inB)];
 }
 
@@ -125,7 +113,8 @@ function common(a: readonly string[], b: readonly string[]): [boolean[], boolean
 			table[i * width + j] = a[i] === b[j] ? cell(i + 1, j + 1) + 1 : Math.max(cell(i + 1, j), cell(i, j + 1));
 		}
 	}
-	const [inA, inB] = [a.map(() => false), b.map(() => false)];
+	const inA: boolean[] = [];
+	const inB: boolean[] = [];
 	for (let i = 0, j = 0; i < a.length && j < b.length; ) {
 		if (a[i] === b[j]) inA[i++] = inB[j++] = true;
 		else if (cell(i + 1, j) >= cell(i, j + 1)) i++;

@@ -2,7 +2,8 @@
 
 import type { Source } from "../protocol/events";
 import { citedIn, replaceMarkers, type Citation } from "./citations";
-import type { ChatState, Message } from "./state";
+import { oneLine } from "./fold";
+import type { Message } from "./state";
 
 /** The words that stand in what is exported. */
 export interface ExportWords {
@@ -29,33 +30,25 @@ const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
 /** The answer: its markers are links, those that lead nowhere are plain text, and the sources follow. */
 export function answerMarkdown(message: Message, style: ExportStyle): string {
 	const { words, link, list } = style;
-	const known = message.sources.length ? message.sources : message.citations;
+	const { text, sources, citations, state } = message;
+	const known = sources.length ? sources : citations;
 	const how = (citation: Citation): string | null =>
 		citation.kind === "here" ? link(citation.source, String(citation.n)) : null;
-	const parts = [replaceMarkers(message.text, known, how).trim()];
-	if (message.state === "stopped" || message.state === "interrupted" || message.state === "failed") {
-		parts.push(`*${words.incomplete}*`);
-	}
-	const cited = citedIn(message.text, known);
-	if (list && cited.length) {
-		const rows = cited.map((source) => `${source.n}. ${named(source, link)}`);
-		parts.push(`**${words.sources}**\n\n${rows.join("\n")}`);
-	}
-	return parts.filter(Boolean).join("\n\n");
+	const rows = list ? citedIn(text, known).map((source) => `${source.n}. ${named(source, link)}`) : [];
+	return [
+		replaceMarkers(text, known, how).trim(),
+		/stopped|interrupted|failed/.test(state) && `*${words.incomplete}*`,
+		rows.length && `**${words.sources}**\n\n${rows.join("\n")}`,
+	]
+		.filter(Boolean)
+		.join("\n\n");
 }
 
 /** A question as a quote with its answer below it. */
 export function turnMarkdown(message: Message, style: ExportStyle): string {
-	const question = message.question.trim().replace(/\r\n?/g, "\n");
-	const quote = question.split("\n").map((line) => (line ? `> ${line}` : ">"));
-	const asked = [`> [!question] ${style.words.question}`, ...quote].join("\n");
-	return [asked, answerMarkdown(message, style)].filter(Boolean).join("\n\n");
-}
-
-/** The whole conversation under its title, turn by turn. */
-export function conversationMarkdown(state: ChatState, style: ExportStyle): string {
-	const turns = state.messages.map((message) => turnMarkdown(message, style));
-	return [`# ${oneLine(state.title)}`, ...turns].join("\n\n") + "\n";
+	const asked = `[!question] ${style.words.question}\n${message.question.trim()}`;
+	const quote = asked.split(/\r\n?|\n/).map((line) => `> ${line}`.trimEnd());
+	return `${quote.join("\n")}\n\n${answerMarkdown(message, style)}`.trimEnd();
 }
 
 /** The text to append to a note that ends with `tail`: apart from what is there by one empty line. */
@@ -81,20 +74,9 @@ export function fileName(title: string, fallback: string): string {
 	return RESERVED.test(short) ? `_${short}` : short;
 }
 
-/** `base`, or `base 2`, `base 3`, … : the first name that is not taken. */
-export function freeName(base: string, taken: (name: string) => boolean): string {
-	let name = base;
-	for (let number = 2; taken(name); number++) name = `${base} ${number}`;
-	return name;
-}
-
 function named(source: Source, link: ExportStyle["link"]): string {
 	const text = oneLine(source.heading ? `${source.title} › ${source.heading}` : source.title) || source.path;
 	return (source.collection === "" ? link(source, text.replace(/[[\]|]/g, " ")) : null) ?? text;
-}
-
-function oneLine(text: string): string {
-	return text.split(/\s+/).filter(Boolean).join(" ");
 }
 
 /** At most so many characters and `NAME_BYTES`, cut at a word where there is one in the second half. */

@@ -9,3 +9,8 @@ export function fold(text: string): string {
 export function words(query: string): string[] {
 	return fold(query).split(/\s+/).filter(Boolean);
 }
+
+/** Text on one line, without white space around it. */
+export function oneLine(text: string): string {
+	return text.trim().replace(/\s+/g, " ");
+}

@@ -78,7 +78,6 @@ export interface Message {
 	/** Whether the model is on the daemon's machine; true until something else is known. */
 	readonly modelIsLocal: boolean;
 	readonly private: boolean;
-	readonly tokens: { readonly input: number; readonly output: number };
 	readonly seq: number;
 }
 
@@ -113,7 +112,6 @@ export function blank(id: string): Message {
 		model: "",
 		modelIsLocal: true,
 		private: false,
-		tokens: { input: 0, output: 0 },
 		seq: 0,
 	};
 }

@@ -1,7 +1,9 @@
 /** A conversation as the pane shows it: every view is drawn from this, and only events and the person change it. */
 
 import type { ConversationReply, Fault, PastTurn, TurnEvent } from "../protocol/events";
+import { choice } from "../protocol/values";
 import { apply } from "./apply";
+import { oneLine } from "./fold";
 import { blank, ended, type ApprovalRequest, type Message, type WriteView } from "./message";
 
 export { ended } from "./message";
@@ -47,28 +49,20 @@ export function latest(state: ChatState): Message | undefined {
 
 /** A title from a first question, cut at a word, as the daemon makes it. */
 export function titleOf(question: string): string {
-	const line = question.split(/\s+/).filter(Boolean).join(" ");
+	const line = oneLine(question);
 	const characters = Array.from(line);
 	if (characters.length <= TITLE_CHARS) return line;
 	const cut = characters.slice(0, TITLE_CHARS).join("");
-	const space = cut.lastIndexOf(" ");
-	return (space > 0 ? cut.slice(0, space) : cut) + "…";
+	return `${cut.replace(/(.) [^ ]*$/, "$1")}…`;
 }
 
 // ------------------------------------------------------------------------------------------------ the person's part
 
 /** A question was sent; `id` is its request id or turn. An id that is there already changes nothing. */
-export function asked(state: ChatState, id: string, question: Asked): ChatState {
-	if (state.messages.some((message) => message.id === id)) return state;
-	const message: Message = {
-		...blank(id),
-		local: true,
-		question: question.question,
-		notes: question.notes ?? [],
-		selection: question.selection ?? "",
-		at: question.at,
-	};
-	return { ...state, title: state.title || titleOf(question.question), messages: [...state.messages, message] };
+export function asked(state: ChatState, id: string, { question, notes = [], selection = "", at }: Asked): ChatState {
+	if (find(state, id)) return state;
+	const message: Message = { ...blank(id), local: true, question, notes, selection, at };
+	return { ...state, title: state.title || titleOf(question), messages: [...state.messages, message] };
 }
 
 /** The daemon took the question `id` and calls it `turn`; what events have brought under that name is kept. */
@@ -76,10 +70,14 @@ export function accepted(state: ChatState, id: string, turn: string): ChatState 
 	const own = find(state, id);
 	if (!own) return state;
 	const begun = id === turn ? undefined : find(state, turn);
-	const { local: _, id: __, question, notes, selection, at, ...rest } = own;
-	const message: Message = { ...rest, ...begun, id: turn, local: false, question, notes, selection, at };
+	const message: Message = { ...own, ...begun, ...questionOf(own), id: turn, local: false };
 	const others = begun ? state.messages.filter((one) => one !== begun) : state.messages;
 	return { ...state, messages: others.map((one) => (one === own ? message : one)) };
+}
+
+/** The person's part of a message. */
+function questionOf({ question, notes, selection, at }: Message): Pick<Message, "question" | "notes" | "selection" | "at"> {
+	return { question, notes, selection, at };
 }
 
 /** The question never reached the daemon. */
@@ -89,8 +87,7 @@ export function rejected(state: ChatState, id: string, error: Fault): ChatState 
 
 /** A message is taken out of the view, as before a retry; the daemon's log keeps it. */
 export function removed(state: ChatState, id: string): ChatState {
-	const messages = state.messages.filter((message) => message.id !== id);
-	return messages.length === state.messages.length ? state : { ...state, messages };
+	return find(state, id) ? { ...state, messages: state.messages.filter((message) => message.id !== id) } : state;
 }
 
 /** The person answered the call; the daemon tells later what became of it. */
@@ -129,13 +126,7 @@ export function reduce(state: ChatState, turn: string, event: TurnEvent): ChatSt
 
 /** As `reduce` for a whole log from its first event: what a reopened conversation does not say is there then. */
 export function replayed(state: ChatState, turn: string, events: readonly TurnEvent[]): ChatState {
-	const bare = change(state, turn, ({ question, notes, selection, at }) => ({
-		...blank(turn),
-		question,
-		notes,
-		selection,
-		at,
-	}));
+	const bare = change(state, turn, (message) => ({ ...blank(turn), ...questionOf(message) }));
 	return events.reduce((current, event) => reduce(current, turn, event), bare);
 }
 
@@ -144,22 +135,21 @@ export function fromConversation(saved: ConversationReply): ChatState {
 	return { conversation: saved.id, title: saved.title, note: saved.note, messages: saved.history.map(fromTurn) };
 }
 
-function fromTurn(turn: PastTurn): Message {
-	const { id, notes, at, model } = turn;
-	const message: Message = { ...blank(id), question: turn.message, notes, at, model };
-	if (turn.state === "running") return message;
+function fromTurn({ id, message: question, notes, at, model, state, text, sources, citations, error, tools, ...turn }: PastTurn): Message {
+	const message: Message = { ...blank(id), question, notes, at, model };
+	if (state === "running") return message;
 	return {
 		...message,
-		state: turn.state,
-		text: turn.text,
-		sources: turn.sources,
-		citations: turn.citations,
-		...(turn.error ? { error: turn.error } : {}),
+		state,
+		text,
+		sources,
+		citations,
+		...(error && { error }),
 		private: turn.private,
-		tools: turn.tools.map((tool, index) => ({
+		tools: tools.map((tool, index) => ({
 			call: `t${index + 1}`,
 			name: tool.name,
-			state: TOOL_STATES.find((state) => state === tool.state) ?? "stopped",
+			state: choice(tool.state, ["done", "failed", "refused"]) ?? "stopped",
 			arguments: {},
 			text: "",
 			sources: [],
@@ -168,14 +158,8 @@ function fromTurn(turn: PastTurn): Message {
 	};
 }
 
-const TOOL_STATES = ["done", "failed", "refused"] as const;
-
 function find(state: ChatState, id: string): Message | undefined {
-	// the newest are the ones that change
-	for (let index = state.messages.length - 1; index >= 0; index--) {
-		if (state.messages[index]?.id === id) return state.messages[index];
-	}
-	return undefined;
+	return state.messages.find((message) => message.id === id);
 }
 
 function change(state: ChatState, id: string, how: (message: Message) => Message): ChatState {

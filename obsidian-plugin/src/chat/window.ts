@@ -28,11 +28,6 @@ export function earlier(shown: Shown): Shown {
 	return { ...shown, from: Math.max(0, shown.from - SHOWN) };
 }
 
-/** The window that has the message at `index` in it. */
-export function revealing(shown: Shown, index: number): Shown {
-	return index >= shown.from ? shown : { ...shown, from: Math.max(0, index) };
-}
-
 /**
  * The conversation has `total` messages now. Only while the reader is at the end do the first ones go: anybody who
  * reads further up would see the text jump, or what they opened close again.

@@ -1,7 +1,7 @@
 import * as protocol from "../protocol/events";
 import { eventNumber, isLast, parseEvent, type TurnEvent } from "../protocol/events";
 import { object, text } from "../protocol/values";
-import { aborted, isAbort, TransportError, type Call, type Transport } from "../transport/transport";
+import { aborted, TransportError, unlessAborted, type Call, type Transport } from "../transport/transport";
 import { pause, retryDelay, type Wait } from "./backoff";
 
 /** A question. `request_id` is chosen once per question, so that sending it again starts nothing twice. */
@@ -26,186 +26,158 @@ export interface ReviewDecision {
 
 /** Seconds that a long poll may wait in the daemon. */
 const POLL_S = 20;
-/** Models may take their time over a review. */
-const SLOW_MS = 180_000;
+/** A daemon that is well says at once who it is; a model may take its time over a review. */
+const HELLO_MS = 5_000;
+const REVIEW_MS = 180_000;
+
+/** The daemon's routes as functions; made by `daemonClient`. */
+export type Client = ReturnType<typeof daemonClient>;
 
 /**
- * The daemon's routes as methods. All of them reject with a `TransportError`; a daemon that refuses in its own words
+ * The daemon's routes as functions. All of them reject with a `TransportError`; a daemon that refuses in its own words
  * is one of kind "http" with `body`. `wait` is the pause between two tries.
  */
-export class Client {
-	constructor(
-		readonly transport: Transport,
-		private readonly wait: Wait = pause,
-	) {}
-
-	hello(signal?: AbortSignal): Promise<protocol.Hello> {
-		return this.get(at("hello"), signal).then(sound(protocol.parseHello));
-	}
-
-	status(signal?: AbortSignal): Promise<protocol.Status> {
-		return this.get(at("status"), signal).then(protocol.parseStatus);
-	}
-
-	// ------------------------------------------------------------------------------------------ turns
-
-	/** Begin an answer; resolves with the turn's id at once. */
-	startTurn(request: TurnRequest, signal?: AbortSignal): Promise<string> {
-		return this.post(at("turns"), request, { signal }).then(sound((reply) => text(object(reply)["turn"]) || null));
-	}
-
-	/**
-	 * The events of a turn after number `after`, each once and in order, until it has ended. A lost connection is
-	 * picked up again at the last number for as long as it takes. Returns quietly when `signal` is aborted; throws only
-	 * what trying again cannot mend: an unknown turn, a wrong token.
-	 */
-	async *follow(turn: string, after: number, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-		let seen = after;
-		let tries = 0;
-		let gapAt = -1;
-		while (!signal.aborted) {
-			try {
-				for await (const value of this.read(turn, seen, signal)) {
-					const seq = eventNumber(value);
-					if (seq <= seen) continue;
-					// a gap is asked for once more; if it is still there, the daemon has lost these events itself
-					if (seq > seen + 1 && gapAt !== seen) {
-						gapAt = seen;
-						throw new TransportError("cut", `event ${seen + 1} is missing`);
-					}
-					seen = seq;
-					tries = 0;
-					const event = parseEvent(value);
-					if (event === null) continue;
-					yield event;
-					if (isLast(event)) return;
-				}
-				return;
-			} catch (error) {
-				if (signal.aborted) return;
-				if (isAbort(error) || !passes(error)) throw error;
-			}
-			try {
-				await this.wait(retryDelay(tries++), signal);
-			} catch (error) {
-				if (!isAbort(error)) throw error;
-			}
-		}
-	}
+export function daemonClient(transport: Transport, wait: Wait = pause) {
+	type More = Pick<Call, "body" | "signal" | "timeout">;
+	const call =
+		(method: Call["method"]) =>
+		<T>(read: (reply: unknown) => T, path: string, more?: More): Promise<T> =>
+			transport.json({ method, path, ...more }).then(read);
+	const get = call("GET");
+	const send = call("POST");
+	const post = <T>(read: (reply: unknown) => T, path: string, body: unknown = {}, more?: More): Promise<T> =>
+		send(read, path, { body, ...more });
 
 	/** The events after a number as the daemon sends them, until the turn has ended. */
-	private async *read(turn: string, after: number, signal: AbortSignal): AsyncGenerator<unknown> {
+	async function* read(turn: string, after: number, signal: AbortSignal): AsyncGenerator<unknown> {
 		const path = at("turns", turn, "events");
-		if (this.transport.streams) {
-			yield* this.transport.stream({ method: "GET", path: `${path}?after=${after}`, signal });
+		if (transport.streams) {
+			yield* transport.stream({ method: "GET", path: `${path}?after=${after}`, signal });
 			return;
 		}
 		for (let seen = after; ; ) {
 			if (signal.aborted) throw aborted();
-			const page = protocol.parsePage(await this.get(`${path}?after=${seen}&wait=${POLL_S}`, signal));
+			const page = await get(protocol.parsePage, `${path}?after=${seen}&wait=${POLL_S}`, { signal });
 			yield* page.events;
 			if (page.ended) return;
 			seen = Math.max(seen, ...page.events.map(eventNumber));
 		}
 	}
 
-	/** End a turn and keep what it has said. */
-	async stop(turn: string): Promise<void> {
-		await this.post(at("turns", turn, "stop"));
-	}
+	return {
+		transport,
 
-	/** Answer a call that waits for a yes; `always` is for this tool and the rest of the conversation. */
-	async approve(turn: string, call: string, answer: { allow: boolean; always: boolean }): Promise<void> {
-		await this.post(at("turns", turn, "approvals", call), answer);
-	}
+		hello: (signal?: AbortSignal) => get(sound(protocol.parseHello), at("hello"), { signal, timeout: HELLO_MS }),
 
-	// ------------------------------------------------------------------------------------------ writes
+		status: (signal?: AbortSignal) => get(protocol.parseStatus, at("status"), { signal }),
 
-	/** Take a change; what is to be written is in the reply. A 409 means that it is somebody else's: leave it. */
-	claim(id: string): Promise<protocol.WriteOrder> {
-		return this.post(at("writes", id, "claim")).then(sound(protocol.parseWriteOrder));
-	}
+		// -------------------------------------------------------------------------------------- turns
 
-	/** Tell what became of a change that was claimed; `hash` is the SHA-256 of the note's bytes now. */
-	async report(id: string, report: { ok: boolean; hash?: string; error?: string }): Promise<void> {
-		await this.post(at("writes", id), report);
-	}
+		/** Begin an answer; resolves with the turn's id at once. */
+		startTurn: (request: TurnRequest, signal?: AbortSignal) =>
+			post(sound((reply) => text(object(reply)["turn"]) || null), at("turns"), request, { signal }),
 
-	/** Take a change back; a 409 says that the note was changed since. */
-	undo(id: string): Promise<protocol.Undone> {
-		return this.post(at("writes", id, "undo")).then(protocol.parseUndone);
-	}
+		/**
+		 * The events of a turn after number `after`, each once and in order, until it has ended. A lost connection is
+		 * picked up again at the last number for as long as it takes. Returns quietly when `signal` is aborted; throws
+		 * only what trying again cannot mend: an unknown turn, a wrong token.
+		 */
+		async *follow(turn: string, after: number, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+			let seen = after;
+			let tries = 0;
+			let gapAt = -1;
+			while (!signal.aborted) {
+				try {
+					for await (const value of read(turn, seen, signal)) {
+						const seq = eventNumber(value);
+						if (seq <= seen) continue;
+						// a gap is asked for once more; if it is still there, the daemon has lost these events itself
+						if (seq > seen + 1 && gapAt !== seen) {
+							gapAt = seen;
+							throw new TransportError("cut", `event ${seen + 1} is missing`);
+						}
+						seen = seq;
+						tries = 0;
+						const event = parseEvent(value);
+						if (event === null) continue;
+						yield event;
+						if (isLast(event)) return;
+					}
+					return;
+				} catch (error) {
+					if (signal.aborted) return;
+					if (!passes(error)) throw error;
+				}
+				await wait(retryDelay(tries++), signal).catch(unlessAborted);
+			}
+		},
 
-	// ------------------------------------------------------------------------------------------ conversations
+		/** End a turn and keep what it has said. */
+		stop: (turn: string) => post(nothing, at("turns", turn, "stop")),
 
-	conversations(signal?: AbortSignal): Promise<protocol.ConversationSummary[]> {
-		return this.get(at("conversations"), signal).then(protocol.parseConversations);
-	}
+		/** Answer a call that waits for a yes; `always` is for this tool and the rest of the conversation. */
+		approve: (turn: string, call: string, answer: { allow: boolean; always: boolean }) =>
+			post(nothing, at("turns", turn, "approvals", call), answer),
 
-	conversation(id: string, signal?: AbortSignal): Promise<protocol.ConversationReply> {
-		return this.get(at("conversations", id), signal).then(sound(protocol.parseConversation));
-	}
+		// -------------------------------------------------------------------------------------- writes
 
-	async rename(id: string, title: string): Promise<void> {
-		await this.transport.json({ method: "PATCH", path: at("conversations", id), body: { title } });
-	}
+		/** Take a change; what is to be written is in the reply. A 409 means that it is somebody else's: leave it. */
+		claim: (id: string) => post(sound(protocol.parseWriteOrder), at("writes", id, "claim")),
 
-	/** Remove a conversation from the list; its note stays. */
-	async remove(id: string): Promise<void> {
-		await this.transport.json({ method: "DELETE", path: at("conversations", id) });
-	}
+		/** Tell what became of a change that was claimed; `hash` is the SHA-256 of the note's bytes now. */
+		report: (id: string, report: { ok: boolean; hash?: string; error?: string }) => post(nothing, at("writes", id), report),
 
-	// ------------------------------------------------------------------------------------------ search
+		/** Take a change back; a 409 says that the note was changed since. */
+		undo: (id: string) => post(protocol.parseUndone, at("writes", id, "undo")),
 
-	search(query: string, about: { mode?: SearchMode; limit?: number } = {}, signal?: AbortSignal): Promise<protocol.Hits> {
-		return this.post(at("search"), { query, ...about }, { signal }).then(protocol.parseHits);
-	}
+		// -------------------------------------------------------------------------------------- conversations
 
-	/** Notes like the one at `path`; a 404 says that it is not indexed. */
-	related(path: string, limit: number, signal?: AbortSignal): Promise<protocol.Hits> {
-		return this.post(at("related"), { path, limit }, { signal }).then(protocol.parseHits);
-	}
+		conversations: (signal?: AbortSignal) => get(protocol.parseConversations, at("conversations"), { signal }),
 
-	// ------------------------------------------------------------------------------------------ memory and review
+		conversation: (id: string, signal?: AbortSignal) =>
+			get(sound(protocol.parseConversation), at("conversations", id), { signal }),
 
-	memory(): Promise<protocol.Memory> {
-		return this.get(at("memory")).then(protocol.parseMemory);
-	}
+		rename: (id: string, title: string) => call("PATCH")(nothing, at("conversations", id), { body: { title } }),
 
-	/** Keep a fact ("semantic") or a rule ("procedural"). */
-	remember(text: string, kind: "semantic" | "procedural" = "semantic"): Promise<protocol.MemoryChange> {
-		return this.post(at("memory"), { text, kind }).then(protocol.parseMemoryChange);
-	}
+		/** Remove a conversation from the list; its note stays. */
+		remove: (id: string) => call("DELETE")(nothing, at("conversations", id)),
 
-	/** Forget exactly this line. */
-	forget(line: string): Promise<protocol.MemoryChange> {
-		return this.post(at("memory", "forget"), { line }).then(protocol.parseMemoryChange);
-	}
+		// -------------------------------------------------------------------------------------- search
 
-	undoMemory(): Promise<protocol.Undone> {
-		return this.post(at("memory", "undo")).then(protocol.parseUndone);
-	}
+		search: (query: string, about: { mode?: SearchMode; limit?: number } = {}, signal?: AbortSignal) =>
+			post(protocol.parseHits, at("search"), { query, ...about }, { signal }),
 
-	/** Keep a reply as good or wrong. */
-	feedback(turn: string, verdict: "good" | "wrong", note = ""): Promise<protocol.MemoryChange> {
-		return this.post(at("feedback"), { turn, verdict, note }).then(protocol.parseMemoryChange);
-	}
+		/** Notes like the one at `path`; a 404 says that it is not indexed. */
+		related: (path: string, limit: number, signal?: AbortSignal) =>
+			post(protocol.parseHits, at("related"), { path, limit }, { signal }),
 
-	review(): Promise<protocol.Review> {
-		return this.post(at("review"), {}, { timeout: SLOW_MS }).then(protocol.parseReview);
-	}
+		// -------------------------------------------------------------------------------------- memory and review
 
-	applyReview(review: string, decisions: ReviewDecision[]): Promise<{ written: string[]; diff: string }> {
-		return this.post(at("review", "apply"), { review, decisions }).then(protocol.parseApplied);
-	}
+		memory: () => get(protocol.parseMemory, at("memory")),
 
-	private get(path: string, signal?: AbortSignal): Promise<unknown> {
-		return this.transport.json({ method: "GET", path, signal });
-	}
+		/** Keep a fact ("semantic") or a rule ("procedural"). */
+		remember: (text: string, kind: "semantic" | "procedural" = "semantic") =>
+			post(protocol.parseMemoryChange, at("memory"), { text, kind }),
 
-	private post(path: string, body: unknown = {}, more: Pick<Call, "signal" | "timeout"> = {}): Promise<unknown> {
-		return this.transport.json({ method: "POST", path, body, ...more });
-	}
+		/** Forget exactly this line. */
+		forget: (line: string) => post(protocol.parseMemoryChange, at("memory", "forget"), { line }),
+
+		undoMemory: () => post(protocol.parseUndone, at("memory", "undo")),
+
+		/** Keep a reply as good or wrong. */
+		feedback: (turn: string, verdict: "good" | "wrong", note = "") =>
+			post(protocol.parseMemoryChange, at("feedback"), { turn, verdict, note }),
+
+		review: () => post(protocol.parseReview, at("review"), {}, { timeout: REVIEW_MS }),
+
+		applyReview: (review: string, decisions: ReviewDecision[]) =>
+			post(protocol.parseApplied, at("review", "apply"), { review, decisions }),
+	};
+}
+
+/** For a reply of which only its coming counts. */
+function nothing(): void {
+	// no more than that
 }
 
 /** The path of a route; what a person or the daemon named is one part of it, whatever is in it. */

@@ -28,86 +28,79 @@ export class WrongDaemon extends Error {
 		readonly hello: Hello,
 	) {
 		super(verdict);
-		this.name = "WrongDaemon";
 	}
 }
 
 /** There is no way to try: a phone without an address. */
-export class NoWay extends Error {
-	constructor() {
-		super("no address");
-		this.name = "NoWay";
-	}
-}
+export class NoWay extends Error {}
 
 /** Whether a person has to do something before it can work; everything else may be gone at the next try. */
-export function needsPerson(failure: Failure): boolean {
-	return failure.kind !== "not-running" && failure.kind !== "unreachable";
+export function needsPerson({ kind }: Failure): boolean {
+	return kind !== "not-running" && kind !== "unreachable";
 }
 
 /** An error as sentences. */
 export function explain(error: unknown, where: Where): Failure {
 	const words = en.connection;
 	if (error instanceof WrongDaemon) return mismatch(error, where);
-	if (error instanceof NoWay) return { kind: "other", title: words.nowhereTitle, text: words.nowhere };
+	if (error instanceof NoWay) return failure("other", words.nowhereTitle, words.nowhere);
 	if (!(error instanceof TransportError)) {
-		return { kind: "other", title: words.otherTitle, text: error instanceof Error ? error.message : String(error) };
+		return failure("other", words.otherTitle, error instanceof Error ? error.message : String(error));
 	}
-	const local = where.kind === "unix";
-	const command = startCommand(where);
+	const { kind, place } = where;
+	const local = kind === "unix";
+	const start = startCommand(where);
 	switch (error.kind) {
 		case "not-running":
-			return { kind: "not-running", title: words.notRunningTitle, text: words.notRunning, command };
+			return failure("not-running", words.notRunningTitle, words.notRunning, start);
 		case "refused":
 			return local
-				? { kind: "not-running", title: words.staleTitle, text: words.stale, command }
-				: { kind: "unreachable", title: words.unreachableTitle, text: words.nobodyListens(where.place) };
-		case "not-allowed":
-			return {
-				kind: "refused",
-				title: words.notAllowedTitle,
-				text: `${words.notAllowed} ${words.sandbox}`,
-				...(local ? { command: `ls -ld ${quoted(where.place)}` } : {}),
-			};
+				? failure("not-running", words.staleTitle, words.stale, start)
+				: failure("unreachable", words.unreachableTitle, words.nobodyListens(place));
+		case "not-allowed": {
+			const look = local ? `ls -ld ${quoted(place)}` : undefined;
+			return failure("refused", words.notAllowedTitle, `${words.notAllowed} ${words.sandbox}`, look);
+		}
 		case "unauthorized":
-			return { kind: "unauthorized", title: words.unauthorizedTitle, text: words.unauthorized, command: "tarsd token --rotate" };
+			return failure("unauthorized", words.unauthorizedTitle, words.unauthorized, "tarsd token --rotate");
 		case "unreachable": {
-			const phone = (where.kind === "fetch" || where.kind === "poll") && !where.place.startsWith("https:");
-			const text = local ? words.unreachableHere : words.unreachable(where.place);
-			return { kind: "unreachable", title: words.unreachableTitle, text: phone ? `${text} ${words.phone}` : text };
+			const phone = (kind === "fetch" || kind === "poll") && !place.startsWith("https:");
+			const text = local ? words.unreachableHere : words.unreachable(place);
+			return failure("unreachable", words.unreachableTitle, phone ? `${text} ${words.phone}` : text);
 		}
 		case "timeout":
-			return { kind: "unreachable", title: words.timeoutTitle, text: words.timeout, command: "tarsd status" };
+			return failure("unreachable", words.timeoutTitle, words.timeout, "tarsd status");
 		case "cut":
-			return { kind: "unreachable", title: words.cutTitle, text: words.cut };
+			return failure("unreachable", words.cutTitle, words.cut);
 		case "malformed":
-			return { kind: "other", title: words.foreignTitle, text: words.foreign(where.place) };
-		case "http":
-			return {
-				kind: error.status === 403 ? "refused" : "other",
-				title: error.status === 403 ? words.forbiddenTitle : words.otherTitle,
-				text: error.body ? `${error.body.message} ${error.body.hint}`.trim() : error.message,
-			};
-	}
-}
-
-function mismatch(error: WrongDaemon, where: Where): Failure {
-	const words = en.connection;
-	const { verdict, hello } = error;
-	switch (verdict) {
-		case "wrong-vault": {
-			const text = words.wrongVault(hello.vault.path || hello.vault.name, where.vault);
-			return { kind: verdict, title: words.wrongVaultTitle, text, command: startCommand(where) };
+			return failure("other", words.foreignTitle, words.foreign(place));
+		case "http": {
+			const { status, body, message } = error;
+			const text = body ? `${body.message} ${body.hint}`.trim() : message;
+			return status === 403 ? failure("refused", words.forbiddenTitle, text) : failure("other", words.otherTitle, text);
 		}
-		case "too-old":
-			return { kind: verdict, title: words.tooOldTitle, text: words.tooOld(hello.version) };
-		case "too-new":
-			return { kind: verdict, title: words.tooNewTitle, text: words.tooNew(hello.version) };
 	}
 }
 
-function startCommand(where: Where): string {
-	return where.vault === "" ? "tarsd run" : `tarsd run --vault ${quoted(where.vault)}`;
+function mismatch({ verdict, hello }: WrongDaemon, where: Where): Failure {
+	const words = en.connection;
+	const { vault, version } = hello;
+	switch (verdict) {
+		case "wrong-vault":
+			return failure(verdict, words.wrongVaultTitle, words.wrongVault(vault.path || vault.name, where.vault), startCommand(where));
+		case "too-old":
+			return failure(verdict, words.tooOldTitle, words.tooOld(version));
+		case "too-new":
+			return failure(verdict, words.tooNewTitle, words.tooNew(version));
+	}
+}
+
+function failure(kind: FailureKind, title: string, text: string, command?: string): Failure {
+	return { kind, title, text, ...(command && { command }) };
+}
+
+function startCommand({ vault }: Where): string {
+	return vault ? `tarsd run --vault ${quoted(vault)}` : "tarsd run";
 }
 
 /** As one word for a shell, whatever is in it. */

@@ -1,8 +1,8 @@
-import { addressText, isLoopback, parseAddress, type Address } from "../transport/address";
+import { addressText, isLoopback, parseAddress } from "../transport/address";
 import { plan, type Host } from "../transport/choose";
-import { FetchTransport } from "../transport/fetch";
-import { NodeTransport, places } from "../transport/node-http";
-import { PollTransport, type RequestUrl } from "../transport/poll";
+import { fetchTransport } from "../transport/fetch";
+import { nodeTransport, places } from "../transport/node-http";
+import { pollTransport, type RequestUrl } from "../transport/poll";
 import { socketPath, vaultId } from "../transport/socket-path";
 import type { Way } from "./connection";
 
@@ -25,22 +25,23 @@ export interface OpenVault {
  */
 export async function waysTo(vault: OpenVault, host: Host, reach: Reach, request: RequestUrl): Promise<Way[]> {
 	const here = host.node && !host.windows ? places(vault.folder) : null;
-	const id = here === null ? "" : await vaultId(here.realPath);
+	const id = here ? await vaultId(here.realPath) : "";
 	const address = parseAddress(reach.address);
 	return plan(host, reach).flatMap((kind): Way[] => {
 		if (kind === "unix") {
-			if (here === null) return [];
-			const place = reach.socket === "" ? socketPath(id, here) : reach.socket;
-			const transport = new NodeTransport({ socketPath: place });
-			return [{ transport, vaultId: id, where: { kind, place, vault: vault.folder } }];
+			if (!here) return [];
+			const place = reach.socket || socketPath(id, here);
+			return [{ transport: nodeTransport({ socketPath: place }), vaultId: id, where: { kind, place, vault: vault.folder } }];
 		}
-		if (address === null) return [];
+		if (!address) return [];
+		const { token } = reach;
+		const transport =
+			kind === "tcp"
+				? nodeTransport({ address, token })
+				: kind === "fetch"
+					? fetchTransport(address, token)
+					: pollTransport(address, token, request);
 		const where = { kind, place: addressText(address), vault: vault.folder || vault.name };
-		return [{ transport: over(kind, address, reach.token, request), vaultId: isLoopback(address) ? id : "", where }];
+		return [{ transport, vaultId: isLoopback(address) ? id : "", where }];
 	});
-}
-
-function over(kind: "tcp" | "fetch" | "poll", address: Address, token: string, request: RequestUrl): Way["transport"] {
-	if (kind === "tcp") return new NodeTransport({ address, token });
-	return kind === "fetch" ? new FetchTransport(address, token) : new PollTransport(address, token, request);
 }

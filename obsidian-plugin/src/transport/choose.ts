@@ -1,4 +1,4 @@
-import { parseAddress } from "./address";
+import { isSecure, parseAddress } from "./address";
 import type { Kind } from "./transport";
 
 /** What of the app decides which ways there are. `node`: the desktop app, and not playing a phone. */
@@ -19,7 +19,8 @@ export interface Reach {
  */
 export function plan(host: Host, reach: Reach): Kind[] {
 	const address = parseAddress(reach.address);
-	if (host.node) return [...(host.windows ? [] : ["unix" as const]), ...(address === null ? [] : ["tcp" as const])];
-	if (address === null) return [];
-	return host.ios && !address.secure ? ["poll"] : ["fetch", "poll"];
+	const kinds: Kind[] = host.node && !host.windows ? ["unix"] : [];
+	if (address === null) return kinds;
+	if (host.node) return [...kinds, "tcp"];
+	return host.ios && !isSecure(address) ? ["poll"] : ["fetch", "poll"];
 }

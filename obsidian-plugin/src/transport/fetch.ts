@@ -1,38 +1,26 @@
 import { addressText, type Address } from "./address";
-import { HttpTransport, type Incoming, type Outgoing } from "./http";
-import type { Trouble } from "./transport";
+import { overHttp } from "./http";
+import type { Transport } from "./transport";
 
 /** Over the web's own `fetch`: streams on phones, where the daemon allows the app's origin (CORS). */
-export class FetchTransport extends HttpTransport {
-	readonly kind = "fetch";
-	readonly streams = true;
-
-	constructor(
-		private readonly address: Address,
-		token: string,
-	) {
-		super(token);
-	}
-
-	protected async send({ path, body, ...request }: Outgoing, signal: AbortSignal): Promise<Incoming> {
-		const response = await window.fetch(addressText(this.address) + path, {
-			...request,
-			body: body ?? null,
-			signal,
-			cache: "no-store",
-			credentials: "omit",
-			redirect: "error",
-		});
-		const reader = response.body?.getReader();
-		return {
-			status: response.status,
+export function fetchTransport(address: Address, token: string): Transport {
+	return overHttp({
+		kind: "fetch",
+		streams: true,
+		token,
+		async send({ path, ...request }, signal) {
+			const { status, body } = await window.fetch(addressText(address) + path, {
+				...request,
+				signal,
+				cache: "no-store",
+				credentials: "omit",
+				redirect: "error",
+			});
+			const reader = body?.getReader();
 			// not every web view can iterate over a body
-			pieces: { next: async () => (await reader?.read()) ?? { done: true, value: undefined } },
-		};
-	}
-
-	protected told(_: unknown, begun: boolean): Trouble {
+			return { status, pieces: { next: async () => (await reader?.read()) ?? { done: true, value: undefined } } };
+		},
 		// the web tells pages no more than "Failed to fetch"
-		return begun ? "cut" : "unreachable";
-	}
+		told: (_, begun) => (begun ? "cut" : "unreachable"),
+	});
 }

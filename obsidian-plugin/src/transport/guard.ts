@@ -1,56 +1,49 @@
 import { aborted, TransportError } from "./transport";
 
+/** One exchange that is bounded. */
+export interface Guard {
+	/** `work`, unless the exchange ends before. */
+	step: <T>(work: Promise<T>) => Promise<T>;
+	/** Let go of timers and the signal. */
+	release: () => void;
+}
+
 /**
  * Bounds one exchange: by the caller's signal, which is not aborted yet, by a time for the whole and by the longest
  * silence, in milliseconds (0: none). When one of them ends it, `stop` is called to close the connection, and what is
  * awaited rejects.
  */
-export class Guard {
-	private readonly over: Promise<never>;
-	private fail: (reason: Error) => void = () => undefined;
-	private readonly total: number | null = null;
-	private readonly onAbort = (): void => {
-		this.end(aborted());
+export function guard(signal: AbortSignal | undefined, totalMs: number, silenceMs: number, stop: () => void): Guard {
+	let end: (reason: Error) => void;
+	const over = new Promise<never>((_, reject) => {
+		end = (reason): void => {
+			reject(reason);
+			stop();
+		};
+	});
+	over.catch(() => undefined);
+	const onAbort = (): void => {
+		end(aborted());
 	};
-
-	constructor(
-		private readonly signal: AbortSignal | undefined,
-		totalMs: number,
-		private readonly silenceMs: number,
-		private readonly stop: () => void,
-	) {
-		this.over = new Promise<never>((_, reject) => {
-			this.fail = reject;
-		});
-		this.over.catch(() => undefined);
-		signal?.addEventListener("abort", this.onAbort, { once: true });
-		if (totalMs > 0) this.total = this.timer(totalMs);
-	}
-
-	/** `work`, unless the exchange ends before. */
-	async step<T>(work: Promise<T>): Promise<T> {
-		const silence = this.silenceMs > 0 ? this.timer(this.silenceMs) : null;
-		try {
-			return await Promise.race([this.over, work]);
-		} finally {
-			if (silence !== null) window.clearTimeout(silence);
-		}
-	}
-
-	/** Let go of timers and the signal. */
-	release(): void {
-		if (this.total !== null) window.clearTimeout(this.total);
-		this.signal?.removeEventListener("abort", this.onAbort);
-	}
-
-	private timer(ms: number): number {
-		return window.setTimeout(() => {
-			this.end(new TransportError("timeout", `no answer within ${ms} ms`));
+	const timer = (ms: number): number =>
+		ms &&
+		window.setTimeout(() => {
+			end(new TransportError("timeout", `no answer within ${ms} ms`));
 		}, ms);
-	}
-
-	private end(reason: Error): void {
-		this.fail(reason);
-		this.stop();
-	}
+	const total = timer(totalMs);
+	signal?.addEventListener("abort", onAbort);
+	return {
+		async step(work) {
+			const silence = timer(silenceMs);
+			try {
+				return await Promise.race([over, work]);
+			} finally {
+				window.clearTimeout(silence);
+			}
+		},
+		release() {
+			window.clearTimeout(total);
+			signal?.removeEventListener("abort", onAbort);
+		},
+	};
 }

@@ -1,59 +1,45 @@
 import { Platform } from "obsidian";
-import type { Address } from "./address";
-import { HttpTransport, type Incoming, type Outgoing } from "./http";
+import { object } from "../protocol/values";
+import { addressText, isSecure, type Address } from "./address";
+import { overHttp, type Outgoing } from "./http";
 import { shortFolder, type Places } from "./socket-path";
-import { TransportError, type Trouble } from "./transport";
+import { TransportError, type Transport, type Trouble } from "./transport";
 
 /** Where to connect to: a socket file, which needs no token, or an address with one. */
 export type Target = { socketPath: string } | { address: Address; token: string };
 
 /** Over Node's HTTP, on the desktop: a Unix socket, or TCP without the bounds that pages have. */
-export class NodeTransport extends HttpTransport {
-	readonly kind: "unix" | "tcp";
-	readonly streams = true;
-
-	constructor(private readonly target: Target) {
-		const socket = "socketPath" in target;
-		super(socket ? "" : target.token);
-		this.kind = socket ? "unix" : "tcp";
-	}
-
-	protected send({ body, ...call }: Outgoing, signal: AbortSignal): Promise<Incoming> {
-		const length: Record<string, string> = body === undefined ? {} : { "content-length": String(new TextEncoder().encode(body).length) };
+export function nodeTransport(target: Target): Transport {
+	const local = "socketPath" in target;
+	function open({ path, method, headers, body }: Outgoing): NodeRequest {
+		const length = body === undefined ? {} : { "content-length": new TextEncoder().encode(body).length };
 		// no kept-alive connections: the daemon may close one between two requests, and the second is lost
-		const request = this.open({ ...call, headers: { ...call.headers, ...length }, agent: false });
-		signal.addEventListener("abort", () => {
-			request.destroy();
-		});
-		return new Promise((resolve, reject) => {
-			// the listener stays: destroying a request emits "error" again, and unheard that ends the app's script
-			request.on("error", reject);
-			request.once("response", (response) => {
-				resolve({ status: response.statusCode ?? 0, pieces: response[Symbol.asyncIterator]() });
-			});
-			request.end(body);
-		});
-	}
-
-	private open(options: Omit<Outgoing, "body"> & { agent: false }): NodeRequest {
-		if ("socketPath" in this.target) {
-			const { socketPath } = this.target;
-			checkFolder(socketPath);
-			return node("http").request({ ...options, socketPath, headers: { ...options.headers, host: "tarsd" } });
+		const options = { method, headers: { ...headers, ...length }, agent: false };
+		if (local) {
+			checkFolder(target.socketPath);
+			return node("http").request(`http://tarsd${path}`, { ...options, ...target });
 		}
-		const { secure, hostname, port, prefix } = this.target.address;
-		return node(secure ? "https" : "http").request({
-			...options,
-			host: hostname.replace(/^\[|\]$/g, ""),
-			...(port === "" ? {} : { port }),
-			path: prefix + options.path,
-		});
+		return node(isSecure(target.address) ? "https" : "http").request(addressText(target.address) + path, options);
 	}
-
-	protected told(error: unknown): Trouble {
-		const code = error instanceof Error && "code" in error ? String(error.code) : "";
-		return TROUBLES[code] ?? "unreachable";
-	}
+	return overHttp({
+		kind: local ? "unix" : "tcp",
+		streams: true,
+		token: local ? "" : target.token,
+		send: (call, signal) =>
+			new Promise((resolve, reject) => {
+				const request = open(call);
+				signal.addEventListener("abort", () => {
+					request.destroy();
+				});
+				// the listener stays: destroying a request emits "error" again, and unheard that ends the app's script
+				request.on("error", reject);
+				request.once("response", (response) => {
+					resolve({ status: response.statusCode ?? 0, pieces: response[Symbol.asyncIterator]() });
+				});
+				request.end(call.body);
+			}),
+		told: (error) => TROUBLES[String(object(error)["code"])] ?? "unreachable",
+	});
 }
 
 const TROUBLES: Record<string, Trouble> = {
@@ -77,13 +63,14 @@ export function hasNode(): boolean {
 /** What a socket's place depends on here. `vault` is the vault's folder; never a path from a note or a setting in it. */
 export function places(vault: string): Places {
 	const os = node("os");
-	const home = node("process").env["TARSD_HOME"] ?? "";
+	const home = os.homedir();
+	const own = node("process").env["TARSD_HOME"];
 	return {
 		// links are followed as the daemon's own language does it: letters stay as they were written
 		realPath: node("fs").realpathSync(vault),
-		home: os.homedir(),
+		home,
 		uid: os.userInfo().uid,
-		tarsdHome: home === "" ? "" : node("path").resolve(home.replace(/^~(?=\/|$)/, os.homedir())),
+		tarsdHome: own ? node("path").resolve(own.replace(/^~(?=\/|$)/, home)) : "",
 	};
 }
 
@@ -93,8 +80,7 @@ function checkFolder(socket: string): void {
 	const folder = node("path").dirname(socket);
 	if (folder !== shortFolder(uid)) return;
 	const about = node("fs").lstatSync(folder, { throwIfNoEntry: false });
-	if (about === undefined) return;
-	if (!about.isDirectory() || about.uid !== uid || (about.mode & 0o077) !== 0) {
+	if (about && (!about.isDirectory() || about.uid !== uid || (about.mode & 0o077) !== 0)) {
 		throw new TransportError("not-allowed", `${folder} is not private`);
 	}
 }
@@ -113,13 +99,13 @@ interface NodeModules {
 }
 
 interface NodeHttp {
-	request(options: object): NodeRequest;
+	request(url: string, options: object): NodeRequest;
 }
 
 interface NodeRequest {
 	on(event: "error", listener: (error: Error) => void): void;
 	once(event: "response", listener: (response: NodeResponse) => void): void;
-	end(body: string | undefined): void;
+	end(body?: string): void;
 	destroy(): void;
 }
 

@@ -1,32 +1,17 @@
-import { CutLine, NdjsonDecoder } from "../protocol/ndjson";
+import { LONGEST, ndjson } from "../protocol/ndjson";
 import { parseFault } from "../protocol/parts";
-import { isObject, object } from "../protocol/values";
-import { TransportError, type Call } from "./transport";
-
-/** Longest JSON reply in bytes. */
-const LONGEST = 64 * 1024 * 1024;
-
-/** The headers of a call; `token` is "" where none is needed. */
-export function headers(call: Call, token: string, accept: string): Record<string, string> {
-	return {
-		accept,
-		...(call.body === undefined ? {} : { "content-type": "application/json" }),
-		...(token === "" ? {} : { authorization: `Bearer ${token}` }),
-	};
-}
+import { object } from "../protocol/values";
+import { TransportError } from "./transport";
 
 /** The JSON value of a reply that comes in pieces. */
 export async function readJson(pieces: AsyncIterable<Uint8Array>): Promise<unknown> {
 	const decoder = new TextDecoder();
-	const parts: string[] = [];
-	let size = 0;
+	let text = "";
 	for await (const piece of pieces) {
-		size += piece.byteLength;
-		if (size > LONGEST) throw new TransportError("malformed", "the reply is too long");
-		parts.push(decoder.decode(piece, { stream: true }));
+		text += decoder.decode(piece, { stream: true });
+		if (text.length > LONGEST) throw new TransportError("malformed", "the reply is too long");
 	}
-	parts.push(decoder.decode());
-	return parse(parts.join(""));
+	return decoded(() => JSON.parse(text) as unknown);
 }
 
 /**
@@ -34,19 +19,15 @@ export async function readJson(pieces: AsyncIterable<Uint8Array>): Promise<unkno
  * before that, so that a part is never taken for the whole.
  */
 export async function* readLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
-	const decoder = new NdjsonDecoder();
+	const push = ndjson();
 	for await (const piece of pieces) {
-		for (const value of decode(() => decoder.push(piece))) {
-			const type = object(value)["type"];
+		for (const value of decoded(() => push(piece))) {
+			const { type } = object(value);
 			if (type === "end") return;
 			if (type === "error") throw httpError(500, value);
 			if (type !== "heartbeat") yield value;
 		}
 	}
-	decode(() => {
-		decoder.end();
-		return [];
-	});
 	throw new TransportError("cut", "the stream ended before its end line");
 }
 
@@ -62,24 +43,14 @@ export function replyError(status: number, body: string): TransportError {
 }
 
 function httpError(status: number, value: unknown): TransportError {
-	const fault = isObject(value) ? parseFault(value["error"]) : null;
-	const message = fault?.message || `status ${status}`;
-	return new TransportError(status === 401 ? "unauthorized" : "http", message, { status, ...(fault ? { body: fault } : {}) });
+	const body = parseFault(object(value)["error"]) ?? undefined;
+	return new TransportError(status === 401 ? "unauthorized" : "http", body?.message || `status ${status}`, { status, body });
 }
 
-function parse(text: string): unknown {
-	try {
-		return JSON.parse(text) as unknown;
-	} catch (cause) {
-		throw new TransportError("malformed", "the reply is not JSON", { cause });
-	}
-}
-
-function decode(read: () => unknown[]): unknown[] {
+function decoded<T>(read: () => T): T {
 	try {
 		return read();
 	} catch (cause) {
-		if (cause instanceof CutLine) throw new TransportError("cut", cause.message, { cause });
-		throw new TransportError("malformed", "a line of the stream is not JSON", { cause });
+		throw new TransportError("malformed", "this is not JSON", { cause });
 	}
 }

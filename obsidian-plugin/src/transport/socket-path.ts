@@ -17,16 +17,12 @@ export async function vaultId(realPath: string): Promise<string> {
 
 /** Where the daemon of the vault with this id listens; it computes the same. */
 export function socketPath(id: string, places: Places): string {
-	const folder = places.tarsdHome === "" ? `${trim(places.home)}/.tarsd` : trim(places.tarsdHome);
-	const wanted = `${folder}/${id}.sock`;
+	const folder = places.tarsdHome || `${places.home.replace(/\/+$/, "")}/.tarsd`;
+	const wanted = `${folder.replace(/\/+$/, "")}/${id}.sock`;
 	return new TextEncoder().encode(wanted).length <= SOCKET_BYTES ? wanted : `${shortFolder(places.uid)}/${id}.sock`;
 }
 
 /** The folder of sockets whose own path would be too long. Anybody may make it, so it is looked at before use. */
 export function shortFolder(uid: number): string {
 	return `/tmp/tars-${uid}`;
-}
-
-function trim(folder: string): string {
-	return folder.replace(/\/+$/, "");
 }

@@ -1,4 +1,5 @@
 import type { Fault } from "../protocol/parts";
+import { object } from "../protocol/values";
 
 export type Kind = "unix" | "tcp" | "fetch" | "poll";
 
@@ -33,22 +34,15 @@ export type Trouble =
 
 /** What keeps a call from being answered; the message is for logs, `daemon/failures.ts` has the words for people. */
 export class TransportError extends Error {
-	readonly status?: number;
-	readonly body?: Fault;
+	readonly status: number | undefined;
+	readonly body: Fault | undefined;
 
-	constructor(readonly kind: Trouble, message: string, more: { status?: number; body?: Fault; cause?: unknown } = {}) {
-		super(message, { cause: more.cause });
-		this.name = "TransportError";
-		if (more.status !== undefined) this.status = more.status;
-		if (more.body !== undefined) this.body = more.body;
+	constructor(readonly kind: Trouble, message: string, more: { status?: number; body?: Fault | undefined; cause?: unknown } = {}) {
+		super(message, more);
+		this.status = more.status;
+		this.body = more.body;
 	}
 }
-
-/** How long a JSON reply may take when the call says nothing else. */
-export const REPLY_MS = 30_000;
-
-/** How long a stream may be silent; the daemon sends a heartbeat every 15 seconds. */
-export const SILENCE_MS = 45_000;
 
 /** What an aborted call rejects with. */
 export function aborted(): DOMException {
@@ -57,5 +51,10 @@ export function aborted(): DOMException {
 
 /** Whether an error only says that the caller itself gave up; by name, as it may come from another window. */
 export function isAbort(error: unknown): boolean {
-	return typeof error === "object" && error !== null && "name" in error && error.name === "AbortError";
+	return object(error)["name"] === "AbortError";
+}
+
+/** Takes an error that only says so, and throws every other. */
+export function unlessAborted(error: unknown): void {
+	if (!isAbort(error)) throw error;
 }

@@ -1,147 +1,101 @@
-import { Component, normalizePath, Notice, TFile } from "obsidian";
+import { normalizePath, Notice } from "obsidian";
 import { answerMarkdown, appended, fileName, turnMarkdown, type ExportStyle } from "../chat/export";
 import { ended, titleOf, type Message } from "../chat/state";
 import { en } from "../en";
 import { linkTo } from "../vault/links";
-import { copyText, iconButton, show, textButton, uniqueId } from "./dom";
-import { NotConnected, sentence } from "./errors";
+import { clientOf, told } from "./asking";
+import { add, addButton, addHidden, addIconButton, AUTO, copyText, show, uniqueId } from "./dom";
 import type { MessageContext } from "./message-context";
 import type { Services } from "./services";
 
-/** What can be done with an answer that has ended: to keep it, and to say what it was worth. */
-export class Actions extends Component {
-	private readonly el: HTMLElement;
-	private readonly form: HTMLElement;
-	private readonly verdicts: Record<"good" | "wrong", HTMLElement>;
-	private formParts: Component | null = null;
-	private message: Message | null = null;
+type Verdict = "good" | "wrong";
 
-	constructor(
-		parent: HTMLElement,
-		private readonly context: MessageContext,
-	) {
-		super();
-		const { services } = context;
-		this.el = parent.createDiv({ cls: "tarsd-actions", attr: { role: "group", "aria-label": en.chat.actions } });
-		this.form = parent.createDiv("tarsd-feedback");
-		show(this.el, false);
-		show(this.form, false);
-		const add = (icon: string, label: string, act: (message: Message) => unknown): HTMLButtonElement =>
-			iconButton(this.el, this, {
-				icon,
-				label,
-				onClick: () => {
-					if (this.message) void act(this.message);
-				},
-			});
-		add("copy", en.chat.copy, (message) => this.copy(message));
-		add("text-cursor-input", en.chat.insert, (message) => {
-			const source = services.app.workspace.getActiveFile()?.path ?? "";
-			if (!services.insertAtCursor(answerMarkdown(message, style(services, source, false)))) new Notice(en.chat.noEditor);
+/**
+ * What can be done with an answer that has ended: to keep it, and to say what it was worth. Returns what is to be
+ * called with every state of the message.
+ */
+export function actions(parent: HTMLElement, about: MessageContext): (message: Message) => void {
+	const { services } = about;
+	const el = addHidden(parent, "div", "tarsd-actions", { role: "group", "aria-label": en.chat.actions });
+	const form = addHidden(parent, "div", "tarsd-feedback");
+	let message: Message;
+
+	/** A button that does something with the answer, and tells in the corner what it did. */
+	const action = (icon: string, label: string, act: (message: Message) => Promise<string>): void => {
+		addIconButton(el, icon, label, () => told(async () => void new Notice(await act(message))));
+	};
+	action("copy", en.chat.copy, (answer) => copyText(el, answerMarkdown(answer, style(services, "", true))));
+	addIconButton(el, "text-cursor-input", en.chat.insert, () => {
+		const text = answerMarkdown(message, style(services, activePath(services), false));
+		if (!services.insertAtCursor(text)) new Notice(en.chat.noEditor);
+	});
+	action("file-plus-2", en.chat.append, (answer) => appendToNote(services, answer));
+	action("file-output", en.chat.saveNote, (answer) => saveAsNote(services, answer));
+
+	const verdict = (icon: string, label: string, name: Verdict): HTMLElement =>
+		addIconButton(el, icon, label, () => {
+			openForm(name);
 		});
-		add("file-plus-2", en.chat.append, (message) => attempt(appendToNote(services, message)));
-		add("file-output", en.chat.saveNote, (message) => attempt(saveAsNote(services, message)));
-		this.verdicts = {
-			good: add("thumbs-up", en.chat.good, () => {
-				this.openForm("good");
-			}),
-			wrong: add("thumbs-down", en.chat.wrong, () => {
-				this.openForm("wrong");
-			}),
+	const verdicts = { good: verdict("thumbs-up", en.chat.good, "good"), wrong: verdict("thumbs-down", en.chat.wrong, "wrong") };
+
+	const openForm = (name: Verdict): void => {
+		form.empty();
+		show(form, true);
+		const id = uniqueId();
+		add(form, "label", "tarsd-feedback-label", name === "good" ? en.chat.feedbackGood : en.chat.feedbackWrong, { for: id });
+		const box = add(form, "textarea", "tarsd-feedback-text", "", { id, rows: 2, ...AUTO });
+		const row = add(form, "div", "tarsd-buttons");
+		const close = (): void => {
+			show(form, false);
+			verdicts[name].focus();
 		};
-	}
-
-	update(message: Message): void {
-		this.message = message;
-		show(this.el, ended(message) && !message.local && message.text !== "");
-	}
-
-	private async copy(message: Message): Promise<void> {
-		const done = await copyText(this.el, answerMarkdown(message, style(this.context.services, "", true)));
-		new Notice(done ? en.chat.copied : en.chat.copyFailed);
-	}
-
-	private openForm(verdict: "good" | "wrong"): void {
-		this.closeForm();
-		const parts = this.addChild(new Component());
-		this.formParts = parts;
-		show(this.form, true);
-		const id = uniqueId("feedback");
-		this.form.createEl("label", { cls: "tarsd-feedback-label", text: verdict === "good" ? en.chat.feedbackGood : en.chat.feedbackWrong, attr: { for: id } });
-		const box = this.form.createEl("textarea", { cls: "tarsd-feedback-text", attr: { id, rows: "2", dir: "auto" } });
-		const row = this.form.createDiv("tarsd-buttons");
-		textButton(row, parts, { text: en.chat.feedbackSend, cls: "mod-cta", onClick: () => void this.sendFeedback(verdict, box.value) });
-		const cancel = (): void => {
-			this.closeForm();
-			this.verdicts[verdict].focus();
+		const keep = async (): Promise<void> => {
+			await clientOf(services).feedback(message.id, name, box.value.trim());
+			close();
+			for (const [one, button] of Object.entries(verdicts)) button.setAttribute("aria-pressed", String(one === name));
+			new Notice(en.chat.feedbackKept);
 		};
-		textButton(row, parts, { text: en.chat.feedbackCancel, onClick: cancel });
-		parts.registerDomEvent(this.form, "keydown", (event) => {
+		addButton(row, en.chat.feedbackSend, () => told(keep), "mod-cta");
+		addButton(row, en.chat.feedbackCancel, close);
+		form.onkeydown = (event) => {
 			if (event.key !== "Escape" || event.isComposing) return;
-			event.preventDefault();
+			// the app would take it for leaving the pane
 			event.stopPropagation();
-			cancel();
-		});
+			close();
+		};
 		box.focus();
-		this.context.grew();
-	}
+		about.grew();
+	};
 
-	private closeForm(): void {
-		if (this.formParts) this.removeChild(this.formParts);
-		this.formParts = null;
-		this.form.empty();
-		show(this.form, false);
-	}
-
-	private async sendFeedback(verdict: "good" | "wrong", note: string): Promise<void> {
-		const { connection } = this.context.services;
-		if (!this.message) return;
-		try {
-			if (!connection.client) throw new NotConnected(connection);
-			await connection.client.feedback(this.message.id, verdict, note.trim());
-		} catch (error) {
-			new Notice(sentence(error));
-			return;
-		}
-		this.closeForm();
-		for (const [name, button] of Object.entries(this.verdicts)) button.setAttribute("aria-pressed", String(name === verdict));
-		this.verdicts[verdict].focus();
-		new Notice(en.chat.feedbackKept);
-	}
+	return (next) => {
+		message = next;
+		show(el, ended(message) && !message.local && message.text !== "");
+	};
 }
 
-async function attempt(work: Promise<string>): Promise<void> {
-	try {
-		new Notice(await work);
-	} catch (error) {
-		new Notice(sentence(error));
-	}
+function activePath({ app }: Services): string {
+	return app.workspace.getActiveFile()?.path ?? "";
 }
 
 /** How an answer is written for the note at `source`: with links as this person writes them. */
 function style({ app }: Services, source: string, list: boolean): ExportStyle {
-	const words = {
-		sources: en.chat.exportSources,
-		question: en.chat.exportQuestion,
-		answer: en.chat.exportAnswer,
-		incomplete: en.chat.exportIncomplete,
-	};
+	const words = { sources: en.chat.exportSources, question: en.chat.exportQuestion, incomplete: en.chat.exportIncomplete };
 	return { words, list, link: (place, text) => linkTo(app, place, source, text) };
 }
 
 async function appendToNote(services: Services, message: Message): Promise<string> {
-	const file = services.app.workspace.getActiveFile();
-	if (!(file instanceof TFile) || file.extension !== "md") return en.chat.noNote;
+	const { app, vault } = services;
+	const file = app.workspace.getActiveFile();
+	if (file?.extension !== "md") return en.chat.noNote;
 	const text = answerMarkdown(message, style(services, file.path, true));
-	await services.vault.flush(file.path);
-	await services.vault.process(file.path, (before) => before + appended(before, text));
+	await vault.flush(file.path);
+	await vault.process(file.path, (before) => before + appended(before, text));
 	return en.chat.appendedTo(file.basename);
 }
 
 async function saveAsNote(services: Services, message: Message): Promise<string> {
-	const { vault, app } = services;
-	const from = app.workspace.getActiveFile()?.path ?? "";
-	const folder = services.settings().noteFolder || vault.newNoteFolder(from);
+	const { vault } = services;
+	const folder = services.settings().noteFolder || vault.newNoteFolder(activePath(services));
 	const path = normalizePath(await vault.freePath(folder, fileName(titleOf(message.question), en.chat.noteFallback)));
 	const text = turnMarkdown(message, style(services, path, true));
 	// what was drawn from private notes must not become readable for a remote model by being saved

@@ -1,70 +1,47 @@
-import { Component } from "obsidian";
 import type { Message, ToolUse } from "../chat/state";
 import { en } from "../en";
-import { show } from "./dom";
+import { add, addFold, AUTO, show } from "./dom";
 
-/** What is being done for an answer, folded: the thoughts of the model and the tools that it used. */
-export class Activity extends Component {
-	private readonly thoughts: HTMLDetailsElement;
-	private readonly thoughtsText: HTMLElement;
-	private readonly steps: HTMLDetailsElement;
-	private readonly summary: HTMLElement;
-	private readonly list: HTMLElement;
-	private readonly rows = new Map<string, { tool: ToolUse; el: HTMLElement }>();
-	private thinking = "";
-	private tools: readonly ToolUse[] = [];
+/**
+ * What is being done for an answer, folded: the thoughts of the model and the tools that it used. Returns what is to
+ * be called with every state of the message.
+ */
+export function activity(parent: HTMLElement): (message: Message) => void {
+	const thoughts = addFold(parent, "tarsd-thoughts", en.chat.thinking).el;
+	const thoughtsText = add(thoughts, "div", "tarsd-thoughts-text", "", AUTO);
+	const steps = addFold(parent, "tarsd-steps");
+	const list = add(steps.el, "ol", "tarsd-step-list");
+	const rows: HTMLElement[] = [];
+	let thought = "";
+	let drawn: readonly ToolUse[] = [];
 
-	constructor(parent: HTMLElement) {
-		super();
-		this.thoughts = parent.createEl("details", "tarsd-thoughts");
-		this.thoughts.createEl("summary", { text: en.chat.thinking });
-		this.thoughtsText = this.thoughts.createDiv({ cls: "tarsd-thoughts-text", attr: { dir: "auto" } });
-		this.steps = parent.createEl("details", "tarsd-steps");
-		this.summary = this.steps.createEl("summary");
-		this.list = this.steps.createEl("ol", "tarsd-step-list");
-		show(this.thoughts, false);
-		show(this.steps, false);
-	}
-
-	update({ thinking, tools }: Message): void {
-		if (thinking !== this.thinking) {
+	return ({ thinking, tools }) => {
+		show(thoughts, thinking !== "");
+		show(steps.el, tools.length > 0);
+		if (thinking !== thought) {
 			// long thoughts come in many pieces, and only the new one is put in
-			const more = thinking.startsWith(this.thinking) ? thinking.slice(this.thinking.length) : null;
-			if (more === null) this.thoughtsText.setText(thinking);
-			else this.thoughtsText.appendText(more);
-			this.thinking = thinking;
-			show(this.thoughts, thinking !== "");
+			if (thinking.startsWith(thought)) thoughtsText.append(thinking.slice(thought.length));
+			else thoughtsText.setText(thinking);
+			thought = thinking;
 		}
-		if (tools !== this.tools) this.showTools(tools);
-	}
-
-	private showTools(tools: readonly ToolUse[]): void {
-		this.tools = tools;
-		show(this.steps, tools.length > 0);
+		if (tools === drawn) return;
 		const running = tools.filter((tool) => tool.state === "running");
 		const now = (running.length > 0 ? running : tools.slice(-1)).map((tool) => toolName(tool.name)).join(", ");
-		this.summary.setText(`${en.chat.steps(tools.length)} · ${now}${running.length > 0 ? "…" : ""}`);
-		for (const tool of tools) {
-			const known = this.rows.get(tool.call);
-			if (known?.tool === tool) continue;
-			const el = row(tool);
-			if (known) known.el.replaceWith(el);
-			else this.list.append(el);
-			this.rows.set(tool.call, { tool, el });
-		}
-		for (const [call, { el }] of this.rows) {
-			if (tools.some((tool) => tool.call === call)) continue;
-			el.remove();
-			this.rows.delete(call);
-		}
-	}
+		steps.summary.setText(`${en.chat.steps(tools.length)} · ${now}${running.length > 0 ? "…" : ""}`);
+		tools.forEach((tool, at) => {
+			if (tool !== drawn[at]) drawStep((rows[at] ??= add(list, "li", "")), tool);
+		});
+		for (const gone of rows.splice(tools.length)) gone.remove();
+		drawn = tools;
+	};
 }
+
+const KNOWN: Readonly<Record<string, string>> = en.chat.tools;
+const NAMES = new Map(Object.entries(KNOWN));
 
 /** A tool's name in words; one that came with a server has its own. */
 export function toolName(name: string): string {
-	const known: Readonly<Record<string, string>> = en.chat.tools;
-	if (Object.prototype.hasOwnProperty.call(known, name)) return known[name] ?? name;
-	return name.replace(/_+/g, " ").trim() || en.writes.noTitle;
+	return NAMES.get(name) ?? (name.replace(/_+/g, " ").trim() || en.writes.noTitle);
 }
 
 const STATES: Readonly<Record<ToolUse["state"], string>> = {
@@ -75,18 +52,19 @@ const STATES: Readonly<Record<ToolUse["state"], string>> = {
 	stopped: en.chat.stepStopped,
 };
 
-function row(tool: ToolUse): HTMLElement {
-	const el = createEl("li", { cls: ["tarsd-step", `is-${tool.state}`] });
-	const head = el.createDiv("tarsd-step-head");
-	head.createSpan({ cls: "tarsd-step-name", text: toolName(tool.name) });
-	head.createSpan({ cls: "tarsd-step-state", text: STATES[tool.state] });
-	const given = Object.entries(tool.arguments).map(([key, value]) => `${key}: ${plain(value)}`);
-	if (given.length > 0) el.createDiv({ cls: "tarsd-faint", text: given.join(", "), attr: { dir: "auto" } });
-	if (tool.text !== "") el.createEl("pre", { cls: "tarsd-step-text", text: tool.text, attr: { tabindex: "0", dir: "auto" } });
-	return el;
+function drawStep(el: HTMLElement, { name, state, text, arguments: given }: ToolUse): void {
+	el.empty();
+	el.className = `tarsd-step is-${state}`;
+	const head = add(el, "div", "tarsd-step-head");
+	add(head, "span", "", toolName(name));
+	add(head, "span", "tarsd-step-state", STATES[state]);
+	const what = Object.entries(given).map(([key, value]) => `${key}: ${plain(value, 120)}`);
+	if (what.length > 0) add(el, "div", "tarsd-faint", what.join(", "), AUTO);
+	if (text !== "") add(el, "pre", "tarsd-step-text", text, { tabindex: 0, ...AUTO });
 }
 
-function plain(value: unknown): string {
-	const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-	return text.length > 120 ? `${text.slice(0, 119)}…` : text;
+/** What a tool was given, as text of at most so many characters. */
+export function plain(value: unknown, most = Infinity): string {
+	const text = typeof value === "string" ? value : JSON.stringify(value);
+	return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

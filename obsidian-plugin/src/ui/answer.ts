@@ -1,11 +1,12 @@
 import { Component } from "obsidian";
 import type { Source } from "../protocol/events";
 import { blocksOf } from "./blocks";
+import { add, AUTO } from "./dom";
 import { drawAnswer } from "./markdown";
-import type { Services } from "./services";
+import type { MessageContext } from "./message-context";
 
 /** How often a growing answer is drawn, in milliseconds. */
-export const DRAW_MS = 100;
+const DRAW_MS = 100;
 
 interface Block {
 	readonly key: string;
@@ -21,96 +22,81 @@ export interface Answer {
 	readonly growing: boolean;
 }
 
-/**
- * The text of an answer. While it grows, only blocks that changed are drawn again, ten times a second at most; each has
- * a component of its own, which goes with it.
- */
-export class AnswerBody extends Component {
+/** The text of an answer, in its element. */
+export interface AnswerBody {
 	readonly el: HTMLElement;
-	private blocks: Block[] = [];
-	private wanted: Answer = { text: "", sources: [], growing: true };
-	private drawn: Answer | null = null;
-	private timer = 0;
-	private drawing: Promise<void> | null = null;
-
-	constructor(
-		parent: HTMLElement,
-		private readonly services: Services,
-		private readonly source: () => string,
-		private readonly grew: () => void,
-	) {
-		super();
-		this.el = parent.createDiv({ cls: "tarsd-answer markdown-rendered", attr: { dir: "auto" } });
-		this.register(() => {
-			window.clearTimeout(this.timer);
-		});
-	}
-
 	/** Show this; soon while it grows, at once when it is whole. */
-	update(answer: Answer): void {
-		const { wanted } = this;
-		if (wanted.text === answer.text && wanted.sources === answer.sources && wanted.growing === answer.growing) return;
-		this.wanted = answer;
-		if (!answer.growing) {
-			window.clearTimeout(this.timer);
-			this.timer = 0;
-			void this.draw();
-		} else if (this.timer === 0) {
-			// the first words at once, the others in their time
-			const ms = this.drawn === null ? 0 : DRAW_MS;
-			this.timer = window.setTimeout(() => {
-				this.timer = 0;
-				void this.draw();
-			}, ms);
-		}
-	}
-
+	readonly update: (answer: Answer) => void;
 	/** Resolves when what was last asked for can be seen. */
-	async settled(): Promise<void> {
-		await this.draw();
-	}
+	readonly settled: () => Promise<void>;
+}
 
-	private draw(): Promise<void> {
-		this.drawing ??= this.drawAll().finally(() => {
-			this.drawing = null;
-		});
-		return this.drawing;
-	}
+/**
+ * Draws an answer. While it grows, only blocks that changed are drawn again, ten times a second at most; each has a
+ * component of its own, which goes with it.
+ */
+export function answerBody(parent: HTMLElement, { services, source, grew }: MessageContext, owner: Component): AnswerBody {
+	const el = add(parent, "div", "tarsd-answer markdown-rendered", "", AUTO);
+	const blocks: Block[] = [];
+	let wanted: Answer = { text: "", sources: [], growing: true };
+	let drawn: Answer | null = null;
+	let timer = 0;
+	let drawing: Promise<void> | null = null;
 
-	private async drawAll(): Promise<void> {
-		while (this.drawn !== this.wanted) {
-			const answer = this.wanted;
-			await this.drawOnce(answer);
-			this.drawn = answer;
-			this.grew();
-			// what came meanwhile waits for its time, unless it is the last
-			if (this.wanted.growing && this.timer !== 0) return;
-		}
-	}
+	const remove = (block: Block): void => {
+		block.el.remove();
+		owner.removeChild(block.component);
+	};
 
-	private async drawOnce({ text, sources }: Answer): Promise<void> {
-		const { app } = this.services;
-		const numbers = sources.map((source) => `${source.n}:${source.path}:${source.link}`).join("|");
+	async function drawOnce({ text, sources }: Answer): Promise<void> {
+		const numbers = sources.map((one) => `${one.n}:${one.path}:${one.link}`).join("|");
 		const parts = blocksOf(text);
-		let same = 0;
-		const keys = parts.map((part) => (part.includes("[") ? `${part}\0${numbers}` : part));
-		while (same < keys.length && this.blocks[same]?.key === keys[same]) same++;
-		for (let index = same; index < parts.length; index++) {
-			const component = this.addChild(new Component());
-			const el = createDiv("tarsd-block");
-			await drawAnswer(parts[index] ?? "", el, { app, sources, source: this.source() }, component);
-			const old = this.blocks[index];
-			if (old) {
-				old.el.replaceWith(el);
-				this.removeChild(old.component);
-			} else {
-				this.el.append(el);
-			}
-			this.blocks[index] = { key: keys[index] ?? "", el, component };
+		for (const [index, part] of parts.entries()) {
+			const key = part.includes("[") ? `${part}\0${numbers}` : part;
+			const old = blocks[index];
+			if (old?.key === key) continue;
+			const component = owner.addChild(new Component());
+			const block = createDiv("tarsd-block");
+			await drawAnswer(part, block, { app: services.app, sources, source: source() }, component);
+			el.insertBefore(block, old?.el ?? null);
+			if (old) remove(old);
+			blocks[index] = { key, el: block, component };
 		}
-		for (const gone of this.blocks.splice(parts.length)) {
-			gone.el.remove();
-			this.removeChild(gone.component);
+		blocks.splice(parts.length).forEach(remove);
+	}
+
+	async function drawAll(): Promise<void> {
+		while (drawn !== wanted) {
+			const answer = wanted;
+			await drawOnce(answer);
+			drawn = answer;
+			grew();
+			// what came meanwhile waits for its time, unless it is the last
+			if (wanted.growing && timer !== 0) return;
 		}
 	}
+
+	function draw(): Promise<void> {
+		window.clearTimeout(timer);
+		timer = 0;
+		drawing ??= drawAll().finally(() => {
+			drawing = null;
+		});
+		return drawing;
+	}
+
+	owner.register(() => {
+		window.clearTimeout(timer);
+	});
+	return {
+		el,
+		update: (answer) => {
+			if (wanted.text === answer.text && wanted.sources === answer.sources && wanted.growing === answer.growing) return;
+			wanted = answer;
+			if (!answer.growing) void draw();
+			// the first words at once, the others in their time
+			else if (timer === 0) timer = window.setTimeout(() => void draw(), drawn ? DRAW_MS : 0);
+		},
+		settled: draw,
+	};
 }

@@ -1,59 +1,46 @@
-import { getAllTags, type App, type CachedMetadata, type TFile } from "obsidian";
+import { getAllTags, parseFrontMatterAliases, type App, type TFile } from "obsidian";
 import type { Chip } from "../chat/context";
-import { fold } from "../chat/fold";
 import { prepare, type Candidate, type Prepared } from "../chat/mentions";
 import { en } from "../en";
 
 /** Everything in this vault that a question can name. */
 export function candidates(app: App): Prepared[] {
 	const { vault, metadataCache, workspace } = app;
-	const recent = new Map(workspace.getLastOpenFiles().map((path, index) => [path, index]));
-	const found: Candidate[] = [];
+	const opened = workspace.getLastOpenFiles();
 	const tags = new Map<string, string>();
-	for (const file of vault.getMarkdownFiles()) {
-		const cache = metadataCache.getFileCache(file);
-		const place = recent.get(file.path);
-		found.push({
+	const found = vault.getMarkdownFiles().map((file): Candidate => {
+		for (const tag of tagsOf(app, file)) tags.set(tag.toLowerCase(), tag);
+		const recent = opened.indexOf(file.path);
+		return {
 			kind: "note",
 			path: file.path,
 			name: file.basename,
 			link: metadataCache.fileToLinktext(file, "", true),
-			aliases: aliasesOf(cache),
-			...(place === undefined ? {} : { recent: place }),
-		});
-		for (const tag of cache ? (getAllTags(cache) ?? []) : []) tags.set(tag.toLowerCase(), tag);
-	}
-	for (const folder of vault.getAllFolders(false)) if (!folder.isRoot()) found.push({ kind: "folder", path: folder.path });
+			aliases: parseFrontMatterAliases(metadataCache.getFileCache(file)?.frontmatter ?? null) ?? [],
+			recent: recent < 0 ? Infinity : recent,
+		};
+	});
+	for (const folder of vault.getAllFolders()) if (!folder.isRoot()) found.push({ kind: "folder", path: folder.path });
 	for (const tag of tags.values()) found.push({ kind: "tag", tag });
-	const whole = en.composer.folder("");
-	const root: Prepared = {
-		candidate: { kind: "folder", path: "" },
-		label: whole,
-		name: fold(whole.slice(0, -1)),
-		place: fold(whole),
-		aliases: [],
-		recent: Infinity,
-	};
-	return [...prepare(found), root];
+	// the whole vault is a folder without a path, and is found by a name
+	const root: Candidate = { kind: "folder", path: "" };
+	const [named] = prepare([{ kind: "folder", path: en.composer.vault }]);
+	return [...prepare(found), ...(named ? [{ ...named, candidate: root }] : [])];
 }
 
 /** The notes of a folder or with a tag, those that were changed last first. */
 export function notesOf(app: App, chip: Extract<Chip, { kind: "folder" | "tag" }>): string[] {
-	const { vault, metadataCache } = app;
+	const below = (name: string, whole: string): boolean => whole === "" || name.startsWith(`${whole}/`);
 	const fits = (file: TFile): boolean => {
-		if (chip.kind === "folder") return chip.path === "" || file.path.startsWith(`${chip.path}/`);
-		const wanted = `#${chip.tag.toLowerCase()}`;
-		const cache = metadataCache.getFileCache(file);
-		const has = cache ? (getAllTags(cache) ?? []) : [];
+		if (chip.kind === "folder") return below(file.path, chip.path);
 		// a tag stands for those below it, as it does in the app's search
-		return has.some((tag) => tag.toLowerCase() === wanted || tag.toLowerCase().startsWith(`${wanted}/`));
+		return tagsOf(app, file).some((tag) => below(`${tag}/`.toLowerCase(), `#${chip.tag}`.toLowerCase()));
 	};
-	const files = vault.getMarkdownFiles().filter(fits);
+	const files = app.vault.getMarkdownFiles().filter(fits);
 	return files.sort((one, other) => other.stat.mtime - one.stat.mtime).map((file) => file.path);
 }
 
-function aliasesOf(cache: CachedMetadata | null): string[] {
-	const given: unknown = cache?.frontmatter?.["aliases"] ?? cache?.frontmatter?.["alias"];
-	const list: unknown[] = Array.isArray(given) ? given : [given];
-	return list.filter((one): one is string => typeof one === "string" && one !== "");
+function tagsOf({ metadataCache }: App, file: TFile): string[] {
+	const cache = metadataCache.getFileCache(file);
+	return (cache && getAllTags(cache)) ?? [];
 }

@@ -4,6 +4,9 @@ import type { Client } from "../daemon/client";
 import type { Connection } from "../daemon/connection";
 import type { TurnEvent, WriteOrder } from "../protocol/events";
 
+/** The type of the pane, as the app knows it. */
+export const CHAT_VIEW = "tarsd-chat";
+
 /** A question as the box hands it over; the rest of the request is added here. */
 export type Question = Omit<TurnBody, "conversation" | "request_id" | "writer" | "approvals">;
 

@@ -1,23 +1,25 @@
 import { ItemView, Notice, type HoverParent, type HoverPopover, type ViewStateResult, type WorkspaceLeaf } from "obsidian";
-import type { ChatState } from "../chat/state";
+import { nameOf } from "../chat/context";
 import { en } from "../en";
-import { Composer } from "./composer";
-import { ConnectionPanel } from "./connection-panel";
-import { iconButton, show, textButton } from "./dom";
-import { Live } from "./live";
+import { CHAT_VIEW } from "./chat-types";
+import { makeComposer, type Composer } from "./composer";
+import { connectionPanel } from "./connection-panel";
+import { add, addButton, addIconButton, AUTO, show } from "./dom";
+import { live } from "./live";
 import { wireLinks } from "./markdown";
 import type { MessageContext } from "./message-context";
-import { MessageList } from "./message-list";
+import { messageList, type MessageList } from "./message-list";
 import type { OpenChat, Services } from "./services";
 
-export const CHAT_VIEW = "tarsd-chat";
+export { CHAT_VIEW } from "./chat-types";
 export const CHAT_ICON = "message-circle";
 
 /** A pane with one conversation. It only shows what `Chats` holds, so that closing it loses nothing. */
 export class ChatView extends ItemView implements HoverParent {
 	override navigation = false;
 	hoverPopover: HoverPopover | null = null;
-	private conversation = "";
+	/** The id of the conversation that is shown; `show` changes it. */
+	shownConversation = "";
 	private parts: Parts | null = null;
 
 	constructor(
@@ -33,75 +35,61 @@ export class ChatView extends ItemView implements HoverParent {
 	}
 
 	getDisplayText(): string {
-		const title = this.conversation === "" ? "" : this.services.chats.state(this.conversation).title;
-		return title || en.chat.viewName;
-	}
-
-	/** The id of the conversation that is shown. */
-	get shownConversation(): string {
-		return this.conversation;
+		return (this.shownConversation && this.services.chats.state(this.shownConversation).title) || en.chat.viewName;
 	}
 
 	override getState(): Record<string, unknown> {
-		return { ...super.getState(), conversation: this.conversation };
+		return { ...super.getState(), conversation: this.shownConversation };
 	}
 
-	override async setState(state: unknown, result: ViewStateResult): Promise<void> {
-		const given = typeof state === "object" && state !== null && "conversation" in state ? state.conversation : "";
+	override async setState(state: { conversation?: unknown } | null, result: ViewStateResult): Promise<void> {
+		const given = state?.conversation;
 		if (typeof given === "string" && given !== "") this.go(given);
 		await super.setState(state, result);
 	}
 
-	override onOpen(): Promise<void> {
-		const { chats } = this.services;
-		if (this.conversation === "") this.conversation = chats.create();
-		this.contentEl.addClass("tarsd-chat");
-		this.parts = this.build();
+	override async onOpen(): Promise<void> {
+		const { chats, connection } = this.services;
+		this.shownConversation ||= chats.create();
+		const parts = this.build();
+		this.parts = parts;
 		this.register(
-			chats.onChange(({ conversation, state }) => {
-				if (conversation === this.conversation) this.draw(state);
+			chats.onChange(({ conversation }) => {
+				if (conversation === this.shownConversation) parts.draw();
 			}),
 		);
-		this.register(
-			this.services.connection.onChange(() => {
-				this.draw(chats.state(this.conversation));
-			}),
-		);
-		this.draw(chats.state(this.conversation));
-		void chats.load(this.conversation);
-		return Promise.resolve();
+		this.register(connection.onChange(parts.draw));
+		parts.draw();
+		await chats.load(this.shownConversation);
 	}
 
-	override onClose(): Promise<void> {
+	override async onClose(): Promise<void> {
 		this.parts = null;
 		this.contentEl.empty();
-		return Promise.resolve();
 	}
 
 	override onResize(): void {
-		this.parts?.composer.resized();
 		this.parts?.list.resized();
 	}
 
 	/** Show a conversation, and put into the box what is to go there. */
-	show(options: OpenChat): void {
-		const { conversation, text, note, selection, focus = true } = options;
+	show({ conversation, text, note, selection, focus = true }: OpenChat): void {
 		if (conversation === "new") this.startNew();
 		else if (conversation !== undefined) this.go(conversation);
 		const composer = this.parts?.composer;
 		if (!composer) return;
 		const path = note ?? this.app.workspace.getActiveFile()?.path ?? "";
-		const name = path.slice(path.lastIndexOf("/") + 1).replace(/\.md$/i, "");
-		if (selection !== undefined) composer.attach({ kind: "selection", path, name, text: selection });
-		else if (note !== undefined) composer.attach({ kind: "note", path, name });
-		if (text !== undefined && text !== "") composer.add(text);
+		const name = nameOf(path);
+		if (selection) composer.attach({ kind: "selection", path, name, text: selection });
+		else if (note) composer.attach({ kind: "note", path, name });
+		if (text) composer.append(text);
 		if (focus) composer.focus();
 	}
 
 	/** Another conversation, of which nothing is known yet; an empty one is as good as new. */
 	startNew(): void {
 		const { chats } = this.services;
-		if (chats.state(this.conversation).messages.length > 0 || chats.pending(this.conversation)) this.go(chats.create());
+		if (chats.state(this.shownConversation).messages.length > 0 || chats.pending(this.shownConversation)) this.go(chats.create());
 		this.parts?.composer.focus();
 	}
 
@@ -111,105 +99,83 @@ export class ChatView extends ItemView implements HoverParent {
 	}
 
 	private go(conversation: string): void {
-		if (conversation === this.conversation) return;
-		this.conversation = conversation;
+		if (conversation === this.shownConversation) return;
+		this.shownConversation = conversation;
 		if (!this.parts) return;
-		const { chats } = this.services;
 		this.parts.composer.restore();
-		this.draw(chats.state(conversation));
-		void chats.load(conversation);
+		this.parts.draw();
+		void this.services.chats.load(conversation);
 		this.app.workspace.requestSaveLayout();
-	}
-
-	private draw(state: ChatState): void {
-		const { parts } = this;
-		if (!parts) return;
-		const { chats, connection } = this.services;
-		const title = state.title || en.chat.untitled;
-		if (parts.title.textContent !== title) parts.title.setText(title);
-		parts.list.update(state);
-		parts.composer.update();
-		const empty = state.messages.length === 0;
-		const pending = empty && chats.pending(this.conversation);
-		const problem = pending ? chats.problem(this.conversation) : null;
-		this.contentEl.toggleClass("is-empty", empty);
-		const connected = connection.state.name === "connected";
-		show(parts.welcome, empty && !pending && connected);
-		show(parts.loading, pending && connected);
-		parts.loadingText.setText(problem ? `${en.chat.notLoaded} ${problem.message}` : en.chat.loading);
-		show(parts.reload, problem !== null);
 	}
 
 	private build(): Parts {
 		const { services, contentEl } = this;
+		const { chats, connection } = services;
 		contentEl.empty();
-		const live = new Live(contentEl);
-		const header = contentEl.createDiv("tarsd-header");
-		const title = header.createEl("h2", { cls: "tarsd-title", attr: { dir: "auto" } });
-		this.headerButtons(header);
-		const body = contentEl.createDiv("tarsd-body");
-		const context: MessageContext = {
-			services,
-			hoverParent: this,
-			conversation: () => this.conversation,
-			source: () => services.chats.state(this.conversation).note,
-			grew: () => this.parts?.list.grew(),
-			say: (words) => {
-				live.say(words);
-			},
-			focusBox: () => this.parts?.composer.focus(),
-			giveBack: (text) => this.parts?.composer.giveBack(text),
-		};
-		this.addChild(new ConnectionPanel(body, services, context.say));
-		const welcome = body.createDiv("tarsd-welcome");
-		welcome.createEl("h3", { text: en.chat.emptyTitle });
-		welcome.createEl("p", { text: en.chat.emptyText });
-		welcome.createEl("p", { cls: "tarsd-faint", text: en.chat.emptyHint });
-		const loading = body.createDiv("tarsd-loading");
-		const loadingText = loading.createDiv();
-		const reload = textButton(loading, this, {
-			text: en.chat.tryAgain,
-			onClick: () => void services.chats.load(this.conversation),
-		});
-		const list = this.addChild(new MessageList(body, context));
-		wireLinks(
-			list.el,
-			{
-				app: this.app,
-				view: CHAT_VIEW,
-				hoverParent: this,
-				sourceOf: (link) => list.sourceOf(link),
-				source: () => context.source(),
-				missing: () => new Notice(en.chat.noSuchNote),
-			},
-			this,
-		);
-		const composer = this.addChild(new Composer(contentEl, context));
-		return { title, welcome, loading, loadingText, reload, list, composer };
-	}
-
-	private headerButtons(header: HTMLElement): void {
-		const { services } = this;
-		const row = header.createDiv({ cls: "tarsd-header-buttons" });
-		const add = (icon: string, label: string, onClick: () => void): void => {
-			iconButton(row, this, { icon, label, onClick });
-		};
-		add("square-pen", en.chat.newChat, () => {
+		contentEl.addClass("tarsd-chat");
+		const say = live(contentEl);
+		const header = add(contentEl, "div", "tarsd-header");
+		const title = add(header, "h2", "tarsd-title", "", AUTO);
+		const buttons = add(header, "div", "tarsd-header-buttons");
+		addIconButton(buttons, "square-pen", en.chat.newChat, () => {
 			this.startNew();
 		});
-		add("history", en.chat.history, () => {
+		addIconButton(buttons, "history", en.chat.history, () => {
 			services.openHistory();
 		});
-		add("maximize-2", en.chat.openInTab, () => void services.openChat({ conversation: this.conversation, place: "tab" }));
+		addIconButton(buttons, "maximize-2", en.chat.openInTab, () => services.openChat({ conversation: this.shownConversation, place: "tab" }));
+
+		const body = add(contentEl, "div", "tarsd-body");
+		const about: MessageContext = {
+			services,
+			hoverParent: this,
+			conversation: () => this.shownConversation,
+			source: () => chats.state(this.shownConversation).note,
+			grew: () => {
+				list.grew();
+			},
+			say,
+			focusBox: () => {
+				composer.focus();
+			},
+			giveBack: (text) => {
+				composer.giveBack(text);
+			},
+		};
+		this.register(connectionPanel(body, services, say));
+		const welcome = add(body, "div", "tarsd-welcome");
+		add(welcome, "h3", "", en.chat.emptyTitle);
+		add(welcome, "p", "", en.chat.emptyText);
+		add(welcome, "p", "tarsd-faint", en.chat.emptyHint);
+		const loading = add(body, "div", "tarsd-welcome");
+		const loadingText = add(loading, "div", "");
+		const reload = addButton(loading, en.chat.tryAgain, () => chats.load(this.shownConversation));
+		const list = messageList(body, about, this);
+		wireLinks(list.el, about, list.sourceOf, () => new Notice(en.chat.noSuchNote));
+		const composer = makeComposer(contentEl, about, this);
+
+		const draw = (): void => {
+			const state = chats.state(this.shownConversation);
+			title.setText(state.title || en.chat.untitled);
+			list.update(state);
+			composer.update();
+			const empty = state.messages.length === 0;
+			const pending = chats.pending(this.shownConversation);
+			const problem = chats.problem(this.shownConversation);
+			const connected = connection.state.name === "connected";
+			contentEl.toggleClass("is-empty", empty);
+			show(welcome, empty && connected && !pending);
+			show(loading, empty && connected && pending);
+			loadingText.setText(problem ? `${en.chat.notLoaded} ${problem.message}` : en.chat.loading);
+			show(reload, problem !== null);
+		};
+		return { list, composer, draw };
 	}
 }
 
 interface Parts {
-	readonly title: HTMLElement;
-	readonly welcome: HTMLElement;
-	readonly loading: HTMLElement;
-	readonly loadingText: HTMLElement;
-	readonly reload: HTMLElement;
 	readonly list: MessageList;
 	readonly composer: Composer;
+	/** Show how the conversation is now. */
+	readonly draw: () => void;
 }

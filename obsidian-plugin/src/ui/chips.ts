@@ -1,72 +1,48 @@
-import { Component, setIcon } from "obsidian";
 import { chips, keyOf, type Chip, type Context } from "../chat/context";
 import { en } from "../en";
-import { iconButton, show } from "./dom";
+import { add, addHidden, addIcon, addIconButton, AUTO, show } from "./dom";
 
-const ICONS: Readonly<Record<Chip["kind"], string>> = {
-	note: "file-text",
-	current: "file-text",
-	selection: "text-select",
-	folder: "folder",
-	tag: "tag",
-};
+/** The icon of what a question can name. */
+export const ICONS = { note: "file-text", current: "file-text", selection: "text-select", folder: "folder", tag: "tag" } as const;
 
-/** What goes along with the question, each with a button that takes it away. */
-export class Chips extends Component {
-	private readonly el: HTMLElement;
-	private rows: Component | null = null;
-	private key = "";
-
-	constructor(
-		parent: HTMLElement,
-		private readonly remove: (chip: Chip) => void,
-	) {
-		super();
-		this.el = parent.createEl("ul", { cls: "tarsd-chips", attr: { "aria-label": en.composer.context } });
-		show(this.el, false);
-	}
-
-	update(context: Context): void {
-		const shown = chips(context);
-		const key = shown.map(keyOf).join("\n");
-		if (key === this.key) return;
-		this.key = key;
-		if (this.rows) this.removeChild(this.rows);
-		const rows = this.addChild(new Component());
-		this.rows = rows;
-		this.el.empty();
-		show(this.el, shown.length > 0);
-		for (const chip of shown) {
-			const name = nameOf(chip);
-			const item = this.el.createEl("li", { cls: ["tarsd-chip", `is-${chip.kind}`], attr: { title: placeOf(chip) } });
-			setIcon(item.createSpan({ cls: "tarsd-chip-icon", attr: { "aria-hidden": "true" } }), ICONS[chip.kind]);
-			item.createSpan({ cls: "tarsd-chip-name", text: name, attr: { dir: "auto" } });
-			iconButton(item, rows, {
-				icon: "x",
-				label: en.composer.remove(name),
-				onClick: () => {
-					this.remove(chip);
-				},
+/**
+ * What goes along with the question, each with a button that takes it away. Returns what is to be called with every
+ * state of it.
+ */
+export function chipList(parent: HTMLElement, remove: (chip: Chip) => void): (context: Context) => void {
+	const el = addHidden(parent, "ul", "tarsd-chips", { "aria-label": en.composer.context });
+	let shown = "";
+	return (context) => {
+		const all = chips(context);
+		const key = all.map(keyOf).join("\n");
+		if (key === shown) return;
+		shown = key;
+		el.empty();
+		show(el, key !== "");
+		for (const chip of all) {
+			const [name, place] = wordsOf(chip);
+			const item = add(el, "li", `tarsd-chip is-${chip.kind}`, "", { title: place });
+			addIcon(item, "tarsd-chip-icon", ICONS[chip.kind]);
+			add(item, "span", "tarsd-chip-name", name, AUTO);
+			addIconButton(item, "x", en.composer.remove(name), () => {
+				remove(chip);
 			});
 		}
-	}
+	};
 }
 
-function nameOf(chip: Chip): string {
+/** What is read, and where it is. */
+function wordsOf(chip: Chip): [string, string] {
 	switch (chip.kind) {
 		case "note":
-			return chip.name;
+			return [chip.name, chip.path];
 		case "current":
-			return en.composer.current(chip.name);
+			return [en.composer.current(chip.name), chip.path];
 		case "selection":
-			return en.composer.selection(chip.name, chip.text.length);
+			return [en.composer.selection(chip.name, chip.text.length), chip.path];
 		case "folder":
-			return en.composer.folder(chip.path);
+			return [`${chip.path || en.composer.vault}/`, chip.path];
 		case "tag":
-			return `#${chip.tag}`;
+			return [`#${chip.tag}`, `#${chip.tag}`];
 	}
-}
-
-function placeOf(chip: Chip): string {
-	return chip.kind === "tag" ? `#${chip.tag}` : chip.path;
 }

@@ -1,10 +1,13 @@
 import { Platform, type CliData, type CliFlags, type CliHandler } from "obsidian";
-import { isLast, type Source, type TurnEvent } from "../protocol/events";
+import { en } from "../en";
+import { isLast, type TurnEvent } from "../protocol/events";
 import { linktextOf } from "../vault/links";
 import { performWrite } from "../vault/notes";
 import { clientOf } from "./asking";
-import { sentence } from "./errors";
+import { faultText, sentence } from "./errors";
 import type { Services } from "./services";
+
+const words = en.cli;
 
 /** Where commands of the app's own command line are registered: the plugin. */
 export interface CliRegistry {
@@ -15,67 +18,57 @@ export interface CliRegistry {
 /** `obsidian tarsd:ask q="…"` and `obsidian tarsd:status`; there is a command line on the desktop only. */
 export function registerCli(registry: CliRegistry, services: Services): void {
 	if (!Platform.isDesktopApp) return;
-	const words = services.t.cli;
-	const { id } = registry.manifest;
-	const question = { value: "<text>", description: words.question, required: true };
-	const conversation = { value: "<id>", description: words.conversation };
-	registry.registerCliHandler(`${id}:ask`, words.askAbout, { q: question, conversation }, (data) => answered(() => ask(services, data)));
-	registry.registerCliHandler(`${id}:status`, words.statusAbout, null, () => answered(() => status(services)));
-}
-
-/** A command of the command line answers with text, whatever happens. */
-async function answered(act: () => Promise<string>): Promise<string> {
-	try {
-		return await act();
-	} catch (error) {
-		return sentence(error);
-	}
+	const flags = { q: { value: "<text>", description: words.question, required: true } };
+	const add = (name: string, about: string, flags: CliFlags | null, answer: (services: Services, data: CliData) => Promise<string>): void => {
+		// a command answers with text, whatever happens
+		registry.registerCliHandler(`${registry.manifest.id}:${name}`, about, flags, (data) => answer(services, data).catch(sentence));
+	};
+	add("ask", words.askAbout, flags, ask);
+	add("status", words.statusAbout, null, status);
 }
 
 async function ask(services: Services, data: CliData): Promise<string> {
-	const words = services.t.cli;
 	const message = (data["q"] ?? "").trim();
 	// a flag without a value is "true"
 	if (message === "" || message === "true") return words.noQuestion;
 	const client = clientOf(services);
-	const conversation = data["conversation"] ?? window.crypto.randomUUID();
+	const id = (): string => window.crypto.randomUUID();
 	// whatever needs a yes waits for one: it is denied, for nobody is there to give it
 	const turn = await client.startTurn({
-		conversation,
+		conversation: id(),
 		message,
-		request_id: window.crypto.randomUUID(),
+		request_id: id(),
 		writer: "client",
 		approvals: true,
 	});
-	let denied = false;
-	let last: TurnEvent | null = null;
+	const answer: string[] = [];
+	let denied = "";
 	for await (const event of client.follow(turn, 0, new AbortController().signal)) {
 		if (event.type === "approval") {
-			denied = true;
+			denied = words.refused;
 			await client.approve(turn, event.call, { allow: false, always: false });
 		}
 		// what is not made here the daemon makes itself
 		if (event.type === "write") await performWrite(services.vault, client, event).catch(() => undefined);
-		if (isLast(event)) last = event;
+		if (isLast(event)) answer.push(...reply(event));
 	}
-	return [reply(last, words.sources), ...(denied ? [words.refused] : [])].join("\n\n");
+	return [...answer, denied].filter(Boolean).join("\n\n");
 }
 
-function reply(last: TurnEvent | null, heading: string): string {
-	if (last?.type === "failed") return [last.text, [last.error.message, last.error.hint].filter(Boolean).join(" ")].filter(Boolean).join("\n\n");
-	if (last?.type !== "done") return "";
-	const sources = last.citations.map((source: Source) => `[${source.n}] ${linktextOf(source)}`);
-	const list = sources.length > 0 ? [`${heading}:\n${sources.join("\n")}`] : [];
-	return [last.text, ...list, ...last.notices].join("\n\n");
+function reply(last: TurnEvent): string[] {
+	if (last.type === "failed") return [last.text, faultText(last.error)];
+	if (last.type !== "done") return [];
+	const sources = last.citations.map((source) => `[${source.n}] ${linktextOf(source)}`);
+	return [last.text, sources.length > 0 ? `${en.chat.exportSources}:\n${sources.join("\n")}` : "", ...last.notices];
 }
 
 async function status(services: Services): Promise<string> {
-	const words = services.t.cli;
 	const { vault, counts, behind, chat, embedding } = await clientOf(services).status();
 	return [
-		words.vault(vault.name, vault.path),
-		words.notes(counts.notes, behind),
-		words.model(chat.model),
+		en.state.vault(vault.path),
+		words.notes(counts.notes),
+		en.state.behind(behind),
+		en.state.model(chat.model),
 		words.embedding(embedding.model),
 	].join("\n");
 }

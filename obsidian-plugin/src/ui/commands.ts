@@ -1,79 +1,68 @@
-import type { Command } from "obsidian";
+import type { Command, TFile } from "obsidian";
 import { ended } from "../chat/state";
+import { en } from "../en";
 import { told } from "./asking";
-import { HistoryModal } from "./history-modal";
 import { remember, showMemory, undoMemory } from "./memory-modal";
 import { RELATED_VIEW } from "./related-view";
 import { ReviewModal } from "./review-modal";
 import { SearchModal } from "./search-modal";
 import type { Services } from "./services";
 
+const words = en.commands;
+
 /** The commands, without hotkeys: those are the person's to give. */
 export function commands(services: Services): Command[] {
-	const { app, chats, connection, t } = services;
-	const words = t.commands;
+	const { app, chats } = services;
 	const running = new Set<string>();
 	chats.onChange(({ conversation, state }) => {
 		if (state.messages.every(ended)) running.delete(conversation);
 		else running.add(conversation);
 	});
-	const plain = (id: string, name: string, icon: string, callback: () => unknown): Command => ({
+	const plain = (id: string, name: string, icon: string, act: () => unknown): Command => ({ id, name, icon, callback: () => void act() });
+	/** Only offered while there is what it is about. */
+	const about = (id: string, name: string, icon: string, find: () => string | undefined, act: (found: string) => unknown): Command => ({
 		id,
 		name,
 		icon,
-		callback: () => void callback(),
+		checkCallback: (checking) => {
+			const found = find();
+			if (found !== undefined && !checking) void act(found);
+			return found !== undefined;
+		},
 	});
 	/** Only offered while there is marked text. */
-	const marked = (id: string, name: string, icon: string, act: (text: string, path: string) => unknown): Command => ({
+	const marked = (id: string, name: string, icon: string, act: (text: string, note: TFile | null) => unknown): Command => ({
 		id,
 		name,
 		icon,
 		editorCheckCallback: (checking, editor, { file }) => {
 			const text = editor.getSelection();
-			if (text.trim() === "") return false;
-			if (!checking) void act(text, file?.path ?? "");
-			return true;
+			const found = text.trim() !== "";
+			if (found && !checking) void act(text, file);
+			return found;
 		},
 	});
+	const note = (): string | undefined => {
+		const file = app.workspace.getActiveFile();
+		return file?.extension === "md" ? file.path : undefined;
+	};
 	return [
 		plain("open", words.open, "message-circle", () => services.openChat()),
 		plain("new-chat", words.newChat, "message-circle-plus", () => services.openChat({ conversation: "new" })),
-		plain("new-chat-tab", words.newTab, "panel-top", () => services.openChat({ conversation: "new", place: "tab" })),
-		{
-			id: "ask-note",
-			name: words.askNote,
-			icon: "file-question",
-			checkCallback: (checking) => {
-				const file = app.workspace.getActiveFile();
-				if (file?.extension !== "md") return false;
-				if (!checking) void services.openChat({ note: file.path });
-				return true;
-			},
-		},
-		marked("ask-selection", words.askSelection, "text-select", (selection, note) =>
-			services.openChat({ selection, ...(note === "" ? {} : { note }) }),
+		about("ask-note", words.askNote, "file-question", note, (path) => services.openChat({ note: path })),
+		marked("ask-selection", words.askSelection, "text-select", (selection, file) =>
+			services.openChat({ selection, ...(file ? { note: file.path } : {}) }),
 		),
-		{
-			id: "stop",
-			name: words.stop,
-			icon: "square",
-			checkCallback: (checking) => {
-				// the one that was asked last, wherever it is shown
-				const conversation = [...running].pop();
-				if (conversation === undefined) return false;
-				if (!checking) void told(() => chats.stop(conversation));
-				return true;
-			},
-		},
+		// the one that was asked last, wherever it is shown
+		about("stop", words.stop, "square", () => [...running].pop(), (conversation) => told(() => chats.stop(conversation))),
 		plain("history", words.history, "history", () => {
-			new HistoryModal(services).open();
+			services.openHistory();
 		}),
 		plain("search", words.search, "search", () => {
 			new SearchModal(services).open();
 		}),
 		plain("related", words.related, "waypoints", () => app.workspace.ensureSideLeaf(RELATED_VIEW, "right", { active: true, reveal: true })),
-		marked("remember", words.remember, "brain", (text) => remember(services, text, "semantic")),
-		marked("remember-rule", words.rememberRule, "brain-cog", (text) => remember(services, text, "procedural")),
+		marked("remember", words.remember, "brain", (text) => remember(services, text)),
 		plain("memory", words.memory, "book-heart", () => showMemory(services)),
 		plain("undo-memory", words.undoMemory, "undo-2", () => undoMemory(services)),
 		plain("review", words.review, "list-checks", () => {
@@ -83,7 +72,7 @@ export function commands(services: Services): Command[] {
 			services.openConnection();
 		}),
 		plain("reconnect", words.reconnect, "refresh-cw", () => {
-			connection.retry();
+			services.connection.retry();
 		}),
 	];
 }

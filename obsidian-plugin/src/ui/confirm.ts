@@ -1,26 +1,31 @@
 import { ConfirmationModal, type App } from "obsidian";
 
-/** What is asked before something that cannot be taken back easily. */
+/** What is asked before something is done: about a text, or for one in a box. */
 export interface Question {
 	readonly title: string;
-	readonly text: string;
+	readonly content: string | HTMLInputElement;
 	readonly yes: string;
-	readonly no: string;
 }
 
-/** Ask; resolves true for a yes, and false for everything else that closes the question. */
-export function confirm(app: App, question: Question): Promise<boolean> {
+/** Ask; resolves true for a yes, which Enter in a box is too, and false for everything else that closes the question. */
+export function confirm(app: App, { title, content, yes }: Question): Promise<boolean> {
 	return new Promise((resolve) => {
 		let answer = false;
 		new ConfirmationModal(app)
-			.addButton((button) =>
-				button.setButtonText(question.yes).setDestructive().onClick(() => {
+			.addButton((button) => {
+				button.setButtonText(yes).onClick(() => {
 					answer = true;
-				}),
-			)
-			.addCancelButton(question.no)
-			.setTitle(question.title)
-			.setContent(question.text)
+				});
+				if (typeof content === "string") button.setDestructive();
+				else content.addEventListener("keydown", ({ key, isComposing }) => {
+					if (key === "Enter" && !isComposing) button.buttonEl.click();
+				});
+			})
+			.addCancelButton()
+			.setTitle(title)
+			.setContent(createFragment((el) => {
+				el.append(content);
+			}))
 			.setCloseCallback(() => {
 				resolve(answer);
 			})

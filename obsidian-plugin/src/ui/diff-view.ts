@@ -1,5 +1,6 @@
 import { countChanges, parseDiff, pathOf, type DiffLine } from "../chat/diff";
 import { en } from "../en";
+import { add, addFold, AUTO, UNSPOKEN } from "./dom";
 
 /** A diff with more lines than this is folded. */
 const SHOWN_LINES = 40;
@@ -14,37 +15,33 @@ export function drawDiff(parent: HTMLElement, diff: string): void {
 	const lines = parseDiff(diff);
 	if (lines.length === 0) return;
 	const { added, removed } = countChanges(lines);
-	const box = parent.createDiv("tarsd-diff");
 	const counts = en.writes.changes(added, removed);
-	let list: HTMLElement = box;
-	if (fits(diff)) {
-		box.createDiv({ cls: "tarsd-faint", text: counts, attr: { dir: "auto" } });
-	} else {
-		list = box.createEl("details");
-		list.createEl("summary", { text: `${counts}. ${en.writes.showDiff(lines.length)}` });
-	}
+	const box = fits(diff) ? parent : addFold(parent, "", `${counts}. ${en.writes.showDiff(lines.length)}`).el;
+	if (box === parent) add(box, "div", "tarsd-faint", counts, AUTO);
 	// the person may have to scroll in it, so the keyboard has to reach it
-	const table = list.createDiv({
-		cls: "tarsd-diff-lines",
-		attr: { tabindex: "0", role: "group", "aria-label": en.writes.diffLabel },
-	});
+	const table = add(box, "div", "tarsd-diff-lines", "", { tabindex: 0, role: "group", "aria-label": en.writes.diffLabel });
 	for (const line of lines) drawLine(table, line);
 }
 
-const SIGNS: Readonly<Record<DiffLine["kind"], string>> = { file: "", hunk: "", context: " ", add: "+", remove: "−", note: "" };
+/** What stands before a line, and what is said instead of it. */
+const SIGNS: Readonly<Record<DiffLine["kind"], readonly [string, string]>> = {
+	file: ["", ""],
+	hunk: ["", ""],
+	note: ["", ""],
+	context: [" ", ""],
+	add: ["+", en.writes.addedLine],
+	remove: ["−", en.writes.removedLine],
+};
 
 function drawLine(parent: HTMLElement, line: DiffLine): void {
+	const { kind, text, segments } = line;
 	// both names of a file are the same but for one that is new
-	const text = line.kind === "file" ? pathOf(line) : line.text;
-	if (line.kind === "file" && (text === "" || line.text.startsWith("---"))) return;
-	const el = parent.createDiv(`tarsd-diff-line is-${line.kind}`);
-	if (line.kind === "add" || line.kind === "remove") {
-		const spoken = line.kind === "add" ? en.writes.addedLine : en.writes.removedLine;
-		el.createSpan({ cls: "tarsd-sr", text: spoken });
-	}
-	el.createSpan({ cls: "tarsd-diff-sign", text: SIGNS[line.kind], attr: { "aria-hidden": "true" } });
-	const content = el.createSpan({ cls: "tarsd-diff-text", attr: { dir: "auto" } });
-	for (const part of line.segments ?? [{ text, changed: false }]) {
-		content.createSpan({ cls: part.changed ? ["tarsd-diff-changed"] : [], text: part.text });
-	}
+	const shown = kind === "file" ? (text.startsWith("---") ? "" : pathOf(line)) : text;
+	if (kind === "file" && shown === "") return;
+	const [sign, spoken] = SIGNS[kind];
+	const el = add(parent, "div", `tarsd-diff-line is-${kind}`);
+	if (spoken !== "") add(el, "span", "tarsd-sr", spoken);
+	add(el, "span", "tarsd-diff-sign", sign, UNSPOKEN);
+	const content = add(el, "span", "tarsd-diff-text", "", AUTO);
+	for (const part of segments ?? [{ text: shown, changed: false }]) add(content, "span", part.changed ? "tarsd-diff-changed" : "", part.text);
 }

@@ -1,19 +1,18 @@
 /** What a model wrote must be shown, not run: embeds, queries, scripts, frames and pictures from elsewhere. Pure. */
 
 /**
- * The languages of code that is only shown, and Mermaid. Any other name may belong to a plugin that runs the code, so
- * such a block is shown as plain text.
+ * The languages that the app colours, and Mermaid. Any other name may belong to a plugin that runs the code, so such a
+ * block is shown as plain text.
  */
 const SHOWN = new Set(
 	(
-		"apache apl applescript arduino asm awk bash bat batch bibtex c c++ cc clike clj clojure cmake cmd cobol " +
-		"coffee coffeescript conf cpp cs csharp css csv cypher d dart diff docker dockerfile dot elixir elm erl erlang " +
-		"ex f# fish fortran fs fsharp gherkin git glsl go golang gql graphql groovy haskell hcl hs html http ini java " +
-		"javascript js json json5 jsonc jsx julia kotlin kt latex less lisp log lua make makefile markdown markup " +
-		"mathematica matlab md mermaid mysql nasm nginx nim nix none objc objectivec ocaml pascal patch perl php pl " +
-		"plain plaintext postgres powershell prolog properties proto protobuf ps1 py python r rb regex rs rst ruby " +
-		"rust sass scala scheme scm scss sh shell shellsession solidity sql svg swift tcl terraform tex text toml ts " +
-		"tsx txt typescript v vb verilog vhdl vim wasm xml yaml yml zig zsh"
+		"apl applescript arduino awk bash batch c clike clojure cmake cobol coffee coffeescript cpp cs csharp css " +
+		"csv cypher d dart diff docker dockerfile dot elixir elm erlang fortran fsharp gherkin git glsl go " +
+		"graphql groovy haskell hcl hs html http ini java javascript js json json5 jsx julia kotlin kt latex less " +
+		"lisp log lua makefile markdown markup mathematica matlab md mermaid nasm nginx nim nix objc objectivec " +
+		"ocaml pascal perl php powershell prolog properties protobuf py python r rb regex ruby rust sass scala " +
+		"scheme scss sh shell shellsession solidity sql svg swift tcl tex toml ts tsx typescript v vb verilog " +
+		"vhdl vim wasm xml yaml yml zig"
 	).split(" "),
 );
 
@@ -26,6 +25,8 @@ const ADDRESS = /^<(?:https?:\/\/|mailto:)[^\s<>]*>/i;
 /** The beginning of a tag with attributes, or one that goes on in the next line. */
 const WITH_ATTRIBUTES = /<(?=\/?[a-z][\w:-]*(?:[\s/][^<>]*=|[ \t]*$))/gim;
 const EMBED = /!+(?=\[\[|\[[^\]\n]*\]\()/g;
+/** Where a tag, a comment or a template may begin. */
+const TAG = /<(?=[a-z/!?%])/gi;
 
 /**
  * The same Markdown without what would be carried out when it is drawn. Code is left as it is where it is certain to
@@ -85,37 +86,41 @@ function disarmProse(prose: string): string {
 
 function disarmParagraph(text: string): string {
 	const loose = text.replace(CODE_SPAN, "").includes("`");
-	let done = "";
-	let at = 0;
-	for (const match of text.matchAll(CODE_SPAN)) {
-		if (text[match.index - 1] === "\\") continue;
-		done += disarmWords(text.slice(at, match.index)) + disarmSpan(match[0], match[1] ?? "", match[2] ?? "", loose);
-		at = match.index + match[0].length;
-	}
-	return done + disarmWords(text.slice(at));
-}
-
-/** Dataview carries out code that begins with "=" or "$="; with an invisible sign before it, it is shown. */
-function disarmSpan(whole: string, ticks: string, code: string, loose: boolean): string {
-	const span = /^\s*\$?=/.test(code) ? `${ticks}\u2060${code}${ticks}` : whole;
-	return loose || code.includes("|") ? doubted(span) : span;
+	return between(text, CODE_SPAN, disarmWords, ([whole, ticks = "", code = ""], at) => {
+		if (text[at - 1] === "\\") return null;
+		// Dataview carries out code that begins with "=" or "$="; with an invisible sign before it, it is shown
+		const span = /^\s*\$?=/.test(code) ? `${ticks}\u2060${code}${ticks}` : whole;
+		return loose || code.includes("|") ? doubted(span) : span;
+	});
 }
 
 function disarmWords(text: string): string {
-	let done = "";
-	let at = 0;
-	for (const match of text.matchAll(MATH)) {
-		done += disarmPlain(text.slice(at, match.index)) + match[0].replace(/<(?=[a-z/!?%])/gi, "< ");
-		at = match.index + match[0].length;
-	}
-	return done + disarmPlain(text.slice(at));
+	return between(text, MATH, disarmPlain, ([math]) => math.replace(TAG, "< "));
 }
 
 function disarmPlain(text: string): string {
 	// an embed becomes a link; an exclamation before a number stays one, with an invisible sign behind it
 	const plain = text.replace(/!+(?=(\[\[|\[[^\]]*\][([])?)(?=\[)/g, (signs, embed: string | undefined) => (embed ? "" : `${signs}\u2060`));
-	return plain.replace(/<(?=[a-z/!?%])/gi, (sign, at: number) => {
+	return plain.replace(TAG, (sign, at: number) => {
 		const rest = plain.slice(at, at + 2_000);
 		return HARMLESS.test(rest) || ADDRESS.test(rest) ? sign : "&lt;";
 	});
+}
+
+/** The text with every match replaced by what `inside` makes of it, unless that is null, and all else by `outside`. */
+function between(
+	text: string,
+	pattern: RegExp,
+	outside: (text: string) => string,
+	inside: (match: RegExpExecArray, at: number) => string | null,
+): string {
+	let done = "";
+	let at = 0;
+	for (const match of text.matchAll(pattern)) {
+		const made = inside(match, match.index);
+		if (made === null) continue;
+		done += outside(text.slice(at, match.index)) + made;
+		at = match.index + match[0].length;
+	}
+	return done + outside(text.slice(at));
 }

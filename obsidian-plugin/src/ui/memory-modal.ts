@@ -1,15 +1,14 @@
 import { FuzzySuggestModal, Notice, type FuzzyMatch } from "obsidian";
+import { en } from "../en";
 import type { Memory, MemoryLine } from "../protocol/events";
 import { clientOf, told } from "./asking";
 import { confirm } from "./confirm";
 import type { Services } from "./services";
 
-type Kind = "fact" | "rule" | "noticed";
+const words = en.memory;
 
-interface Remembered {
-	readonly kind: Kind;
-	readonly line: MemoryLine;
-}
+/** A line, and what it is: "Fact · Tea · 2026-05-01". */
+type Remembered = readonly [line: string, about: string];
 
 /** Everything that is remembered, to look through and to forget a line of. */
 export class MemoryModal extends FuzzySuggestModal<Remembered> {
@@ -17,44 +16,45 @@ export class MemoryModal extends FuzzySuggestModal<Remembered> {
 
 	constructor(
 		private readonly services: Services,
-		memory: Memory,
+		{ facts, rules, noticed, problem, enabled }: Memory,
 	) {
 		super(services.app);
-		const words = services.t.memory;
-		const of = (kind: Kind, lines: readonly MemoryLine[]): Remembered[] => lines.map((line) => ({ kind, line }));
-		this.lines = [...of("fact", memory.facts), ...of("rule", memory.rules), ...of("noticed", memory.noticed)];
+		const of = (kind: string, lines: readonly MemoryLine[]): Remembered[] =>
+			lines.map(({ line, section, date, private: closed }) => [line, joined(kind, section, date, closed && words.private)]);
+		this.lines = [...of(words.fact, facts), ...of(words.rule, rules), ...of(words.noticed, noticed)];
 		this.setPlaceholder(words.find);
-		this.emptyStateText = memory.problem || (memory.enabled ? words.empty : words.off);
+		this.emptyStateText = problem || (enabled ? words.empty : words.off);
 	}
 
 	getItems(): Remembered[] {
 		return this.lines;
 	}
 
-	getItemText({ line }: Remembered): string {
-		return line.line;
+	getItemText([line]: Remembered): string {
+		return line;
 	}
 
 	override renderSuggestion(match: FuzzyMatch<Remembered>, el: HTMLElement): void {
 		super.renderSuggestion(match, el.createDiv());
-		const words = this.services.t.memory;
-		const { kind, line } = match.item;
-		const about = [words[kind], line.section, line.date, line.private ? words.private : ""].filter(Boolean);
-		el.createDiv({ cls: "tarsd-hit-place", text: about.join(" · ") });
+		el.createDiv({ cls: "tarsd-hit-place", text: match.item[1] });
 	}
 
-	onChooseItem({ line }: Remembered): void {
-		void this.forget(line.line);
+	onChooseItem([line]: Remembered): void {
+		void this.forget(line);
 	}
 
 	private async forget(line: string): Promise<void> {
-		const words = this.services.t.memory;
-		if (!(await confirm(this.app, { title: words.forgetTitle, text: line, yes: words.forgetYes, no: words.cancel }))) return;
+		if (!(await confirm(this.app, { title: words.forgetTitle, content: line, yes: words.forgetYes }))) return;
 		await told(async () => {
 			await clientOf(this.services).forget(line);
 			noticeWithUndo(this.services, words.forgotten);
 		});
 	}
+}
+
+/** What is known of a line of the memory, in one line. */
+export function joined(...parts: (string | false)[]): string {
+	return parts.filter(Boolean).join(" · ");
 }
 
 /** Show what is remembered. */
@@ -64,16 +64,10 @@ export async function showMemory(services: Services): Promise<void> {
 	});
 }
 
-/** Remember a text as it stands. */
-export async function remember(services: Services, text: string, kind: "semantic" | "procedural"): Promise<void> {
-	const words = services.t.memory;
-	const note = text.split(/\s+/).filter(Boolean).join(" ");
-	if (note === "") {
-		new Notice(words.nothingMarked);
-		return;
-	}
+/** Remember a text as one line. */
+export async function remember(services: Services, text: string): Promise<void> {
 	await told(async () => {
-		const { path, diff } = await clientOf(services).remember(note, kind);
+		const { path, diff } = await clientOf(services).remember(text.trim().replace(/\s+/g, " "));
 		if (diff === "") new Notice(words.alreadyKnown);
 		else noticeWithUndo(services, words.remembered(path));
 	});
@@ -83,7 +77,7 @@ export async function remember(services: Services, text: string, kind: "semantic
 export async function undoMemory(services: Services): Promise<void> {
 	await told(async () => {
 		await clientOf(services).undoMemory();
-		new Notice(services.t.memory.undone);
+		new Notice(words.undone);
 	});
 }
 
@@ -91,10 +85,9 @@ export async function undoMemory(services: Services): Promise<void> {
 const UNDO_MS = 10_000;
 
 function noticeWithUndo(services: Services, text: string): void {
-	const content = createFragment((fragment) => {
-		fragment.createSpan({ text: `${text} ` });
-		const button = fragment.createEl("button", { text: services.t.memory.undo });
-		button.addEventListener("click", () => void undoMemory(services));
+	const content = createFragment((el) => {
+		el.createSpan({ text: `${text} ` });
+		el.createEl("button", { text: en.writes.undo }).addEventListener("click", () => void undoMemory(services));
 	});
 	new Notice(content, UNDO_MS);
 }

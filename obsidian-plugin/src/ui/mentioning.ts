@@ -1,117 +1,99 @@
-import { Component, type App } from "obsidian";
+import type { App } from "obsidian";
 import type { Chip } from "../chat/context";
+import type { KeyAction } from "../chat/keys";
 import { insert, mentionAt, suggest, type Mention, type Prepared } from "../chat/mentions";
 import { en } from "../en";
 import { candidates } from "./candidates";
-import { Suggestions } from "./suggestions";
+import { suggestions } from "./suggestions";
 
 /** What naming a note in the box needs of its surroundings. */
 export interface MentionHost {
 	readonly app: App;
 	/** The text of the box was changed; `chip` goes along with the question. */
-	readonly changed: (chip: Chip | null) => void;
+	readonly changed: (chip?: Chip | null) => void;
 	readonly say: (words: string) => void;
 }
 
-/** `[[` and `@` in the box: finds out what is being named, offers what there is, and puts in what is chosen. */
-export class Mentioning extends Component {
-	private readonly suggestions: Suggestions;
-	private mention: Mention | null = null;
-	private known: Prepared[] | null = null;
-	/** Where a list was closed by the person: it stays closed until another mention begins. */
-	private dismissed = -1;
-
-	constructor(
-		frame: HTMLElement,
-		private readonly box: HTMLTextAreaElement,
-		private readonly host: MentionHost,
-	) {
-		super();
-		this.suggestions = this.addChild(
-			new Suggestions(frame, box, (item) => {
-				this.choose(item);
-			}),
-		);
-	}
-
-	override onload(): void {
-		for (const name of ["keyup", "click", "compositionend"] as const) {
-			this.registerDomEvent(this.box, name, () => {
-				this.look();
-			});
-		}
-		this.registerDomEvent(this.box, "blur", () => {
-			this.end();
-		});
-	}
-
+/** What the box asks for. */
+export interface Mentioning {
 	/** Whether there is something to choose. */
-	get open(): boolean {
-		return this.suggestions.open;
-	}
-
-	move(by: 1 | -1): void {
-		this.suggestions.move(by);
-	}
-
-	chooseSelected(): void {
-		if (this.suggestions.selected) this.choose(this.suggestions.selected);
-	}
-
-	/** The person wants no list here. */
-	dismiss(): void {
-		this.dismissed = this.mention?.from ?? -1;
-		this.end();
-	}
-
+	readonly open: () => boolean;
+	/** A key that is for the list, and not for the box. */
+	readonly pressed: (action: KeyAction) => void;
 	/** Begin to name something, as with the button. */
-	begin(): void {
-		const { box } = this;
-		box.focus();
-		const before = box.value.slice(0, box.selectionStart);
-		const gap = before === "" || /\s$/.test(before) ? "" : " ";
-		this.dismissed = -1;
-		box.setRangeText(`${gap}@`, box.selectionStart, box.selectionEnd, "end");
-		this.host.changed(null);
-	}
-
-	end(): void {
-		this.mention = null;
-		this.known = null;
-		this.suggestions.close();
-	}
-
+	readonly begin: () => void;
 	/** The text or the caret is another one. */
-	look(): void {
-		const { box } = this;
-		const found = box.selectionStart === box.selectionEnd ? mentionAt(box.value, box.selectionStart) : null;
-		if (!found || found.from === this.dismissed) {
-			if (!found) this.dismissed = -1;
-			this.end();
-			return;
-		}
-		const before = this.mention;
-		if (before && before.from === found.from && before.to === found.to && before.query === found.query) return;
-		this.mention = found;
-		// read once for each mention: a vault may have many thousand notes
-		this.known ??= candidates(this.host.app);
-		const items = suggest(this.known, found);
-		this.suggestions.set(items);
-		if (!before) this.host.say(items.length > 0 ? en.composer.suggestionCount(items.length) : en.composer.noSuggestions);
-	}
+	readonly look: () => void;
+	readonly end: () => void;
+}
 
-	private choose(item: Prepared): void {
-		if (!this.mention) return;
-		const { candidate } = item;
+/** `[[` and `@` in the box: finds out what is being named, offers what there is, and puts in what is chosen. */
+export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, changed, say }: MentionHost): Mentioning {
+	let mention: Mention | null = null;
+	let known: Prepared[] | null = null;
+	/** Where a list was closed by the person: it stays closed until another mention begins. */
+	let dismissed = -1;
+
+	const choose = ({ candidate, label }: Prepared): void => {
+		if (!mention) return;
 		const root = candidate.kind === "folder" && candidate.path === "";
 		// the whole vault has no path that could be written, but a name
-		const written = root ? { ...candidate, path: item.label } : candidate;
-		const { text, caret, chip } = insert(this.box.value, this.mention, written);
-		this.box.value = text;
-		this.box.setSelectionRange(caret, caret);
-		this.end();
-		this.dismissed = -1;
-		this.host.changed(root ? { kind: "folder", path: "" } : chip);
-		this.box.focus();
-	}
+		const { text, caret, chip } = insert(box.value, mention, root ? { ...candidate, path: label } : candidate);
+		box.value = text;
+		box.setSelectionRange(caret, caret);
+		end();
+		dismissed = -1;
+		changed(root ? candidate : chip);
+		box.focus();
+	};
+	const list = suggestions(frame, box, choose);
+
+	const end = (): void => {
+		mention = known = null;
+		list.set([]);
+	};
+	const look = (): void => {
+		const found = box.selectionStart === box.selectionEnd ? mentionAt(box.value, box.selectionStart) : null;
+		if (!found) dismissed = -1;
+		if (!found || found.from === dismissed) {
+			end();
+			return;
+		}
+		const before = mention;
+		if (before?.from === found.from && before.to === found.to && before.query === found.query) return;
+		mention = found;
+		// read once for each mention: a vault may have many thousand notes
+		known ??= candidates(app);
+		const items = suggest(known, found);
+		list.set(items);
+		if (!before) say(items.length > 0 ? en.composer.suggestionCount(items.length) : en.composer.noSuggestions);
+	};
+
+	box.onkeyup = box.onclick = look;
+	// an event that has no property of its own
+	box.addEventListener("compositionend", look);
+	box.onblur = end;
+
+	return {
+		open: () => list.selected() !== undefined,
+		pressed: (action) => {
+			const selected = list.selected();
+			if (action === "next") list.move(1);
+			else if (action === "previous") list.move(-1);
+			else if (action === "choose" && selected) choose(selected);
+			else if (action === "dismiss") {
+				dismissed = mention?.from ?? -1;
+				end();
+			}
+		},
+		begin: () => {
+			box.focus();
+			const gap = /\S$/.test(box.value.slice(0, box.selectionStart)) ? " " : "";
+			dismissed = -1;
+			box.setRangeText(`${gap}@`, box.selectionStart, box.selectionEnd, "end");
+			changed();
+		},
+		look,
+		end,
+	};
 }

@@ -1,6 +1,6 @@
 /** The part of a passage that is shown in a list, and where in it the words of a query are. */
 
-import { fold, words } from "../chat/fold";
+import { fold, oneLine, words } from "../chat/fold";
 
 const BEFORE = 50;
 const LENGTH = 220;
@@ -60,20 +60,17 @@ function named(target: string): string {
 
 /** A piece of text on one line, around the first word that was looked for. */
 export function excerpt(text: string, query: string): string {
-	const line = text.split(/\s+/).filter(Boolean).join(" ");
+	const line = oneLine(text);
 	if (line.length <= LENGTH) return line;
 	const first = matchesIn(line, query)[0]?.[0] ?? 0;
 	const start = first <= BEFORE ? 0 : wordStart(line, first - BEFORE);
-	const cut = line.slice(start, start + LENGTH);
-	const space = cut.lastIndexOf(" ");
-	const end = start + LENGTH >= line.length || space < LENGTH / 2 ? cut : cut.slice(0, space);
-	return `${start > 0 ? "…" : ""}${end}${start + end.length < line.length ? "…" : ""}`;
+	// up to the end of a word, unless that would be much less
+	const shown = /^.{110,220}(?!\S)|^.{0,220}/.exec(line.slice(start))?.[0] ?? "";
+	return `${start > 0 ? "…" : ""}${shown}${start + shown.length < line.length ? "…" : ""}`;
 }
 
 /** Where the words of the query are in a text, as [start, end) in order and without overlaps; case and accents aside. */
 export function matchesIn(text: string, query: string): [number, number][] {
-	const wanted = words(query).map((word) => word.replace(/^\W+|\W+$/gu, "") || word);
-	if (wanted.length === 0) return [];
 	// folding may lengthen a letter or drop one, so each folded unit knows the letter that it comes from
 	let folded = "";
 	const origin: number[] = [];
@@ -84,24 +81,22 @@ export function matchesIn(text: string, query: string): [number, number][] {
 		folded += plain;
 		at += letter.length;
 	}
-	origin.push(text.length);
-	const found: [number, number][] = [];
-	for (const word of wanted) {
-		for (let from = folded.indexOf(word); from >= 0; from = folded.indexOf(word, from + word.length)) {
-			found.push([origin[from] ?? 0, origin[from + word.length] ?? text.length]);
+	origin.push(at);
+	const marked = new Set<number>();
+	for (const word of words(query)) {
+		const bare = word.replace(/^\W+|\W+$/gu, "") || word;
+		for (let from = folded.indexOf(bare); from >= 0; from = folded.indexOf(bare, from + bare.length)) {
+			for (let unit = origin[from] ?? 0; unit < (origin[from + bare.length] ?? 0); unit++) marked.add(unit);
 		}
 	}
-	return united(found);
-}
-
-function united(ranges: [number, number][]): [number, number][] {
-	const whole: [number, number][] = [];
-	for (const [start, end] of ranges.sort((a, b) => a[0] - b[0] || a[1] - b[1])) {
-		const last = whole[whole.length - 1];
-		if (last && start <= last[1]) last[1] = Math.max(last[1], end);
-		else if (end > start) whole.push([start, end]);
+	const found: [number, number][] = [];
+	let last: [number, number] | undefined;
+	for (let unit = 0; unit < at; unit++) {
+		if (!marked.has(unit)) continue;
+		if (last?.[1] === unit) last[1]++;
+		else found.push((last = [unit, unit + 1]));
 	}
-	return whole;
+	return found;
 }
 
 function wordStart(line: string, near: number): number {

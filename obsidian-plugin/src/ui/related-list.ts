@@ -8,40 +8,31 @@ export interface RelatedRules {
 	readonly count: number;
 	/** Folders, without slashes around. */
 	readonly exclude: readonly string[];
-	/** Notes that the one here links to, or that link to it. */
+	/** Notes that are hidden because they are linked with the one here. */
 	readonly linked: ReadonlySet<string>;
-	readonly hideLinked: boolean;
 	/** Whether a passage is from the note of a conversation, which is left out. */
-	readonly isLog?: (hit: Hit) => boolean;
+	readonly isLog: (hit: Hit) => boolean;
 }
 
 /** One entry per note, the nearest first. The memory is nobody's related note. */
-export function pickRelated(hits: readonly Hit[], rules: RelatedRules): Hit[] {
-	const seen = new Set([rules.here]);
-	const found: Hit[] = [];
-	for (const hit of hits) {
-		if (hit.collection !== "" || hit.memory_type !== "" || seen.has(hit.path)) continue;
-		if (rules.isLog?.(hit)) continue;
-		if (rules.exclude.some((folder) => hit.path.startsWith(`${folder}/`))) continue;
-		if (rules.hideLinked && rules.linked.has(hit.path)) continue;
-		seen.add(hit.path);
-		found.push(hit);
-		if (found.length === rules.count) break;
-	}
-	return found;
+export function pickRelated(hits: readonly Hit[], { here, count, exclude, linked, isLog }: RelatedRules): Hit[] {
+	const seen = new Set([here, ...linked]);
+	return hits.filter((hit) => {
+		const { path, collection, memory_type } = hit;
+		if (collection !== "" || memory_type !== "" || seen.has(path) || isLog(hit)) return false;
+		seen.add(path);
+		return !exclude.some((folder) => path.startsWith(`${folder}/`));
+	}).slice(0, count);
 }
 
-/** How many to ask for, so that enough are left. */
-export function askFor(rules: Pick<RelatedRules, "count" | "exclude" | "hideLinked" | "isLog">): number {
-	const picky = rules.hideLinked || rules.exclude.length > 0 || rules.isLog !== undefined;
-	return Math.min(rules.count * (picky ? 4 : 2) + 10, 200);
+/** How many passages to ask for, so that enough notes are left of them; the daemon gives 200 at most. */
+export function askFor(count: number): number {
+	return Math.min(count * 4 + 10, 200);
 }
 
 /** Notes that are linked with the one at `path`, either way, by the app's own list of links. */
-export function linkedWith(links: Readonly<Record<string, Readonly<Record<string, number>>>>, path: string): Set<string> {
-	const linked = new Set(Object.keys(links[path] ?? {}));
-	for (const [source, targets] of Object.entries(links)) if (path in targets) linked.add(source);
-	return linked;
+export function linkedWith(links: Readonly<Record<string, Readonly<Record<string, number>>>>, path: string): string[] {
+	return [...Object.keys(links[path] ?? {}), ...Object.keys(links).filter((source) => path in (links[source] ?? {}))];
 }
 
 /** The daemon's reasons in words, each once; its figures are for looking into a search, not for reading. */

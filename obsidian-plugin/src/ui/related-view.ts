@@ -1,11 +1,18 @@
-import { debounce, ItemView, Keymap, setIcon, type HoverParent, type HoverPopover, type TFile, type WorkspaceLeaf } from "obsidian";
+import { debounce, ItemView, type HoverParent, type HoverPopover, type TFile, type WorkspaceLeaf } from "obsidian";
+import { en } from "../en";
 import type { Hit } from "../protocol/events";
-import { hoverLink, linktextOf, openPlace } from "../vault/links";
+import { linktextOf } from "../vault/links";
 import { isConversation } from "../vault/own";
+import { clientOf } from "./asking";
+import { add } from "./dom";
 import { isNotFound, sentence } from "./errors";
-import { excerpt, headingOf, readable } from "./passage";
+import { wireLinks } from "./markdown";
 import { askFor, linkedWith, pickRelated, reasons } from "./related-list";
+import { drawPassage } from "./search-modal";
 import type { Services } from "./services";
+import { addLink } from "./sources";
+
+const words = en.related;
 
 export const RELATED_VIEW = "tarsd-related";
 
@@ -16,10 +23,11 @@ const SAVED_MS = 4000;
 /** The notes that belong to the one in front, each with why. */
 export class RelatedView extends ItemView implements HoverParent {
 	override icon = "waypoints";
+	override navigation = false;
 	hoverPopover: HoverPopover | null = null;
 	private file: TFile | null = null;
-	private asked: AbortController | null = null;
-	private listEl: HTMLElement = this.contentEl;
+	private shown: readonly Hit[] = [];
+	private asked = new AbortController();
 	private readonly follow = debounce(() => void this.look(), FOLLOW_MS, true);
 	private readonly saved = debounce(() => void this.look(), SAVED_MS, true);
 
@@ -28,7 +36,6 @@ export class RelatedView extends ItemView implements HoverParent {
 		private readonly services: Services,
 	) {
 		super(leaf);
-		this.navigation = false;
 	}
 
 	getViewType(): string {
@@ -36,66 +43,57 @@ export class RelatedView extends ItemView implements HoverParent {
 	}
 
 	getDisplayText(): string {
-		return this.services.t.related.title;
+		return words.title;
 	}
 
 	override async onOpen(): Promise<void> {
-		const { workspace, metadataCache, vault } = this.app;
-		this.contentEl.addClass("tarsd-related");
-		this.addAction("refresh-cw", this.services.t.related.refresh, () => void this.look());
-		this.registerEvent(workspace.on("file-open", () => {
+		const { app, contentEl } = this;
+		contentEl.addClass("tarsd-related");
+		this.addAction("refresh-cw", words.refresh, () => void this.look());
+		const from = { services: this.services, hoverParent: this, source: () => this.file?.path ?? "" };
+		// a note that is gone is none of the related ones when they are looked up again
+		wireLinks(contentEl, from, (link) => this.shown[Number(link.dataset["tarsdSource"])], () => void this.look(), RELATED_VIEW);
+		this.registerEvent(app.workspace.on("file-open", () => {
 			if (this.noteInFront()?.path !== this.file?.path) this.follow();
 		}));
-		this.registerEvent(metadataCache.on("changed", (file) => {
-			if (file.path === this.file?.path) this.saved();
-		}));
-		this.registerEvent(vault.on("rename", (file) => {
-			if (file.path === this.file?.path) this.saved();
-		}));
+		const changed = ({ path }: { path: string }): void => {
+			if (path === this.file?.path) this.saved();
+		};
+		this.registerEvent(app.metadataCache.on("changed", changed));
+		this.registerEvent(app.vault.on("rename", changed));
 		this.register(this.services.connection.onChange((state) => {
 			if (state.name !== "connecting") this.follow();
 		}));
 		this.register(() => {
 			this.follow.cancel();
 			this.saved.cancel();
-			this.asked?.abort();
+			this.asked.abort();
 		});
 		await this.look();
 	}
 
 	/** Look up the note in front now; what a slower answer to an older question says is dropped. */
 	async look(): Promise<void> {
-		this.asked?.abort();
-		const asking = new AbortController();
-		this.asked = asking;
+		this.asked.abort();
+		this.asked = new AbortController();
+		const { signal } = this.asked;
 		this.file = this.noteInFront();
-		const words = this.services.t.related;
 		if (!this.file) {
 			this.say(words.noNote);
 			return;
 		}
-		const { client, state } = this.services.connection;
-		if (!client) {
-			this.say("failure" in state ? words.offline : words.looking);
-			return;
-		}
 		const { path } = this.file;
-		const { relatedCount: count, relatedHideLinked: hideLinked, relatedExclude: exclude, relatedConversations } = this.services.settings();
-		const wanted = {
-			count,
-			exclude,
-			hideLinked,
-			...(relatedConversations ? {} : { isLog: (hit: Hit) => isConversation(this.app, hit) }),
-		};
+		const { relatedCount: count, relatedHideLinked, relatedExclude: exclude, relatedConversations } = this.services.settings();
+		const isLog = (hit: Hit): boolean => !relatedConversations && isConversation(this.app, hit);
+		const linked = new Set(relatedHideLinked ? linkedWith(this.app.metadataCache.resolvedLinks, path) : []);
 		try {
-			const { hits } = await client.related(path, askFor(wanted), asking.signal);
-			if (asking.signal.aborted) return;
-			const linked = linkedWith(this.app.metadataCache.resolvedLinks, path);
-			const found = pickRelated(hits, { ...wanted, here: path, linked });
+			const { hits } = await clientOf(this.services).related(path, askFor(count), signal);
+			if (signal.aborted) return;
+			const found = pickRelated(hits, { here: path, count, exclude, linked, isLog });
 			if (found.length > 0) this.draw(found);
 			else this.say(hits.length > 0 ? words.allHidden : words.none);
 		} catch (error) {
-			if (!asking.signal.aborted) this.say(isNotFound(error) ? words.notIndexed : sentence(error));
+			if (!signal.aborted) this.say(isNotFound(error) ? words.notIndexed : sentence(error));
 		}
 	}
 
@@ -106,47 +104,26 @@ export class RelatedView extends ItemView implements HoverParent {
 
 	private head(): void {
 		this.contentEl.empty();
-		const title = this.file ? this.services.t.related.to(this.file.basename) : this.services.t.related.title;
-		this.contentEl.createDiv({ cls: "tarsd-related-head", text: title });
+		add(this.contentEl, "div", "tarsd-related-head", this.file ? words.to(this.file.basename) : words.title);
 	}
 
 	private say(text: string): void {
 		this.head();
-		this.contentEl.createDiv({ cls: "tarsd-related-none", text, attr: { role: "status" } });
+		add(this.contentEl, "div", "tarsd-related-none", text, { role: "status" });
 	}
 
 	private draw(hits: readonly Hit[]): void {
 		this.head();
-		this.listEl = this.contentEl.createEl("ul", "tarsd-related-list");
-		for (const hit of hits) this.drawHit(hit);
-	}
-
-	private drawHit(hit: Hit): void {
-		const source = this.file?.path ?? "";
-		const item = this.listEl.createEl("li", "tarsd-related-item");
-		const link = item.createEl("a", { cls: "internal-link", text: hit.title, href: linktextOf(hit) });
-		const open = (event: MouseEvent): void => {
-			event.preventDefault();
-			void openPlace(this.app, hit, { source, where: Keymap.isModEvent(event) });
-		};
-		link.addEventListener("click", open);
-		link.addEventListener("auxclick", (event) => {
-			if (event.button === 1) open(event);
+		this.shown = hits;
+		const list = add(this.contentEl, "ul", "tarsd-related-list");
+		hits.forEach((hit, at) => {
+			const item = add(list, "li", "tarsd-related-item");
+			addLink(item, hit.title, linktextOf(hit), { "data-tarsd-source": at });
+			drawPassage(item, hit, hit.path.split("/").slice(0, -1).join("/"));
+			const why = add(item, "div", "tarsd-related-why");
+			for (const reason of reasons(hit.why, words.similar)) {
+				add(why, "span", "tarsd-related-reason", reason);
+			}
 		});
-		link.addEventListener("mouseover", (event) => {
-			const linktext = linktextOf(hit);
-			hoverLink(this.app, { event, view: RELATED_VIEW, hoverParent: this, targetEl: link, linktext, source });
-		});
-		const folder = hit.path.split("/").slice(0, -1).join("/");
-		const place = [folder, headingOf(hit)].filter(Boolean).join(" › ");
-		if (place !== "") item.createDiv({ cls: "tarsd-hit-place", text: place });
-		const passage = excerpt(readable(hit), "");
-		if (passage !== "") item.createDiv({ cls: "tarsd-hit-text", text: passage });
-		const why = item.createDiv("tarsd-related-why");
-		for (const reason of reasons(hit.why, this.services.t.related.similar)) {
-			const flair = why.createSpan("tarsd-related-reason");
-			setIcon(flair.createSpan("tarsd-related-icon"), reason === this.services.t.related.similar ? "sparkles" : "link");
-			flair.createSpan({ text: reason });
-		}
 	}
 }

@@ -1,118 +1,84 @@
-import { DropdownComponent, Modal, Notice, TextAreaComponent } from "obsidian";
+import { Modal, Notice, Setting } from "obsidian";
 import type { ReviewDecision } from "../daemon/client";
-import type { Review, ReviewProposal } from "../protocol/events";
+import { en } from "../en";
+import type { Review } from "../protocol/events";
 import { clientOf, told } from "./asking";
 import { sentence } from "./errors";
+import { joined } from "./memory-modal";
 import type { Services } from "./services";
 
-type Choice = "keep" | "drop" | "later";
-
-interface Decided {
-	readonly proposal: ReviewProposal;
-	choice: Choice;
-	text: string;
-}
+const words = en.memory;
 
 /** What a review proposes to remember, each to be kept, changed, dropped or left for later. Nothing is kept unasked. */
 export class ReviewModal extends Modal {
-	private review = "";
-	private decided: Decided[] = [];
-	private open_ = true;
-
 	constructor(private readonly services: Services) {
 		super(services.app);
 		this.modalEl.addClass("tarsd-review");
+		this.setTitle(en.commands.review);
+		this.setContent(words.reviewing);
 	}
 
 	override async onOpen(): Promise<void> {
-		const words = this.services.t.memory;
-		this.setTitle(words.reviewTitle);
-		this.say(words.reviewing);
 		try {
 			const review = await clientOf(this.services).review();
-			if (this.open_) this.draw(review);
+			if (review.proposals.length > 0) this.draw(review);
+			else this.setContent(words.reviewNothing);
 		} catch (error) {
-			if (this.open_) this.say(sentence(error));
+			this.setContent(sentence(error));
 		}
 	}
 
-	override onClose(): void {
-		this.open_ = false;
-		this.contentEl.empty();
-	}
-
-	private say(text: string): void {
-		this.contentEl.empty();
-		this.contentEl.createEl("p", { text, attr: { role: "status" } });
-	}
-
-	private draw(review: Review): void {
-		const words = this.services.t.memory;
-		if (review.proposals.length === 0) {
-			this.say(words.reviewNothing);
-			return;
-		}
-		this.review = review.review;
-		this.contentEl.empty();
-		this.contentEl.createEl("p", { text: words.reviewIntro });
-		if (review.model !== "") this.contentEl.createEl("p", { cls: "tarsd-hit-place", text: words.reviewBy(review.model) });
-		this.decided = review.proposals.map((proposal) => ({ proposal, choice: "later", text: proposal.text }));
-		this.decided.forEach((one, index) => {
-			this.drawProposal(one, index + 1);
+	private draw({ review, model, proposals, diff }: Review): void {
+		const { contentEl } = this;
+		this.setContent(words.reviewIntro(model));
+		const decided = proposals.map(({ id, kind, text, why, replaces, private: closed }) => {
+			const proposed = text.trim();
+			const one = { id, proposed, text: proposed, choice: "later" };
+			new Setting(contentEl)
+				.setClass("tarsd-proposal")
+				.setName(joined(kind === "rule" ? words.rule : words.fact, closed && words.private))
+				.setDesc([why, replaces && words.replaces(replaces)].filter(Boolean).join("\n"))
+				.addTextArea((area) => {
+					area.setValue(text).onChange((now) => {
+						one.text = now.trim();
+					}).inputEl.setAttr("aria-label", words.proposalText);
+				})
+				.addDropdown((choice) => {
+					choice.addOptions({ later: words.later, keep: words.keep, drop: words.drop }).onChange((now) => {
+						one.choice = now;
+					}).selectEl.setAttr("aria-label", words.decision);
+				});
+			return one;
 		});
-		if (review.diff !== "") {
-			const details = this.contentEl.createEl("details");
+		if (diff !== "") {
+			const details = contentEl.createEl("details");
 			details.createEl("summary", { text: words.showDiff });
-			details.createEl("pre", { cls: "tarsd-review-diff", text: review.diff });
+			details.createEl("pre", { cls: "tarsd-review-diff", text: diff });
 		}
-		const buttons = this.contentEl.createDiv("modal-button-container");
-		const apply = buttons.createEl("button", { cls: "mod-cta", text: words.apply });
-		apply.addEventListener("click", () => {
-			apply.disabled = true;
-			void this.apply().finally(() => {
-				apply.disabled = false;
+		new Setting(contentEl).addButton((button) => {
+			button.setButtonText(words.apply).setCta().onClick(async () => {
+				button.setDisabled(true);
+				await this.apply(review, decided.flatMap(decision));
+				button.setDisabled(false);
 			});
 		});
 	}
 
-	private drawProposal(one: Decided, number: number): void {
-		const words = this.services.t.memory;
-		const { proposal } = one;
-		const box = this.contentEl.createDiv({ cls: "tarsd-proposal", attr: { role: "group", "aria-label": words.proposal(number) } });
-		const about = [proposal.kind === "rule" ? words.rule : words.fact, proposal.private ? words.private : ""].filter(Boolean);
-		box.createDiv({ cls: "tarsd-hit-place", text: about.join(" · ") });
-		const area = new TextAreaComponent(box).setValue(one.text).onChange((text) => {
-			one.text = text;
-		});
-		area.inputEl.setAttr("aria-label", words.proposalText);
-		if (proposal.why !== "") box.createDiv({ cls: "tarsd-hit-text", text: proposal.why });
-		if (proposal.replaces !== "") box.createDiv({ cls: "tarsd-hit-text", text: words.replaces(proposal.replaces) });
-		const choice = new DropdownComponent(box).addOptions({ later: words.later, keep: words.keep, drop: words.drop }).setValue(one.choice);
-		choice.selectEl.setAttr("aria-label", words.decision);
-		choice.onChange((value) => {
-			one.choice = value === "keep" || value === "drop" ? value : "later";
-		});
-	}
-
-	private async apply(): Promise<void> {
-		const words = this.services.t.memory;
-		const decisions = this.decided.flatMap(decision);
+	private async apply(review: string, decisions: ReviewDecision[]): Promise<void> {
 		if (decisions.length === 0) {
 			new Notice(words.nothingChosen);
 			return;
 		}
 		await told(async () => {
-			const { written } = await clientOf(this.services).applyReview(this.review, decisions);
+			const { written } = await clientOf(this.services).applyReview(review, decisions);
 			new Notice(words.applied(written.length));
 			this.close();
 		});
 	}
 }
 
-function decision({ proposal, choice, text }: Decided): ReviewDecision[] {
-	const { id } = proposal;
-	const own = text.trim();
+function decision({ id, proposed, text, choice }: { id: string; proposed: string; text: string; choice: string }): ReviewDecision[] {
 	if (choice === "later") return [];
-	if (choice === "drop" || own === "") return [{ id, action: "drop" }];
-	return [own === proposal.text.trim() ? { id, action: "apply" } : { id, action: "edit", text: own }];
+	if (choice === "drop" || text === "") return [{ id, action: "drop" }];
+	return [text === proposed ? { id, action: "apply" } : { id, action: "edit", text }];
 }

@@ -1,124 +1,102 @@
-import { Component } from "obsidian";
-import { following, grew, held, jumped, left, placed, released, scrolled, upwards, type Follow, type Metrics } from "../chat/follow";
+import type { Component } from "obsidian";
+import { following, grew, held, jumped, left, placed, released, scrolled, upwards, type Follow, type Metrics, type Step } from "../chat/follow";
+import { anchored } from "../chat/window";
 
 const UP_KEYS = ["ArrowUp", "PageUp", "Home"];
 
+export interface Scroller {
+	/** Whether the person is at the end, and is taken along. */
+	readonly following: () => boolean;
+	/** Something has another height. Measured once for all that changes in the same frame. */
+	readonly grew: () => void;
+	/** As `grew`, at once. */
+	readonly now: () => void;
+	/** To the end, and along with it from now on. */
+	readonly jump: () => void;
+	/** Change what is above while an element stays where the person sees it. */
+	readonly keep: (anchor: Element | null, change: () => void) => void;
+}
+
 /**
  * Scrolls a list along with what grows in it, as long as the person is at its end; every decision is made in
- * chat/follow.ts, and all that is done here is to measure and to set.
+ * chat/follow.ts, and all that is done here is to measure and to set. `changed` is told whether there is more below.
  */
-export class Scroller extends Component {
-	private follow: Follow = following();
-	private observer: ResizeObserver | null = null;
-	private framed = 0;
+export function scroller(el: HTMLElement, content: HTMLElement, owner: Component, changed: (below: boolean) => void): Scroller {
+	let follow = following();
+	let framed = 0;
 	/** What was lost when a place was rounded to a pixel; several changes in a row would add up. */
-	private rest = 0;
+	let rest = 0;
 
-	constructor(
-		private readonly el: HTMLElement,
-		private readonly contentEl: HTMLElement,
-		private readonly changed: (below: boolean) => void,
-	) {
-		super();
-	}
-
-	/** Whether the person is at the end, and is taken along. */
-	get following(): boolean {
-		return this.follow.active;
-	}
-
-	override onload(): void {
-		const { el } = this;
-		this.registerDomEvent(el, "scroll", () => {
-			this.set(scrolled(this.follow, this.measure()));
+	const measure = (): Metrics => ({ top: el.scrollTop, height: el.scrollHeight, client: el.clientHeight });
+	const set = (next: Follow): void => {
+		follow = next;
+		changed(follow.below && !follow.active);
+	};
+	const go = (step: Step): void => {
+		if (step.scrollTo !== null) el.scrollTop = step.scrollTo;
+		set(step.follow);
+	};
+	const now = (): void => {
+		go(grew(follow, measure()));
+	};
+	const later = (): void => {
+		framed ||= el.win.requestAnimationFrame(() => {
+			framed = 0;
+			now();
 		});
-		this.registerDomEvent(
-			el,
-			"wheel",
-			(event) => {
-				if (event.deltaY < 0) this.set(upwards(this.follow));
-			},
-			{ passive: true },
-		);
-		this.registerDomEvent(el, "keydown", (event) => {
-			if (UP_KEYS.includes(event.key)) this.set(upwards(this.follow));
-		});
-		this.registerDomEvent(el, "pointerdown", () => {
-			this.set(held(this.follow));
-		});
-		this.observe();
-		this.register(el.onWindowMigrated(() => {
-			this.set(left(this.follow));
-			this.observe();
-			this.grew();
-		}));
-		this.register(() => {
-			this.observer?.disconnect();
-			el.win.cancelAnimationFrame(this.framed);
-		});
-	}
+	};
+	const release = (): void => {
+		if (!follow.held) return;
+		set(released(follow));
+		later();
+	};
+	const watch = (): void => {
+		owner.registerDomEvent(el.win, "pointerup", release);
+		owner.registerDomEvent(el.win, "pointercancel", release);
+	};
 
-	/** Something has another height. Measured once for all that changes in the same frame. */
-	grew(): void {
-		if (this.framed !== 0) return;
-		this.framed = this.el.win.requestAnimationFrame(() => {
-			this.framed = 0;
-			this.now();
-		});
-	}
+	el.onscroll = () => {
+		set(scrolled(follow, measure()));
+	};
+	el.addEventListener("wheel", ({ deltaY }) => deltaY < 0 && set(upwards(follow)), { passive: true });
+	el.onkeydown = ({ key }) => {
+		if (UP_KEYS.includes(key)) set(upwards(follow));
+	};
+	el.onpointerdown = () => {
+		set(held(follow));
+	};
+	const observer = new ResizeObserver(now);
+	observer.observe(content);
+	observer.observe(el);
+	watch();
+	owner.register(
+		el.onWindowMigrated(() => {
+			set(left(follow));
+			watch();
+			later();
+		}),
+	);
+	owner.register(() => {
+		observer.disconnect();
+		el.win.cancelAnimationFrame(framed);
+	});
 
-	/** As `grew`, at once. */
-	now(): void {
-		const step = grew(this.follow, this.measure());
-		this.apply(step.follow, step.scrollTo);
-	}
-
-	/** To the end, and along with it from now on. */
-	jump(): void {
-		const step = jumped(this.follow, this.measure());
-		this.apply(step.follow, step.scrollTo);
-	}
-
-	/** Change what is above while an element stays where the person sees it. */
-	keep(anchor: HTMLElement | null, change: () => void, place: (top: number, before: number, after: number) => number): void {
-		const before = (anchor?.getBoundingClientRect().top ?? 0) - this.rest;
-		change();
-		if (!anchor) return;
-		this.el.scrollTop = place(this.el.scrollTop, before, anchor.getBoundingClientRect().top);
-		const rest = anchor.getBoundingClientRect().top - before;
-		this.rest = Math.abs(rest) < 1 ? rest : 0;
-		this.set(placed(this.follow, this.measure()));
-	}
-
-	private observe(): void {
-		this.observer?.disconnect();
-		const known = "ResizeObserver" in window;
-		if (known) {
-			this.observer = new ResizeObserver(() => {
-				this.now();
-			});
-			this.observer.observe(this.contentEl);
-			this.observer.observe(this.el);
-		}
-		const release = (): void => {
-			if (!this.follow.held) return;
-			this.set(released(this.follow));
-			this.grew();
-		};
-		for (const name of ["pointerup", "pointercancel"] as const) this.registerDomEvent(this.el.win, name, release);
-	}
-
-	private measure(): Metrics {
-		return { top: this.el.scrollTop, height: this.el.scrollHeight, client: this.el.clientHeight };
-	}
-
-	private apply(follow: Follow, scrollTo: number | null): void {
-		if (scrollTo !== null) this.el.scrollTop = scrollTo;
-		this.set(follow);
-	}
-
-	private set(follow: Follow): void {
-		this.follow = follow;
-		this.changed(follow.below && !follow.active);
-	}
+	return {
+		following: () => follow.active,
+		grew: later,
+		now,
+		jump: () => {
+			go(jumped(follow, measure()));
+		},
+		keep: (anchor, change) => {
+			const top = (): number => anchor?.getBoundingClientRect().top ?? 0;
+			const before = top() - rest;
+			change();
+			if (!anchor) return;
+			el.scrollTop = anchored(el.scrollTop, before, top());
+			const lost = top() - before;
+			rest = Math.abs(lost) < 1 ? lost : 0;
+			set(placed(follow, measure()));
+		},
+	};
 }

@@ -1,13 +1,12 @@
 import type { App } from "obsidian";
 import type { Selection } from "../chat/context";
 import type { Connection } from "../daemon/connection";
-import type { en } from "../en";
 import type { Settings } from "../settings";
 import type { VaultPort } from "../vault/port";
 import type { Chats } from "./chats";
 
 /** Where a conversation is opened. "same" is the pane that is there already, or the right sidebar. */
-export type ChatPlace = "same" | "sidebar" | "tab" | "window";
+export type ChatPlace = "same" | "sidebar" | "tab";
 
 /** What a pane is opened with. Without a conversation, the pane goes on with its own; "new" begins one. */
 export interface OpenChat {
@@ -28,8 +27,6 @@ export interface Services {
 	readonly connection: Connection;
 	readonly chats: Chats;
 	readonly vault: VaultPort;
-	/** The words. */
-	readonly t: typeof en;
 	settings(): Settings;
 	/** Shows a chat pane; `openChat` in open-chat.ts does it. */
 	openChat(options?: OpenChat): Promise<void>;

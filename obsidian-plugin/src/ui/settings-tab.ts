@@ -5,14 +5,18 @@ import {
 	SecretComponent,
 	type App,
 	type Plugin,
+	type SettingDefinition,
 	type SettingDefinitionItem,
 	type SettingGroupItem,
 	type TFolder,
 } from "obsidian";
-import { isAddress, MAX_RELATED, parseSettings, type DeviceSettings, type Settings } from "../settings";
+import { en } from "../en";
+import { isAddress, MAX_RELATED, type DeviceSettings, type Settings } from "../settings";
 import type { Store } from "../store";
-import { drawCommand, drawConnection, stateText } from "./connection-page";
+import { drawCommand, drawConnection } from "./connection-page";
 import type { Services } from "./services";
+
+const words = en.settings;
 
 /** Where a control's value is kept: with the vault, or on this device. */
 type Key = keyof Settings | keyof DeviceSettings;
@@ -36,28 +40,35 @@ export class TarsdSettingTab extends PluginSettingTab {
 	}
 
 	override getSettingDefinitions(): SettingDefinitionItem<Key>[] {
-		const { connection, t } = this.services;
-		const words = t.settings;
+		const { connection } = this.services;
 		return [
 			{
 				type: "page",
 				name: words.connection,
 				desc: words.connectionText,
-				displayValue: () => stateText(connection.state, t.state),
-				status: () => (["offline", "attention"].includes(connection.state.name) ? "warning" : null),
+				displayValue: () => en.state[connection.state.name],
+				status: () => ("failure" in connection.state ? "warning" : null),
 				items: this.connectionItems(),
 			},
-			{ type: "group", heading: words.chat, items: this.chatItems() },
-			{ type: "group", heading: words.related, items: this.relatedItems() },
+			{ type: "group", heading: en.chat.viewName, items: chatItems() },
+			{
+				type: "group",
+				heading: en.related.title,
+				items: [
+					{ name: words.relatedCount, control: { type: "slider", key: "relatedCount", min: 1, max: MAX_RELATED, step: 1 } },
+					toggle("relatedHideLinked", words.relatedHideLinked),
+					toggle("relatedConversations", words.relatedConversations),
+				],
+			},
 			{
 				type: "list",
 				heading: words.exclude,
 				emptyState: words.excludeNone,
-				items: this.store.settings.relatedExclude.map((folder) => ({ name: folder, desc: words.excludeText })),
+				items: this.store.settings.relatedExclude.map((name) => ({ name })),
 				addItem: {
 					name: words.excludeAdd,
 					action: () => {
-						new FolderModal(this.app, words.folder, (folder) => void this.exclude((all) => [...all, folder])).open();
+						new FolderModal(this.app, (folder) => void this.exclude((all) => [...all, folder])).open();
 					},
 				},
 				onDelete: (index) => void this.exclude((all) => all.filter((_, at) => at !== index)),
@@ -66,86 +77,50 @@ export class TarsdSettingTab extends PluginSettingTab {
 	}
 
 	override getControlValue(key: string): unknown {
-		if (isDeviceKey(key)) return this.store.device[key];
-		return Object.entries(this.store.settings).find(([name]) => name === key)?.[1];
+		return { ...this.store.settings, ...this.store.device }[key as Key];
 	}
 
 	override async setControlValue(key: string, value: unknown): Promise<void> {
-		if (isDeviceKey(key)) this.store.changeDevice({ [key]: value });
-		else await this.store.change(parseSettings({ ...this.store.settings, [key]: value }));
+		if (key in this.store.device) this.store.changeDevice({ [key]: value });
+		else await this.store.change({ [key]: value });
 	}
 
-	private connectionItems(): SettingDefinitionItem<Key>[] {
-		const words = this.services.t.settings;
+	private connectionItems(): SettingGroupItem<Key>[] {
 		return [
 			{
 				name: words.connection,
 				searchable: false,
-				render: (setting) => {
-					setting.settingEl.empty();
-					return drawConnection(setting.settingEl.createDiv(), this.services);
+				render: ({ settingEl }) => {
+					settingEl.empty();
+					return drawConnection(settingEl.createDiv(), this.services);
 				},
 			},
 			{
 				name: words.address,
-				desc: `${words.addressText} ${words.addressPlain} ${words.connectionNote}`,
+				desc: words.addressText,
 				control: {
 					type: "text",
 					key: "address",
-					placeholder: "127.0.0.1:8300",
+					placeholder: "127.0.0.1:8427",
 					validate: (typed) => (isAddress(typed) ? undefined : words.addressWrong),
 				},
 			},
 			{
 				name: words.token,
 				desc: words.tokenText,
-				render: (setting) => {
-					new SecretComponent(this.app, setting.controlEl).setValue(this.store.device.tokenName).onChange((tokenName) => {
+				render: ({ controlEl, descEl }) => {
+					new SecretComponent(this.app, controlEl).setValue(this.store.device.tokenName).onChange((tokenName) => {
 						this.store.changeDevice({ tokenName });
 					});
-					drawCommand(setting.descEl, "tarsd token", this.services.t.state);
+					drawCommand(descEl, "tarsd token");
 				},
 			},
 			{
 				name: words.socket,
-				desc: `${words.socketText} ${words.connectionNote}`,
+				desc: words.socketText,
 				visible: () => Platform.isDesktopApp && !Platform.isWin,
-				control: {
-					type: "text",
-					key: "socket",
-					validate: (typed) => (typed.trim() === "" || typed.trim().startsWith("/") ? undefined : words.socketWrong),
-				},
+				control: { type: "text", key: "socket", validate: (typed) => (/^\s*(\/|$)/.test(typed) ? undefined : words.socketWrong) },
 			},
-		];
-	}
-
-	private chatItems(): SettingGroupItem<Key>[] {
-		const words = this.services.t.settings;
-		return [
-			{
-				name: words.sendKey,
-				desc: words.sendKeyText,
-				control: {
-					type: "dropdown",
-					key: "sendKey",
-					options: { enter: words.enter, "mod-enter": words.modEnter, "shift-enter": words.shiftEnter },
-				},
-			},
-			{ name: words.openIn, control: { type: "dropdown", key: "openIn", options: { sidebar: words.sidebar, tab: words.tab } } },
-			{ name: words.attachCurrentNote, desc: words.attachCurrentNoteText, control: { type: "toggle", key: "attachCurrentNote" } },
-			{ name: words.attachSelection, desc: words.attachSelectionText, control: { type: "toggle", key: "attachSelection" } },
-			{ name: words.showSources, control: { type: "toggle", key: "showSources" } },
-			{ name: words.noteFolder, desc: words.noteFolderText, control: { type: "folder", key: "noteFolder", includeRoot: true } },
-			{ name: words.statusBar, visible: () => !Platform.isMobile, control: { type: "toggle", key: "statusBar" } },
-		];
-	}
-
-	private relatedItems(): SettingGroupItem<Key>[] {
-		const words = this.services.t.settings;
-		return [
-			{ name: words.relatedCount, control: { type: "slider", key: "relatedCount", min: 1, max: MAX_RELATED, step: 1 } },
-			{ name: words.relatedHideLinked, control: { type: "toggle", key: "relatedHideLinked" } },
-			{ name: words.relatedConversations, control: { type: "toggle", key: "relatedConversations" } },
 		];
 	}
 
@@ -155,30 +130,46 @@ export class TarsdSettingTab extends PluginSettingTab {
 	}
 }
 
-function isDeviceKey(key: string): key is keyof DeviceSettings {
-	return key === "socket" || key === "address" || key === "tokenName";
+function chatItems(): SettingGroupItem<Key>[] {
+	const { enter, modEnter, shiftEnter, sidebar, tab } = words;
+	return [
+		{
+			name: words.sendKey,
+			desc: words.sendKeyText,
+			control: { type: "dropdown", key: "sendKey", options: { enter, "mod-enter": modEnter, "shift-enter": shiftEnter } },
+		},
+		{ name: words.openIn, control: { type: "dropdown", key: "openIn", options: { sidebar, tab } } },
+		toggle("attachCurrentNote", words.attachCurrentNote),
+		toggle("attachSelection", words.attachSelection, words.attachSelectionText),
+		toggle("showSources", words.showSources),
+		{ name: words.noteFolder, desc: words.noteFolderText, control: { type: "folder", key: "noteFolder" } },
+		{ ...toggle("statusBar", words.statusBar), visible: () => !Platform.isMobile },
+	];
+}
+
+function toggle(key: Key, name: string, desc = ""): SettingDefinition<Key> {
+	return { name, desc, control: { type: "toggle", key } };
 }
 
 /** Choose a folder of the vault. */
 class FolderModal extends FuzzySuggestModal<TFolder> {
 	constructor(
 		app: App,
-		placeholder: string,
 		private readonly chosen: (path: string) => void,
 	) {
 		super(app);
-		this.setPlaceholder(placeholder);
+		this.setPlaceholder(words.folder);
 	}
 
 	getItems(): TFolder[] {
 		return this.app.vault.getAllFolders(false);
 	}
 
-	getItemText(folder: TFolder): string {
-		return folder.path;
+	getItemText({ path }: TFolder): string {
+		return path;
 	}
 
-	onChooseItem(folder: TFolder): void {
-		this.chosen(folder.path);
+	onChooseItem({ path }: TFolder): void {
+		this.chosen(path);
 	}
 }

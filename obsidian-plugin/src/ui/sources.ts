@@ -1,65 +1,44 @@
-import { Component } from "obsidian";
 import { citationOf } from "../chat/citations";
 import { ended, type Message } from "../chat/state";
 import { en } from "../en";
 import type { Source } from "../protocol/events";
-import { show } from "./dom";
-import type { Services } from "./services";
+import { add, addFold, show, UNSPOKEN } from "./dom";
 
-/** The passages under an answer, folded: those that it cites, those that were found, or the nearest when none fitted. */
-export class SourceList extends Component {
-	private readonly el: HTMLDetailsElement;
-	private readonly summary: HTMLElement;
-	private readonly list: HTMLElement;
-	private shown: readonly Source[] = [];
-
-	constructor(parent: HTMLElement, services: Services) {
-		super();
-		this.el = parent.createEl("details", "tarsd-sources");
-		this.el.open = services.settings().showSources;
-		this.summary = this.el.createEl("summary");
-		this.list = this.el.createEl("ol", { cls: "tarsd-source-list", attr: { role: "list" } });
-		show(this.el, false);
-	}
-
-	update(message: Message): void {
-		const { sources, near } = listed(message);
-		if (sources === this.shown) return;
-		this.shown = sources;
-		show(this.el, sources.length > 0);
+/**
+ * The passages under an answer, folded: those that it cites, those that were found, or the nearest when none fitted.
+ * Returns what is to be called with every state of the message.
+ */
+export function sourceList(parent: HTMLElement, open: boolean): (message: Message) => void {
+	const { el, summary } = addFold(parent, "tarsd-sources");
+	const list = add(el, "ol", "tarsd-source-list", "", { role: "list" });
+	let shown: readonly Source[] | null = null;
+	el.open = open;
+	return (message) => {
+		const near = message.sources.length === 0 && message.citations.length === 0;
+		const sources = near ? message.closest : message.citations.length > 0 || ended(message) ? message.citations : message.sources;
+		if (sources === shown) return;
+		shown = sources;
+		show(el, sources.length > 0);
 		const count = en.chat.sources(sources.length);
-		this.summary.setText(near ? `${en.chat.closest}: ${count}` : count);
-		this.list.empty();
-		for (const source of sources) sourceRow(this.list, source);
-	}
+		summary.setText(near ? `${en.chat.closest}: ${count}` : count);
+		list.empty();
+		for (const source of sources) addSource(list, source);
+	};
 }
 
-const NONE: readonly Source[] = [];
-
-function listed(message: Message): { sources: readonly Source[]; near: boolean } {
-	if (message.citations.length > 0) return { sources: message.citations, near: false };
-	if (!ended(message) && message.sources.length > 0) return { sources: message.sources, near: false };
-	if (message.sources.length === 0 && message.closest.length > 0) return { sources: message.closest, near: true };
-	return { sources: NONE, near: false };
+function addSource(list: HTMLElement, source: Source): void {
+	const { n, title, heading, collection, start_line, end_line, attached } = source;
+	const row = add(list, "li", "tarsd-source");
+	add(row, "span", "tarsd-source-number", String(n), UNSPOKEN);
+	const text = add(row, "div", "tarsd-source-text");
+	const citation = citationOf(n, [source]);
+	if (citation.kind === "here") addLink(text, title, citation.target, { "data-tarsd-source": n });
+	else add(text, "span", "", en.chat.elsewhere(title, collection));
+	const about = [heading, start_line > 0 ? en.chat.lines(start_line, Math.max(start_line, end_line)) : "", attached ? en.chat.attached : ""];
+	add(text, "div", "tarsd-faint", about.filter(Boolean).join(" · "));
 }
 
-function sourceRow(list: HTMLElement, source: Source): void {
-	const row = list.createEl("li", { cls: "tarsd-source", attr: { value: String(source.n) } });
-	row.createSpan({ cls: "tarsd-source-number", text: String(source.n), attr: { "aria-hidden": "true" } });
-	const citation = citationOf(source.n, [source]);
-	const text = row.createDiv("tarsd-source-text");
-	if (citation.kind === "here") {
-		text.createEl("a", {
-			cls: "internal-link",
-			text: source.title,
-			href: citation.target,
-			attr: { "data-href": citation.target, "data-tarsd-source": String(source.n) },
-		});
-	} else {
-		text.createSpan({ text: en.chat.elsewhere(source.title, source.collection) });
-	}
-	const about = [source.heading];
-	if (source.start_line > 0) about.push(en.chat.lines(source.start_line, Math.max(source.start_line, source.end_line)));
-	if (source.attached) about.push(en.chat.attached);
-	text.createDiv({ cls: "tarsd-faint", text: about.filter(Boolean).join(" · ") });
+/** A link to a note of this vault; the list that it is in makes it work. */
+export function addLink(parent: HTMLElement, text: string, target: string, attr: Record<string, string | number> = {}): void {
+	add(parent, "a", "internal-link", text, { href: target, "data-href": target, ...attr });
 }

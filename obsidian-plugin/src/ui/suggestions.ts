@@ -1,94 +1,67 @@
-import { Component, setIcon } from "obsidian";
 import type { Prepared } from "../chat/mentions";
 import { en } from "../en";
-import { show, uniqueId } from "./dom";
+import { ICONS } from "./chips";
+import { add, addHidden, addIcon, AUTO, show, uniqueId } from "./dom";
 
-const ICONS = { note: "file-text", folder: "folder", tag: "tag" } as const;
+/** A list with one entry that is marked. */
+export interface Suggestions {
+	readonly set: (items: readonly Prepared[]) => void;
+	/** To the next entry or the one before, around the ends. */
+	readonly move: (by: 1 | -1) => void;
+	/** The one that is marked; none in an empty list. */
+	readonly selected: () => Prepared | undefined;
+}
 
 /** The list of what can be named, above the box. The focus stays in the box, which says which entry is meant. */
-export class Suggestions extends Component {
-	readonly el: HTMLElement;
-	private items: readonly Prepared[] = [];
-	private index = 0;
+export function suggestions(parent: HTMLElement, box: HTMLTextAreaElement, choose: (item: Prepared) => void): Suggestions {
+	const id = uniqueId();
+	const el = addHidden(parent, "div", "tarsd-suggestions suggestion", { id, role: "listbox", "aria-label": en.composer.suggestions });
+	box.setAttribute("aria-controls", id);
+	let items: readonly Prepared[] = [];
+	let rows: HTMLElement[] = [];
+	let index = 0;
 
-	constructor(
-		parent: HTMLElement,
-		private readonly box: HTMLTextAreaElement,
-		private readonly choose: (item: Prepared) => void,
-	) {
-		super();
-		const id = uniqueId("suggestions");
-		this.el = parent.createDiv({
-			cls: "tarsd-suggestions suggestion",
-			attr: { id, role: "listbox", "aria-label": en.composer.suggestions },
-		});
-		show(this.el, false);
-		box.setAttribute("aria-controls", id);
-		// a click must not take the focus from the box
-		this.registerDomEvent(this.el, "mousedown", (event) => {
-			event.preventDefault();
-		});
-		this.registerDomEvent(this.el, "click", (event) => {
-			const at = this.indexOf(event);
-			const item = at === null ? undefined : this.items[at];
-			if (item) this.choose(item);
-		});
-		this.registerDomEvent(this.el, "mousemove", (event) => {
-			const at = this.indexOf(event);
-			if (at !== null && at !== this.index) this.mark(at);
-		});
-	}
-
-	/** Whether there is something to choose. */
-	get open(): boolean {
-		return this.items.length > 0;
-	}
-
-	get selected(): Prepared | undefined {
-		return this.items[this.index];
-	}
-
-	set(items: readonly Prepared[]): void {
-		this.items = items;
-		this.el.empty();
-		show(this.el, items.length > 0);
-		items.forEach((item, index) => {
-			const row = this.el.createDiv({
-				cls: "suggestion-item tarsd-suggestion",
-				attr: { id: `${this.el.id}-${index}`, role: "option", "data-index": String(index) },
-			});
-			setIcon(row.createSpan({ cls: "tarsd-suggestion-icon", attr: { "aria-hidden": "true" } }), ICONS[item.candidate.kind]);
-			const text = row.createDiv("tarsd-suggestion-text");
-			text.createDiv({ text: item.label, attr: { dir: "auto" } });
-			const place = item.candidate.kind === "note" ? item.candidate.path.replace(/[^/]*$/, "") : "";
-			if (place !== "") text.createDiv({ cls: "tarsd-faint", text: place, attr: { dir: "auto" } });
-		});
-		this.mark(0);
-	}
-
-	/** To the next entry or the one before, around the ends. */
-	move(by: 1 | -1): void {
-		if (this.open) this.mark((this.index + by + this.items.length) % this.items.length);
-	}
-
-	close(): void {
-		if (this.open) this.set([]);
-	}
-
-	private mark(index: number): void {
-		this.index = index;
-		Array.from(this.el.children).forEach((row, at) => {
+	const mark = (next: number): void => {
+		index = next;
+		rows.forEach((row, at) => {
 			row.toggleClass("is-selected", at === index);
 			row.setAttribute("aria-selected", String(at === index));
-			if (at === index && "scrollIntoView" in row) row.scrollIntoView({ block: "nearest" });
 		});
-		if (this.open) this.box.setAttribute("aria-activedescendant", `${this.el.id}-${index}`);
-		else this.box.removeAttribute("aria-activedescendant");
-	}
+		rows[index]?.scrollIntoView?.({ block: "nearest" });
+		box.setAttribute("aria-activedescendant", rows[index]?.id ?? "");
+	};
 
-	private indexOf(event: Event): number | null {
-		const { target } = event;
-		const row = target !== null && "closest" in target ? (target as Element).closest<HTMLElement>("[data-index]") : null;
-		return row ? Number(row.dataset["index"]) : null;
-	}
+	// a click must not take the focus from the box
+	el.onmousedown = (event) => {
+		event.preventDefault();
+	};
+
+	return {
+		set: (next) => {
+			items = next;
+			el.empty();
+			show(el, items.length > 0);
+			rows = items.map((item, at) => {
+				const { candidate, label } = item;
+				const row = add(el, "div", "suggestion-item tarsd-suggestion", "", { id: `${id}-${at}`, role: "option" });
+				addIcon(row, "tarsd-suggestion-icon", ICONS[candidate.kind]);
+				const text = add(row, "div", "tarsd-suggestion-text");
+				add(text, "div", "", label, AUTO);
+				const place = candidate.kind === "note" ? candidate.path.replace(/[^/]*$/, "") : "";
+				if (place !== "") add(text, "div", "tarsd-faint", place, AUTO);
+				row.onclick = () => {
+					choose(item);
+				};
+				row.onmousemove = () => {
+					if (at !== index) mark(at);
+				};
+				return row;
+			});
+			mark(0);
+		},
+		move: (by) => {
+			mark((index + by + items.length) % items.length);
+		},
+		selected: () => items[index],
+	};
 }

@@ -14,65 +14,69 @@ export interface TurnStore {
 }
 
 /** Follows the turns that run, each once, and has the changes made that they ask for. */
-export class Turns {
-	private readonly followed = new Map<string, { conversation: string; controller: AbortController }>();
-	private readonly performed = new Set<string>();
-
-	constructor(private readonly store: TurnStore) {}
-
+export interface Turns {
 	/** Follow a turn from the last event that is known of it; one that is followed already goes on. */
-	follow(conversation: string, turn: string): void {
-		const client = this.store.client();
-		const message = this.store.message(conversation, turn);
-		if (!client || !message || ended(message) || this.followed.has(turn)) return;
-		const controller = new AbortController();
-		this.followed.set(turn, { conversation, controller });
-		void this.read(conversation, turn, message.seq, client, controller.signal).finally(() => {
-			if (this.followed.get(turn)?.controller === controller) this.followed.delete(turn);
-		});
-	}
-
+	readonly follow: (conversation: string, turn: string) => void;
 	/** Follow no turn any more, or none of this conversation; they go on in the daemon. */
-	leave(conversation?: string): void {
-		for (const [turn, one] of this.followed) {
-			if (conversation !== undefined && one.conversation !== conversation) continue;
-			one.controller.abort();
-			this.followed.delete(turn);
-		}
-	}
+	readonly leave: (conversation?: string) => void;
+}
 
-	private async read(conversation: string, turn: string, after: number, client: Client, signal: AbortSignal): Promise<void> {
+export function followTurns(store: TurnStore): Turns {
+	const followed = new Map<string, { conversation: string; controller: AbortController }>();
+	const performed = new Set<string>();
+
+	async function read(conversation: string, turn: string, after: number, client: Client, signal: AbortSignal): Promise<void> {
 		try {
 			for await (const event of client.follow(turn, after, signal)) {
 				if (signal.aborted) return;
-				this.store.happened(conversation, turn, event);
-				if (event.type === "write") this.write(client, event);
+				store.happened(conversation, turn, event);
+				if (event.type === "write") write(client, event);
 				if (isLast(event)) return;
 			}
 		} catch (error) {
-			if (!signal.aborted) await this.lost(conversation, turn, error);
+			if (!signal.aborted) await lost(conversation, turn, error);
 		}
 	}
 
 	/** Each change is made once, however often its event is read. */
-	private write(client: Client, order: WriteOrder): void {
-		if (this.performed.has(order.id)) return;
-		this.performed.add(order.id);
-		this.store.perform(client, order).catch((error: unknown) => {
+	function write(client: Client, order: WriteOrder): void {
+		if (performed.has(order.id)) return;
+		performed.add(order.id);
+		store.perform(client, order).catch((error: unknown) => {
 			console.warn("A change of a note was not made", error);
 		});
 	}
 
 	/** The daemon does not know the turn any more, as after a restart: its own record says what became of it. */
-	private async lost(conversation: string, turn: string, error: unknown): Promise<void> {
+	async function lost(conversation: string, turn: string, error: unknown): Promise<void> {
 		const gone = isNotFound(error);
-		if (gone) await this.store.reload(conversation);
-		const message = this.store.message(conversation, turn);
+		if (gone) await store.reload(conversation);
+		const message = store.message(conversation, turn);
 		if (!message || ended(message)) return;
 		const fault = faultOf(error);
-		const last = { ...fault, code: gone ? "interrupted" : fault.code };
-		this.store.happened(conversation, turn, { seq: message.seq + 1, type: "failed", error: last, text: message.text });
+		if (gone) fault.code = "interrupted";
+		store.happened(conversation, turn, { seq: message.seq + 1, type: "failed", error: fault, text: message.text });
 	}
+
+	return {
+		follow: (conversation, turn) => {
+			const client = store.client();
+			const message = store.message(conversation, turn);
+			if (!client || !message || ended(message) || followed.has(turn)) return;
+			const controller = new AbortController();
+			followed.set(turn, { conversation, controller });
+			void read(conversation, turn, message.seq, client, controller.signal).finally(() => {
+				if (followed.get(turn)?.controller === controller) followed.delete(turn);
+			});
+		},
+		leave: (conversation) => {
+			for (const [turn, one] of followed) {
+				if (conversation !== undefined && one.conversation !== conversation) continue;
+				one.controller.abort();
+				followed.delete(turn);
+			}
+		},
+	};
 }
 
 /** What is here is richer than what is saved; what is saved knows of more messages, and how they ended. */
@@ -87,11 +91,11 @@ export function merged(here: ChatState, saved: ChatState): ChatState {
 	return { ...saved, messages: [...messages, ...known.values()] };
 }
 
-function withEnd(own: Message, saved: Message): Message {
+/** What waited for a yes or ran when the end came does so no more. */
+function withEnd(own: Message, { state, text, sources, citations, error, model, seq }: Message): Message {
 	const approvals = own.approvals.map((one) =>
 		one.state === "asked" || one.state === "answered" ? ({ ...one, state: "lapsed" } as const) : one,
 	);
-	const { state, text, sources, citations, error, model, seq } = saved;
 	const tools = own.tools.map((one) => (one.state === "running" ? ({ ...one, state: "stopped" } as const) : one));
 	return { ...own, state, text, sources, citations, model, seq, tools, approvals, waiting: "", ...(error ? { error } : {}) };
 }

@@ -1,73 +1,45 @@
-import { Component, Notice } from "obsidian";
 import type { Message, WriteView } from "../chat/state";
 import { en } from "../en";
-import { show, textButton } from "./dom";
-import { sentence } from "./errors";
+import { told } from "./asking";
+import { add, addButton, addHidden, hasFocus, show } from "./dom";
+import { faultText } from "./errors";
 import type { MessageContext } from "./message-context";
 
-/** The notes that an answer changed, each with a way back; the conversation's own note is not one of them. */
-export class Writes extends Component {
-	private readonly el: HTMLElement;
-	private shown: readonly WriteView[] = [];
-	private rows: Component | null = null;
+const words = en.writes;
 
-	constructor(
-		parent: HTMLElement,
-		private readonly context: MessageContext,
-	) {
-		super();
-		this.el = parent.createDiv({ cls: "tarsd-writes", attr: { role: "group", "aria-label": en.writes.list } });
-		show(this.el, false);
-	}
-
-	update({ id, writes }: Message): void {
-		if (writes === this.shown) return;
-		this.shown = writes;
-		const listed = writes.filter((one) => one.kind !== "session");
-		if (this.rows) this.removeChild(this.rows);
-		const rows = this.addChild(new Component());
-		this.rows = rows;
-		const focused = this.el.contains(this.el.doc.activeElement);
-		this.el.empty();
-		show(this.el, listed.length > 0);
-		const list = this.el.createEl("ul", "tarsd-write-list");
-		for (const write of listed) this.row(list, rows, id, write);
-		const open = listed.filter((one) => one.state === "written");
-		if (open.length > 1) {
-			textButton(this.el, rows, {
-				text: en.writes.undoAll(open.length),
-				onClick: () => {
-					this.try(this.context.services.chats.undoAll(this.context.conversation(), id));
-				},
-			});
+/**
+ * The notes that an answer changed, each with a way back; the conversation's own note is not one of them. Returns what
+ * is to be called with every state of the message.
+ */
+export function writeList(parent: HTMLElement, context: MessageContext): (message: Message) => void {
+	const el = addHidden(parent, "div", "tarsd-writes", { role: "group", "aria-label": words.list });
+	let drawn: readonly WriteView[] = [];
+	return ({ id, writes }) => {
+		if (writes === drawn) return;
+		drawn = writes;
+		const { chats } = context.services;
+		const listed = writes.filter(({ kind }) => kind !== "session");
+		const focused = hasFocus(el);
+		el.empty();
+		show(el, listed.length > 0);
+		const list = add(el, "ul", "tarsd-write-list");
+		for (const write of listed) {
+			const { state, error, path } = write;
+			const row = add(list, "li", `tarsd-write is-${state}`);
+			const text = add(row, "div", "tarsd-write-text");
+			add(text, "span", "", textOf(write));
+			if (error) add(text, "div", "tarsd-faint", faultText(error));
+			if (state !== "written") continue;
+			const undo = (): Promise<void> => chats.undo(context.conversation(), id, write.id);
+			addButton(row, words.undo, () => void told(undo), "", { "aria-label": words.undoOf(path) });
 		}
-		if (focused) this.context.focusBox();
-	}
-
-	private row(list: HTMLElement, rows: Component, turn: string, write: WriteView): void {
-		const row = list.createEl("li", { cls: ["tarsd-write", `is-${write.state}`] });
-		const text = row.createDiv("tarsd-write-text");
-		text.createSpan({ text: told(write) });
-		if (write.error) {
-			text.createDiv({ cls: "tarsd-faint", text: [write.error.message, write.error.hint].filter(Boolean).join(" ") });
-		}
-		if (write.state !== "written") return;
-		textButton(row, rows, {
-			text: en.writes.undo,
-			label: en.writes.undoOf(write.path),
-			onClick: () => {
-				this.try(this.context.services.chats.undo(this.context.conversation(), turn, write.id));
-			},
-		});
-	}
-
-	private try(work: Promise<void>): void {
-		work.catch((error: unknown) => new Notice(sentence(error)));
-	}
+		const open = listed.filter(({ state }) => state === "written").length;
+		if (open > 1) addButton(el, words.undoAll(open), () => void told(() => chats.undoAll(context.conversation(), id)));
+		if (focused) context.focusBox();
+	};
 }
 
-function told({ state, op, path }: WriteView): string {
-	const words = en.writes;
+function textOf({ state, op, path }: WriteView): string {
 	switch (state) {
 		case "asked":
 			return words.writing(path);

@@ -18,8 +18,7 @@ export interface From {
 
 /** What a link to the place says: `Folder/Note#Heading`. */
 export function linktextOf(place: Pick<Place, "path" | "link">): string {
-	const link = place.link.replace(/^!?\[\[/, "").replace(/\]\]$/, "");
-	return link.split("|", 1)[0] || place.path.replace(/\.md$/, "");
+	return place.link.replace(/^!?\[\[|(\||\]\]).*$/g, "") || place.path.replace(/\.md$/, "");
 }
 
 /** The note of the place, or null when it is none of this vault's. */
@@ -40,34 +39,36 @@ export function resolveLink(app: App, linktext: string, source: string): { file:
  */
 export async function openLink(app: App, linktext: string, { source, where = false }: From): Promise<boolean> {
 	const found = resolveLink(app, linktext, source);
-	if (!found) return false;
-	await app.workspace.openLinkText(found.file.path + found.subpath, source, where);
-	return true;
+	if (found) await app.workspace.openLinkText(found.file.path + found.subpath, source, where);
+	return found !== null;
 }
 
 /** Go to a place, at its heading or its line; false when its note is not in this vault. */
 export async function openPlace(app: App, place: Place, { source, where = false }: From): Promise<boolean> {
 	const file = noteOf(app, place);
-	if (!file) return false;
 	const { subpath } = parseLinktext(linktextOf(place));
 	const line = subpath === "" && place.start_line > 1 ? { eState: { line: place.start_line - 1 } } : {};
-	await app.workspace.openLinkText(file.path + subpath, source, where, line);
-	return true;
+	if (file) await app.workspace.openLinkText(file.path + subpath, source, where, line);
+	return file !== null;
 }
 
-/** Let the app show its preview of a link under the mouse; `view` is the type it is registered under. */
-export function hoverLink(
-	app: App,
-	hover: { event: MouseEvent; view: string; hoverParent: HoverParent; targetEl: HTMLElement; linktext: string; source: string },
-): void {
-	const { event, view, hoverParent, targetEl, linktext, source } = hover;
-	app.workspace.trigger("hover-link", { event, source: view, hoverParent, targetEl, linktext, sourcePath: source });
+/** What the app needs to know to show its preview of a link; `source` is the type that the view is registered under. */
+export interface Hover {
+	readonly event: MouseEvent;
+	readonly source: string;
+	readonly hoverParent: HoverParent;
+	readonly targetEl: HTMLElement;
+	readonly linktext: string;
+	readonly sourcePath: string;
+}
+
+/** Let the app show its preview of a link under the mouse. */
+export function hoverLink(app: App, hover: Hover): void {
+	app.workspace.trigger("hover-link", hover);
 }
 
 /** A link to the place as this person writes links, for the note at `source`; null when it is not in this vault. */
 export function linkTo(app: App, place: Pick<Place, "path" | "link" | "collection">, source: string, alias = ""): string | null {
 	const file = noteOf(app, place);
-	if (!file) return null;
-	const { subpath } = parseLinktext(linktextOf(place));
-	return app.fileManager.generateMarkdownLink(file, source, subpath, alias);
+	return file && app.fileManager.generateMarkdownLink(file, source, parseLinktext(linktextOf(place)).subpath, alias);
 }

@@ -18,20 +18,17 @@ type Report = { ok: true; hash: string } | { ok: false; error: string };
 export async function performWrite(port: VaultPort, client: Client, order: WriteOrder, wait: Wait = pause): Promise<void> {
 	// what the app does not show as a note stays the daemon's
 	if (!isNote(order.path)) return;
-	let claimed: WriteOrder;
 	try {
-		claimed = await client.claim(order.id);
+		const claimed = await client.claim(order.id);
+		const report = await carryOut(port, claimed).then(
+			(hash): Report => ({ ok: true, hash }),
+			(error: unknown): Report => ({ ok: false, error: (error as Error).message }),
+		);
+		await tell(client, order.id, report, wait);
 	} catch (error) {
-		if (isSettled(error)) return;
-		throw error;
+		// the change is somebody else's, or over
+		if (![404, 409].includes(statusOf(error))) throw error;
 	}
-	let report: Report;
-	try {
-		report = { ok: true, hash: await carryOut(port, claimed) };
-	} catch (error) {
-		report = { ok: false, error: error instanceof Error ? error.message : String(error) };
-	}
-	await tell(client, order.id, report, wait);
 }
 
 /** Whether a path is that of a note the app shows: below the vault, not hidden, in the form the app gives paths. */
@@ -103,19 +100,13 @@ async function tell(client: Client, id: string, report: Report, wait: Wait): Pro
 			await client.report(id, report);
 			return;
 		} catch (error) {
-			if (isSettled(error)) return;
 			if (tries === REPORTS || statusOf(error) !== 0) throw error;
 		}
 		await wait(REPORT_PAUSE_MS * tries, new AbortController().signal);
 	}
 }
 
-/** Whether the daemon says that the change is somebody else's, or over. */
-function isSettled(error: unknown): boolean {
-	return [404, 409].includes(statusOf(error));
-}
-
 /** The daemon's answer as a number; 0 when there was none. */
 function statusOf(error: unknown): number {
-	return error instanceof Error && "status" in error && typeof error.status === "number" ? error.status : 0;
+	return (error as { status?: number }).status ?? 0;
 }

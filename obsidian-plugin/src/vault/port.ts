@@ -1,4 +1,4 @@
-import { Component, normalizePath, TextFileView, type App, type TAbstractFile } from "obsidian";
+import { normalizePath, TextFileView, type App, type Component } from "obsidian";
 
 /** As much of the app as changing notes needs. Paths are relative to the vault, with "/" between folders. */
 export interface VaultPort {
@@ -20,92 +20,66 @@ export interface VaultPort {
 	newNoteFolder(from: string): string;
 }
 
-/** The port to the real app; loaded with the plugin, so that it hears of renames. */
-export class AppVault extends Component implements VaultPort {
-	private readonly renames = new Map<string, string>();
+/** The port to the real app, which hears of renames as long as `owner` lives. */
+export function appVault({ vault, workspace, fileManager }: App, owner: Component): VaultPort {
+	const { adapter } = vault;
+	const renames = new Map<string, string>();
+	owner.registerEvent(vault.on("rename", ({ path }, before) => {
+		renames.delete(path);
+		renames.set(before, path);
+	}));
+	const exists = (path: string): Promise<boolean> => adapter.exists(path);
 
-	constructor(private readonly app: App) {
-		super();
-	}
-
-	override onload(): void {
-		this.registerEvent(this.app.vault.on("rename", (file: TAbstractFile, before: string) => {
-			this.renames.delete(file.path);
-			this.renames.set(before, file.path);
-		}));
-	}
-
-	exists(path: string): Promise<boolean> {
-		return this.app.vault.adapter.exists(path);
-	}
-
-	bytes(path: string): Promise<ArrayBuffer> {
-		const file = this.app.vault.getFileByPath(path);
-		return file ? this.app.vault.readBinary(file) : this.app.vault.adapter.readBinary(path);
-	}
-
-	async create(path: string, text: string): Promise<void> {
-		await this.makeFolders(path.split("/").slice(0, -1));
-		await this.app.vault.create(path, text);
-	}
-
-	process(path: string, change: (text: string) => string): Promise<string> {
-		const file = this.app.vault.getFileByPath(path);
-		// a file that the daemon has just written may not have reached the app's own list yet
-		return file ? this.app.vault.process(file, change) : this.app.vault.adapter.process(path, change);
-	}
-
-	async flush(path: string): Promise<boolean> {
-		const views: TextFileView[] = [];
-		this.app.workspace.iterateAllLeaves(({ view }) => {
-			if (view instanceof TextFileView && view.file?.path === path) views.push(view);
-		});
-		let flushed = false;
-		for (const view of views) {
-			// an editor has no carriage returns: a note that has them looks changed and is not
-			const saved = withoutReturns(await this.app.vault.adapter.read(path));
-			if (withoutReturns(view.getViewData()) === saved) continue;
-			await view.save();
-			flushed = true;
-		}
-		return flushed;
-	}
-
-	moved(path: string): string {
-		let now = path;
-		for (let steps = 0; steps <= this.renames.size; steps++) {
-			const next = this.renames.get(now);
-			if (next === undefined) return now;
-			now = next;
-		}
-		return path;
-	}
-
-	async freePath(folder: string, name: string): Promise<string> {
-		const base = normalizePath(folder === "" ? name : `${folder}/${name}`);
-		for (let number = 0; ; number++) {
-			const path = number === 0 ? `${base}.md` : `${base} ${number}.md`;
-			if (!(await this.exists(path))) return path;
-		}
-	}
-
-	newNoteFolder(from: string): string {
-		const { path } = this.app.fileManager.getNewFileParent(from);
-		return path === "/" ? "" : path;
-	}
-
-	private async makeFolders(names: string[]): Promise<void> {
-		for (let depth = 1; depth <= names.length; depth++) {
-			const folder = names.slice(0, depth).join("/");
-			if (await this.exists(folder)) continue;
-			try {
-				await this.app.vault.createFolder(folder);
-			} catch (error) {
-				// somebody else may have made it in between
-				if (!(await this.exists(folder))) throw error;
+	// a file that the daemon has just written may not have reached the app's own list yet; the adapter has it
+	return {
+		exists,
+		bytes: (path) => {
+			const file = vault.getFileByPath(path);
+			return file ? vault.readBinary(file) : adapter.readBinary(path);
+		},
+		process: (path, change) => {
+			const file = vault.getFileByPath(path);
+			return file ? vault.process(file, change) : adapter.process(path, change);
+		},
+		create: async (path, text) => {
+			const folder = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+			// somebody else may make it at the same moment
+			if (folder !== "" && !(await exists(folder))) await vault.createFolder(folder).catch(() => undefined);
+			await vault.create(path, text);
+		},
+		flush: async (path) => {
+			const views: TextFileView[] = [];
+			workspace.iterateAllLeaves(({ view }) => {
+				if (view instanceof TextFileView && view.file?.path === path) views.push(view);
+			});
+			let flushed = false;
+			for (const view of views) {
+				// an editor has no carriage returns: a note that has them looks changed and is not
+				if (withoutReturns(view.getViewData()) === withoutReturns(await adapter.read(path))) continue;
+				await view.save();
+				flushed = true;
 			}
-		}
-	}
+			return flushed;
+		},
+		moved: (path) => {
+			let now = path;
+			// a name that was given on may lead back to itself
+			for (let steps = 0; steps <= renames.size; steps++) {
+				const next = renames.get(now);
+				if (next === undefined) return now;
+				now = next;
+			}
+			return path;
+		},
+		freePath: async (folder, name) => {
+			const base = normalizePath(`${folder}/${name}`);
+			for (let number = 0; ; number++) {
+				const path = number === 0 ? `${base}.md` : `${base} ${number}.md`;
+				if (!(await exists(path))) return path;
+			}
+		},
+		newNoteFolder: (from) => fileManager.getNewFileParent(from).path,
+	};
 }
 
 function withoutReturns(text: string): string {

@@ -2,12 +2,12 @@ import { readFileSync, realpathSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { Client } from "../../src/daemon/client";
-import { Connection, type ConnectionState, type Way } from "../../src/daemon/connection";
+import { daemonClient, type Client } from "../../src/daemon/client";
+import { keepConnected, type ConnectionState, type Way } from "../../src/daemon/connection";
 import { TransportError } from "../../src/transport/transport";
 import type { TurnEvent } from "../../src/protocol/events";
 import { judge } from "../../src/protocol/version";
-import { hasNode, NodeTransport, places } from "../../src/transport/node-http";
+import { hasNode, nodeTransport, places } from "../../src/transport/node-http";
 import { socketPath, vaultId } from "../../src/transport/socket-path";
 import { Model } from "./model";
 import { tarsd, type Tarsd } from "./tarsd";
@@ -28,7 +28,7 @@ describe("a real daemon", () => {
 		Object.assign(window, { require: (await import("node:module")).createRequire(import.meta.url) });
 		daemon = tarsd(NOTES, await model.config());
 		await daemon.start();
-		client = await daemon.client();
+		client = daemonClient(nodeTransport({ socketPath: daemon.socket }));
 	});
 
 	afterAll(async () => {
@@ -62,7 +62,7 @@ describe("a real daemon", () => {
 		const id = await vaultId(found.realPath);
 		expect(hello.vault.id).toBe(id);
 		expect(judge(hello, id)).toBe("ok");
-		expect(socketPath(id, { ...found, tarsdHome: daemon.home })).toBe(await daemon.socket());
+		expect(socketPath(id, { ...found, tarsdHome: daemon.home })).toBe(daemon.socket);
 		expect(hello.features).toContain("long-poll");
 	});
 
@@ -104,7 +104,7 @@ describe("a real daemon", () => {
 
 	it("is followed by long polls as well", async () => {
 		const unix = client.transport;
-		const polled = new Client({ kind: "poll", streams: false, json: (call) => unix.json(call), stream: (call) => unix.stream(call) });
+		const polled = daemonClient({ kind: "poll", streams: false, json: (call) => unix.json(call), stream: (call) => unix.stream(call) });
 		model.replies.push({ text: ["slowly ", "said"], hold: true });
 		const turn = await ask("Say it slowly.");
 		const events: TurnEvent[] = [];
@@ -207,14 +207,14 @@ describe("a real daemon", () => {
 	});
 
 	it("is seen to go and to come by a connection", async () => {
-		const socket = await daemon.socket();
+		const { socket } = daemon;
 		const id = await vaultId(realpathSync(daemon.vault));
 		const way = (vault: string): Way => ({
-			transport: new NodeTransport({ socketPath: socket }),
+			transport: nodeTransport({ socketPath: socket }),
 			vaultId: vault,
 			where: { kind: "unix", place: socket, vault: daemon.vault },
 		});
-		const connection = new Connection(() => Promise.resolve([way(id)]));
+		const connection = keepConnected(() => Promise.resolve([way(id)]));
 		const become = async (name: ConnectionState["name"]): Promise<ConnectionState> =>
 			connection.state.name === name
 				? connection.state
@@ -237,7 +237,7 @@ describe("a real daemon", () => {
 		await connection.client?.status();
 		connection.close();
 
-		const other = new Connection(() => Promise.resolve([way("0123456789ab")]));
+		const other = keepConnected(() => Promise.resolve([way("0123456789ab")]));
 		const attention = new Promise((resolve) => other.onChange(resolve));
 		other.start();
 		expect(await attention).toMatchObject({ name: "attention", failure: { kind: "wrong-vault" } });

@@ -3,10 +3,11 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } 
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { Platform } from "obsidian";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { hasNode, NodeTransport, places } from "../../src/transport/node-http";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { daemonClient } from "../../src/daemon/client";
+import { hasNode, nodeTransport, places } from "../../src/transport/node-http";
 import { shortFolder, socketPath, vaultId } from "../../src/transport/socket-path";
-import { PYTHON, ROOT } from "./tarsd";
+import { PYTHON, ROOT, tarsd } from "./tarsd";
 
 const ASK = `
 import sys
@@ -72,7 +73,7 @@ describe("the socket's place", () => {
 			require: (name: string) => (name === "node:os" ? { userInfo: () => ({ ...userInfo(), uid }), homedir: () => "/" } : (real(name) as unknown)),
 		});
 		const call = { method: "GET", path: "/v1/hello" } as const;
-		const transport = new NodeTransport({ socketPath: `${mine}/0123456789ab.sock` });
+		const transport = nodeTransport({ socketPath: `${mine}/0123456789ab.sock` });
 		await expect(transport.json(call)).rejects.toMatchObject({ kind: "not-running" });
 		mkdirSync(mine, { mode: 0o700 });
 		try {
@@ -88,7 +89,44 @@ describe("the socket's place", () => {
 		Object.assign(Platform, { isMobile: true });
 		expect(hasNode()).toBe(false);
 		expect(() => places("/")).toThrow("desktop");
-		const transport = new NodeTransport({ socketPath: "/nowhere.sock" });
+		const transport = nodeTransport({ socketPath: "/nowhere.sock" });
 		await expect(transport.json({ method: "GET", path: "/v1/hello" })).rejects.toMatchObject({ kind: "not-allowed" });
+	});
+});
+
+/** C117: a socket's path may have 103 bytes, and a home is named by whoever made it. */
+describe("a daemon in a home with a long path", () => {
+	afterEach(() => {
+		vi.unstubAllEnvs();
+	});
+
+	it.each([
+		[60, "h"],
+		[80, "h"],
+		[80, "ü"],
+		[100, "ü"],
+		[120, "日"],
+	])("of %i bytes, filled with %s, is found and answers", async (bytes, letter) => {
+		const daemon = tarsd({ "N.md": "# N\n" });
+		try {
+			const left = bytes - daemon.home.length - 1;
+			const letters = letter.repeat(left / Buffer.byteLength(letter));
+			const home = join(daemon.home, letters.padEnd(letters.length + left - Buffer.byteLength(letters), "-"));
+			expect(Buffer.byteLength(home)).toBe(bytes);
+			mkdirSync(home);
+			vi.stubEnv("HOME", home);
+			vi.stubEnv("TARSD_HOME", undefined);
+			Object.assign(daemon.env, { HOME: home, TARSD_HOME: undefined });
+			const found = places(daemon.vault);
+			const id = await vaultId(found.realPath);
+			daemon.socket = socketPath(id, found);
+			expect(daemon.socket.startsWith(bytes < 79 ? home : "/tmp/tars-")).toBe(true);
+			await daemon.start();
+			expect(await daemonClient(nodeTransport({ socketPath: daemon.socket })).hello()).toMatchObject({ vault: { id } });
+		} finally {
+			// so that it takes its socket away, which lies outside of its folder
+			await daemon.stop();
+			await daemon.remove();
+		}
 	});
 });

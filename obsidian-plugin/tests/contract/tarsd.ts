@@ -1,9 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
 import { dirname, join } from "node:path";
-import { Client } from "../../src/daemon/client";
-import { NodeTransport } from "../../src/transport/node-http";
-import { socketPath, vaultId } from "../../src/transport/socket-path";
 
 /** Where the daemon's package is. */
 export const ROOT = join(import.meta.dirname, "../../..");
@@ -12,45 +11,85 @@ const OWN = join(ROOT, ".venv/bin/python");
 /** The interpreter that has tarsd's own requirements. */
 export const PYTHON = process.env["TARSD_PYTHON"] ?? (existsSync(OWN) ? OWN : "python3");
 
-/** A real daemon process on a vault of its own, with everything of it in one temporary folder. */
+/** Settings of whoever runs the tests, which are no business of the daemon here. */
+const THEIRS = /^(TARSD|OLLAMA|OPENAI|ANTHROPIC|XDG)_/;
+const TOKEN = "a-token-of-the-tests-0123456789-0123456789";
+
+/** As much of the status as is waited for. */
+interface Status {
+	behind: number;
+	http: { url: string };
+}
+
+/**
+ * A real daemon process on a vault of its own, with everything of it in one temporary folder. It knows nothing of the
+ * plugin's code, so that the plugin's code can be held against it.
+ */
 export class Tarsd {
 	readonly vault: string;
 	readonly home: string;
+	readonly token = TOKEN;
+	/** Of the daemon's process; to be changed before it is started. */
+	readonly env: Record<string, string | undefined>;
+	/** Where it is expected to listen. */
+	socket: string;
+	/** Its TCP listener, once it was started with one; the same after the next start. */
+	address = "";
 	private process: ChildProcess | null = null;
 	private said = "";
 
-	/** `notes` are the vault's files by path; `config` is appended to its config.toml. */
 	constructor(
 		private readonly folder: string,
-		notes: Record<string, string>,
-		config: string,
+		notes: Readonly<Record<string, string>>,
+		private readonly config: string,
+		private readonly tcp: boolean,
 	) {
 		this.vault = join(folder, "vault");
 		this.home = join(folder, "home");
 		mkdirSync(join(this.vault, ".obsidian"), { recursive: true });
 		mkdirSync(this.home);
-		for (const [path, text] of Object.entries(notes)) {
-			mkdirSync(dirname(join(this.vault, path)), { recursive: true });
-			writeFileSync(join(this.vault, path), text);
+		for (const [path, text] of Object.entries(notes)) this.write(path, text);
+		const id = createHash("sha256").update(realpathSync(this.vault)).digest("hex").slice(0, 12);
+		this.socket = join(this.home, `${id}.sock`);
+		this.env = {
+			...Object.fromEntries(Object.entries(process.env).filter(([name]) => !THEIRS.test(name))),
+			TARSD_HOME: this.home,
+			TARSD_CONFIG: join(this.home, "config.toml"),
+			TARSD_EMBEDDING: "table",
+			TARSD_OPENAI_KEY: "sk-scripted",
+			TARSD_TCP_KEY: TOKEN,
+			PYTHON_KEYRING_BACKEND: "keyring.backends.fail.Keyring",
+			PYTHONPATH: ROOT,
+		};
+	}
+
+	/** A file of the vault as another program would write it; null removes it. */
+	write(path: string, text: string | null): void {
+		const place = join(this.vault, path);
+		if (text === null) rmSync(place);
+		else {
+			mkdirSync(dirname(place), { recursive: true });
+			writeFileSync(place, text);
 		}
-		writeFileSync(join(this.home, "config.toml"), `[vault]\npath = ${JSON.stringify(this.vault)}\n${config}`);
 	}
 
-	/** The socket as the plugin computes it. */
-	async socket(): Promise<string> {
-		const id = await vaultId(realpathSync(this.vault));
-		return socketPath(id, { realPath: this.vault, home: "/nowhere", uid: process.getuid?.() ?? 0, tarsdHome: this.home });
+	read(path: string): string {
+		return readFileSync(join(this.vault, path), "utf8");
 	}
 
-	async client(): Promise<Client> {
-		return new Client(new NodeTransport({ socketPath: await this.socket() }));
+	/** The text of the note below a folder that has these words; "" while there is none. */
+	find(folder: string, words: string): string {
+		const place = join(this.vault, folder);
+		const names = existsSync(place) ? readdirSync(place, { recursive: true, encoding: "utf8" }) : [];
+		const texts = names.filter((name) => name.endsWith(".md")).map((name) => this.read(join(folder, name)));
+		return texts.find((text) => text.includes(words)) ?? "";
 	}
 
 	/** Start it and wait until its index is complete. */
 	async start(): Promise<void> {
-		const env = { ...process.env, TARSD_HOME: this.home, TARSD_EMBEDDING: "table", TARSD_OPENAI_KEY: "sk-scripted", PYTHONPATH: ROOT };
+		this.configure();
 		const child = spawn(PYTHON, ["-c", "from tarsd.cli import main; main()", "run", "--vault", this.vault], {
-			env,
+			env: this.env,
 			stdio: ["ignore", "pipe", "pipe"],
 		});
 		this.process = child;
@@ -67,11 +106,13 @@ export class Tarsd {
 			ended = true;
 			this.said += String(error);
 		});
-		const client = await this.client();
 		for (;;) {
 			if (ended) throw new Error(`The daemon ended (${PYTHON}): ${this.said.slice(-2000)}`);
-			const status = await client.status().catch(() => null);
-			if (status !== null && status.behind === 0) return;
+			const status = (await this.call("GET", "/v1/status").catch(() => null)) as Status | null;
+			if (status?.behind === 0 && (!this.tcp || status.http.url !== "")) {
+				this.address = status.http.url;
+				return;
+			}
 			await new Promise((resolve) => setTimeout(resolve, 25));
 		}
 	}
@@ -90,9 +131,47 @@ export class Tarsd {
 		await this.stop("SIGKILL");
 		rmSync(this.folder, { recursive: true, force: true });
 	}
+
+	/** The JSON of the reply to a request over the socket, or the last line of a stream; rejects with a `Refusal`. */
+	call(method: string, path: string, body?: unknown): Promise<unknown> {
+		const payload = body === undefined ? "" : JSON.stringify(body);
+		const headers = { host: "tarsd", ...(payload === "" ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) }) };
+		return new Promise((resolve, reject) => {
+			const sent = request({ socketPath: this.socket, method, path, headers, agent: false }, (reply) => {
+				let text = "";
+				reply.setEncoding("utf8");
+				reply.on("data", (piece: string) => (text += piece));
+				reply.on("error", reject);
+				reply.on("end", () => {
+					const status = reply.statusCode ?? 500;
+					if (status >= 400) reject(new Refusal(`${method} ${path}`, status, text));
+					else resolve(JSON.parse(text.trim().split("\n").at(-1) ?? "null"));
+				});
+			});
+			sent.on("error", reject);
+			sent.end(payload);
+		});
+	}
+
+	private configure(): void {
+		const port = this.address === "" ? 0 : Number(new URL(this.address).port);
+		const listener = this.tcp ? `[http]\nenabled = true\nport = ${port}\n` : "";
+		writeFileSync(join(this.home, "config.toml"), `[vault]\npath = ${JSON.stringify(this.vault)}\n${listener}${this.config}`);
+	}
 }
 
-/** A daemon that is not started yet; its folder has a short path, as a socket's must be. */
-export function tarsd(notes: Record<string, string>, config = '[chat]\nmodel = "extractive"\n'): Tarsd {
-	return new Tarsd(mkdtempSync("/tmp/tp-"), notes, config);
+/** What the daemon says when it does not do what it is asked. */
+export class Refusal extends Error {
+	constructor(
+		request: string,
+		readonly status: number,
+		readonly text: string,
+	) {
+		super(`${request}: ${status} ${text}`);
+	}
+}
+
+/** A daemon that is not started yet; its folder has a short path, as a socket's must be. `tcp`: it listens there too. */
+export function tarsd(notes: Readonly<Record<string, string>>, config = '[chat]\nmodel = "extractive"\n', { tcp = false } = {}): Tarsd {
+	return new Tarsd(mkdtempSync("/tmp/tp-"), notes, config, tcp);
 }

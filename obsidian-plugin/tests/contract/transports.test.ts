@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Client } from "../../src/daemon/client";
+import { daemonClient, type Client } from "../../src/daemon/client";
 import type { TurnEvent } from "../../src/protocol/events";
 import { parseAddress, type Address } from "../../src/transport/address";
-import { FetchTransport } from "../../src/transport/fetch";
-import { NodeTransport } from "../../src/transport/node-http";
-import { PollTransport } from "../../src/transport/poll";
+import { fetchTransport } from "../../src/transport/fetch";
+import { nodeTransport } from "../../src/transport/node-http";
+import { pollTransport } from "../../src/transport/poll";
 import { isAbort, TransportError, type Kind, type Transport } from "../../src/transport/transport";
 import { nativeRequest } from "./native-request";
 import { EVENTS, HELLO, Scripted, TOKEN } from "./scripted";
@@ -22,10 +22,10 @@ function address(text: string): Address {
 }
 
 function made(kind: Kind, place: string, token = TOKEN): Transport {
-	if (kind === "unix") return new NodeTransport({ socketPath: place });
-	if (kind === "tcp") return new NodeTransport({ address: address(place), token });
-	if (kind === "fetch") return new FetchTransport(address(place), token);
-	return new PollTransport(address(place), token, nativeRequest);
+	if (kind === "unix") return nodeTransport({ socketPath: place });
+	if (kind === "tcp") return nodeTransport({ address: address(place), token });
+	if (kind === "fetch") return fetchTransport(address(place), token);
+	return pollTransport(address(place), token, nativeRequest);
 }
 
 async function failure(work: Promise<unknown>): Promise<TransportError> {
@@ -58,7 +58,7 @@ describe.each(KINDS)("over %s", (kind) => {
 		place = await daemon.listen(kind === "unix" ? join(folder, "s.sock") : undefined);
 		transport = made(kind, place);
 		pauses = [];
-		client = new Client(transport, (ms) => {
+		client = daemonClient(transport, (ms) => {
 			pauses.push(ms);
 			return Promise.resolve();
 		});
@@ -248,7 +248,7 @@ describe.each(KINDS)("over %s", (kind) => {
 	});
 
 	if (kind !== "unix") it("says that a token is missing or wrong, and does not insist", async () => {
-		const stranger = new Client(made(kind, place, "wrong"));
+		const stranger = daemonClient(made(kind, place, "wrong"));
 		expect(await failure(stranger.hello())).toMatchObject({ kind: "unauthorized", status: 401, body: { code: "unauthorized" } });
 		expect((await failure(all(stranger.follow("t1", 0, signal())))).kind).toBe("unauthorized");
 	});

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Connection, type ConnectionState } from "../../src/daemon/connection";
+import { keepConnected, type Connection, type ConnectionState } from "../../src/daemon/connection";
 import { waysTo } from "../../src/daemon/ways";
 import { vaultId } from "../../src/transport/socket-path";
 import { nativeRequest } from "./native-request";
@@ -58,17 +58,17 @@ describe("the ways to the daemon", () => {
 		const phone = { name: "Notes", folder: "" };
 		// the socket is not there; a phone comes by fetch, or by native requests where pages may not go
 		for (const [open, host, kind] of [[phone, { ...IPHONE, ios: false }, "fetch"], [phone, IPHONE, "poll"]] as const) {
-			const connection = new Connection(() => waysTo(open, host, { ...NOTHING, address, token: TOKEN }, nativeRequest));
+			const connection = keepConnected(() => waysTo(open, host, { ...NOTHING, address, token: TOKEN }, nativeRequest));
 			expect(await after(connection)).toMatchObject({ name: "connected", kind, hello: { vault: { name: "Notes" } } });
 		}
-		const wrong = new Connection(() => waysTo(vault, DESKTOP, { ...NOTHING, address, token: TOKEN }, nativeRequest));
+		const wrong = keepConnected(() => waysTo(vault, DESKTOP, { ...NOTHING, address, token: TOKEN }, nativeRequest));
 		expect(await after(wrong)).toMatchObject({ name: "attention", failure: { kind: "wrong-vault" } });
-		const stranger = new Connection(() => waysTo(phone, IPHONE, { ...NOTHING, address, token: "no" }, nativeRequest));
+		const stranger = keepConnected(() => waysTo(phone, IPHONE, { ...NOTHING, address, token: "no" }, nativeRequest));
 		expect(await after(stranger)).toMatchObject({ name: "attention", failure: { kind: "unauthorized", command: "tarsd token --rotate" } });
 		await daemon.close();
-		const gone = new Connection(() => waysTo(phone, IPHONE, { ...NOTHING, address, token: TOKEN }, nativeRequest));
+		const gone = keepConnected(() => waysTo(phone, IPHONE, { ...NOTHING, address, token: TOKEN }, nativeRequest));
 		expect(await after(gone)).toMatchObject({ name: "offline", failure: { kind: "unreachable" } });
-		const nowhere = new Connection(() => waysTo(phone, IPHONE, NOTHING, nativeRequest));
+		const nowhere = keepConnected(() => waysTo(phone, IPHONE, NOTHING, nativeRequest));
 		expect(await after(nowhere)).toMatchObject({ name: "attention", failure: { kind: "other", title: "No address yet" } });
 	});
 });

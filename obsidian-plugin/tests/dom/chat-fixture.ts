@@ -1,15 +1,14 @@
-import type { App } from "obsidian";
-import { Connection } from "../../src/daemon/connection";
-import { en } from "../../src/en";
+import { Component, type App } from "obsidian";
+import { keepConnected } from "../../src/daemon/connection";
 import type { Source, WriteOrder } from "../../src/protocol/events";
 import { DEFAULTS, type Settings } from "../../src/settings";
 import { TransportError, type Call, type Transport } from "../../src/transport/transport";
 import { CHAT_VIEW, ChatView } from "../../src/ui/chat-view";
-import { Chats } from "../../src/ui/chats";
-import { LastEditor } from "../../src/ui/last-editor";
+import { makeChats } from "../../src/ui/chats";
+import { lastEditor } from "../../src/ui/last-editor";
 import { openChat } from "../../src/ui/open-chat";
 import type { Services } from "../../src/ui/services";
-import { AppVault } from "../../src/vault/port";
+import { appVault } from "../../src/vault/port";
 import { creatorsOf } from "../../mocks/obsidian/view";
 import { makeApp, until } from "../../mocks/obsidian/testing";
 
@@ -150,10 +149,10 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 				reject(new DOMException("Stopped", "AbortError"));
 			});
 		});
-	const connection = new Connection(() => Promise.resolve([way]), forever);
+	const connection = keepConnected(() => Promise.resolve([way]), forever);
 	const performed: WriteOrder[] = [];
 	let ids = 0;
-	const chats = new Chats({
+	const chats = makeChats({
 		connection,
 		perform: (_client, order) => {
 			performed.push(order);
@@ -162,10 +161,10 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 		id: () => `id${++ids}`,
 		now: () => 1_000,
 	});
-	const vault = new AppVault(app);
-	vault.load();
-	const editor = new LastEditor(app);
-	editor.load();
+	const owner = new Component();
+	owner.load();
+	const vault = appVault(app, owner);
+	const editor = lastEditor(app, owner);
 	const settings: Settings = { ...DEFAULTS, ...options.settings };
 	const opened: string[] = [];
 	const held: { marked: Stage["marked"] } = { marked: null };
@@ -174,7 +173,6 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 		connection,
 		chats,
 		vault,
-		t: en,
 		settings: () => settings,
 		openChat: (one) => openChat(app, one),
 		insertAtCursor: (text) => editor.insert(text),
@@ -211,8 +209,7 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 		close: async () => {
 			chats.close();
 			connection.close();
-			editor.unload();
-			vault.unload();
+			owner.unload();
 			await view.leaf.setViewState({ type: "empty" });
 		},
 	};

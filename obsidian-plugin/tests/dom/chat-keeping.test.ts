@@ -88,7 +88,7 @@ it("says so when there is no editor to insert into", async () => {
 	const one = await set();
 	await answered(one, "A leaf.");
 	button(one.el, "Insert at cursor").click();
-	expect(notices()).toContain("Open a note first, and put the cursor where the text is to go.");
+	expect(notices()).toContain("Put the cursor into a note first.");
 });
 
 it("keeps a verdict with the person's words", async () => {

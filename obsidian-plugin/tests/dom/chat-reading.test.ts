@@ -176,7 +176,7 @@ it("tells what is done, what is behind, and which model it was", async () => {
 	expect(one.el.querySelector("details.tarsd-steps")?.hasAttribute("open")).toBe(false);
 	expect(texts(one.el, ".tarsd-notices li")).toEqual([
 		"The vault is away.",
-		"2 changed notes are not in the index yet",
+		"Changed and not in the index yet: 2",
 		"Private, and not shown to this model: Diary",
 		"Answered by far, which is not on this machine",
 	]);

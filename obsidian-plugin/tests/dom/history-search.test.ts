@@ -26,59 +26,65 @@ describe("history", () => {
 		new HistoryModal(here.services).open();
 		await until(() => items(".tarsd-history-row").length > 0);
 	};
-	const titles = () => items(".tarsd-history-title").map((el) => el.textContent);
+	const titles = () => items(".tarsd-history-row .suggestion-title").map((el) => el.textContent);
 
-	it("lists by day and finds by words, without case and accents", async () => {
+	it("lists the last first and finds by words, without case and accents", async () => {
 		await begin();
-		expect(titles()).toEqual(["Über den Kessel", en.history.untitled, "Tea"]);
-		expect(items(".tarsd-history-day")[0]?.textContent).toBe(en.history.today);
+		expect(titles()).toEqual(["Über den Kessel", en.chat.untitled, "Tea"]);
+		expect(items(".tarsd-history-row")[0]?.textContent).toContain(en.history.turns(2));
 		type(one("input"), "kessel uber");
+		await until(() => titles().length === 1);
 		expect(titles()).toEqual(["Über den Kessel"]);
 		type(one("input"), "nothing");
-		expect(textOf(".tarsd-history-none")).toBe(en.history.nothing);
+		await until(() => textOf(".suggestion-empty") === en.history.nothing);
 	});
 
-	it("opens with Enter from the search, in a tab with its button, and moves with the arrows", async () => {
+	it("opens with Enter, in a tab with Mod, and moves with the arrows", async () => {
 		await begin();
 		press(one("input"), "ArrowDown");
-		expect(document.activeElement?.textContent).toContain("Kessel");
-		press(document.activeElement ?? document, "ArrowDown");
-		expect(document.activeElement?.textContent).toContain(en.history.untitled);
-		press(document.activeElement ?? document, "ArrowUp");
-		press(document.activeElement ?? document, "ArrowUp");
-		expect(document.activeElement).toBe(one("input"));
+		expect(textOf(".is-selected .suggestion-title")).toBe(en.chat.untitled);
+		press(one("input"), "ArrowUp");
 		press(one("input"), "Enter");
 		expect(here.opened).toEqual([{ conversation: "c1" }]);
 		new HistoryModal(here.services).open();
 		await until(() => items(".tarsd-history-row").length > 0);
-		one(`[aria-label="${en.history.openTab("Tea")}"]`).click();
+		press(one("input"), "ArrowUp");
+		press(one("input"), "Enter", { ctrlKey: true });
 		expect(here.opened[1]).toEqual({ conversation: "c2", place: "tab" });
 	});
 
-	it("renames in place; Escape leaves the title and the list as they are", async () => {
+	const question = (text: string) => items(".modal-button-container button").find((el) => el.textContent === text);
+	const row = (label: string) => one(`[aria-label="${label}"]`, items(".tarsd-history-row").at(-1));
+
+	it("renames in a box; Escape leaves the title and the list as they are", async () => {
 		await begin({ "PATCH /v1/conversations/c2": () => ({}) });
-		one(`[aria-label="${en.history.rename("Tea")}"]`).click();
-		type(one(".tarsd-history-edit"), "Coffee");
-		press(one(".tarsd-history-edit"), "Escape");
+		const box = () => one<HTMLInputElement>(".modal input");
+		row(en.history.rename).click();
+		expect(box().value).toBe("Tea");
+		type(box(), "Coffee");
+		press(box(), "Escape");
+		await until(() => items(".modal").length === 0);
 		expect(titles()).toContain("Tea");
-		one(`[aria-label="${en.history.rename("Tea")}"]`).click();
-		type(one(".tarsd-history-edit"), " Coffee ");
-		press(one(".tarsd-history-edit"), "Enter", { isComposing: true });
+		press(one("input"), "ArrowUp");
+		press(one("input"), "F2");
+		type(box(), " Coffee ");
+		press(box(), "Enter", { isComposing: true });
 		expect(here.daemon.bodies("PATCH /v1/conversations/c2")).toEqual([]);
-		press(one(".tarsd-history-edit"), "Enter");
+		press(box(), "Enter");
 		await until(() => titles().includes("Coffee"));
 		expect(here.daemon.bodies("PATCH /v1/conversations/c2")).toEqual([{ title: "Coffee" }]);
+		expect(here.opened).toEqual([]);
 	});
 
 	it("deletes only after a yes", async () => {
 		await begin({ "DELETE /v1/conversations/c2": () => ({}) });
-		const button = (text: string) => items(".modal-button-container button").find((el) => el.textContent === text);
-		one(`[aria-label="${en.history.remove("Tea")}"]`).click();
-		button(en.history.cancel)?.click();
+		row(en.history.remove).click();
+		question("Cancel")?.click();
 		await until(() => items(".modal-button-container").length === 0);
 		expect(titles()).toContain("Tea");
-		one(`[aria-label="${en.history.remove("Tea")}"]`).click();
-		button(en.history.removeYes)?.click();
+		press(one("input"), "ArrowUp");
+		press(one("input"), "d", { ctrlKey: true });
+		question(en.history.remove)?.click();
 		await until(() => !titles().includes("Tea"));
 		expect(here.daemon.bodies("DELETE /v1/conversations/c2")).toHaveLength(1);
 	});
@@ -86,8 +92,8 @@ describe("history", () => {
 	it("says why there is no list", async () => {
 		here = await stage({}, {}, false);
 		new HistoryModal(here.services).open();
-		await until(() => textOf(".tarsd-history-none") !== "");
-		expect(textOf(".tarsd-history-none")).toContain(en.connection.notRunningTitle);
+		await until(() => textOf(".suggestion-empty") !== "");
+		expect(textOf(".suggestion-empty")).toContain(en.connection.notRunningTitle);
 	});
 });
 

@@ -131,7 +131,7 @@ describe("a person, a pane, a daemon", { timeout: 15_000 }, () => {
 		model.replies.push({ text: ["60 degrees [1]."] });
 		const reply = await runCli(app, "tarsd:ask", { q: "How warm is the water for gyokuro?" });
 		expect(reply).toContain("60 degrees [1].");
-		expect(reply).toContain(`${en.cli.sources}:\n[1] `);
+		expect(reply).toContain(`${en.chat.exportSources}:\n[1] `);
 		expect(await runCli(app, "tarsd:ask", { q: "true" })).toBe(en.cli.noQuestion);
 		expect(await runCli(app, "tarsd:status")).toContain(daemon.vault);
 	});

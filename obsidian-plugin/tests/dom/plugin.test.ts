@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { Platform, type App } from "obsidian";
+import { Component, Platform, type App } from "obsidian";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import manifest from "../../manifest.json";
 import { diskAdapter } from "../../mocks/obsidian/disk";
@@ -11,7 +11,7 @@ import { DEVICE_KEY } from "../../src/settings";
 import { CHAT_VIEW } from "../../src/ui/chat-view";
 import { ConnectionModal } from "../../src/ui/connection-page";
 import { RELATED_VIEW } from "../../src/ui/related-view";
-import { progress, StatusBar } from "../../src/ui/status-bar";
+import { progress, statusBar } from "../../src/ui/status-bar";
 import { parseStatus } from "../../src/protocol/events";
 import { one, stage, STATUS, textOf, type Stage } from "./stage";
 
@@ -156,11 +156,12 @@ describe("the plugin", () => {
 
 describe("the status bar", () => {
 	let here: Stage;
-	let bar: StatusBar;
+	let bar: Component;
 	const begin = async (status: () => unknown): Promise<void> => {
 		here = await stage({ "GET /v1/status": status });
-		bar = new StatusBar(document.body.createDiv(), here.services);
+		bar = new Component();
 		bar.load();
+		statusBar(document.body.createDiv(), here.services, bar);
 	};
 	afterEach(() => {
 		bar.unload();

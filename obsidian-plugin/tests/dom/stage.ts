@@ -1,13 +1,12 @@
-import type { App } from "obsidian";
+import { Component, type App } from "obsidian";
 import { makeApp, until } from "../../mocks/obsidian/testing";
-import { Connection } from "../../src/daemon/connection";
-import { en } from "../../src/en";
+import { keepConnected } from "../../src/daemon/connection";
 import { DEFAULTS, type Settings } from "../../src/settings";
 import { TransportError, type Call, type Transport } from "../../src/transport/transport";
-import { Chats } from "../../src/ui/chats";
+import { makeChats } from "../../src/ui/chats";
 import type { OpenChat, Services } from "../../src/ui/services";
 import { performWrite } from "../../src/vault/notes";
-import { AppVault } from "../../src/vault/port";
+import { appVault } from "../../src/vault/port";
 
 type Reply = (body: unknown, call: Call) => unknown;
 
@@ -78,19 +77,19 @@ export async function stage(routes: Record<string, Reply>, files: Record<string,
 	const daemon = new Answers(routes);
 	daemon.up = connected;
 	const where = { kind: "unix" as const, place: "/x/v.sock", vault: "/home/person/Vault" };
-	const connection = new Connection(() => Promise.resolve([{ transport: daemon, vaultId: "v", where }]));
-	const vault = new AppVault(app);
-	vault.load();
+	const connection = keepConnected(() => Promise.resolve([{ transport: daemon, vaultId: "v", where }]));
+	const owner = new Component();
+	owner.load();
+	const vault = appVault(app, owner);
 	const settings = { ...DEFAULTS, relatedExclude: [] };
 	const opened: OpenChat[] = [];
 	const inserted: string[] = [];
-	const chats = new Chats({ connection, perform: (client, order) => performWrite(vault, client, order) });
+	const chats = makeChats({ connection, perform: (client, order) => performWrite(vault, client, order) });
 	const services: Services = {
 		app,
 		connection,
 		chats,
 		vault,
-		t: en,
 		settings: () => settings,
 		openChat: (options = {}) => {
 			opened.push(options);
@@ -109,7 +108,7 @@ export async function stage(routes: Record<string, Reply>, files: Record<string,
 	const close = (): void => {
 		chats.close();
 		connection.close();
-		vault.unload();
+		owner.unload();
 	};
 	return { app, daemon, services, settings, opened, inserted, close };
 }

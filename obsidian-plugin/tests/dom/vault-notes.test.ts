@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { TextFileView, type App, type WorkspaceLeaf } from "obsidian";
+import { Component, TextFileView, type App, type WorkspaceLeaf } from "obsidian";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { closeApp, makeApp } from "../../mocks/obsidian/testing";
-import { Client } from "../../src/daemon/client";
+import { daemonClient } from "../../src/daemon/client";
 import { en } from "../../src/en";
 import type { WriteOrder } from "../../src/protocol/events";
 import { TransportError, type Call, type Transport } from "../../src/transport/transport";
 import { isNote, performWrite, sha256 } from "../../src/vault/notes";
-import { AppVault } from "../../src/vault/port";
+import { appVault, type VaultPort } from "../../src/vault/port";
 
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
@@ -46,7 +46,8 @@ class Desk implements Transport {
 }
 
 let app: App;
-let port: AppVault;
+let port: VaultPort;
+let owner: Component;
 
 const order = (more: Partial<WriteOrder>): WriteOrder => ({
 	id: "w1",
@@ -59,7 +60,7 @@ const order = (more: Partial<WriteOrder>): WriteOrder => ({
 });
 
 async function perform(given: WriteOrder, desk = new Desk(given)): Promise<Desk> {
-	await performWrite(port, new Client(desk), given, () => Promise.resolve());
+	await performWrite(port, daemonClient(desk), given, () => Promise.resolve());
 	return desk;
 }
 
@@ -67,8 +68,9 @@ const read = (path: string) => app.vault.adapter.read(path);
 
 function start(files: Record<string, string>): void {
 	app = makeApp({ files });
-	port = new AppVault(app);
-	port.load();
+	owner = new Component();
+	owner.load();
+	port = appVault(app, owner);
 }
 
 beforeEach(() => {
@@ -76,7 +78,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-	port.unload();
+	owner.unload();
 	await closeApp(app);
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerMarkdown, appended, conversationMarkdown, fileName, freeName, turnMarkdown, type ExportStyle } from "../../src/chat/export";
+import { answerMarkdown, appended, fileName, turnMarkdown, type ExportStyle } from "../../src/chat/export";
 import { accepted, asked, empty, latest, reduce, type ChatState, type Message } from "../../src/chat/state";
 import { targetOf } from "../../src/chat/citations";
 import { numbered, retrieved, source, type Loose } from "./chat-events";
@@ -43,16 +43,9 @@ describe("an answer as Markdown", () => {
 	});
 });
 
-describe("turns and conversations as Markdown", () => {
-	it("quote the question, line by line", () => {
+describe("turnMarkdown", () => {
+	it("quotes the question, line by line", () => {
 		expect(turnMarkdown(message("Yes.", {}, "Is it?\r\n\r\n# really"), PLAIN)).toBe("> [!question] Question\n> Is it?\n>\n> # really\n\nYes.");
-	});
-
-	it("have every turn", () => {
-		const state = accepted(asked(chat("Yes."), "r2", { question: "And?", at: 2 }), "r2", "U");
-		expect(conversationMarkdown(state, PLAIN)).toBe(
-			"# Who is Otto?\n\n> [!question] Question\n> Who is Otto?\n\nYes.\n\n> [!question] Question\n> And?\n",
-		);
 	});
 });
 
@@ -93,10 +86,4 @@ describe("fileName", () => {
 			expect(name).toBe(letter.repeat(Array.from(name).length));
 		}
 	});
-});
-
-it("finds a name that is free", () => {
-	const taken = new Set(["A", "A 2"]);
-	expect(freeName("A", (name) => taken.has(name))).toBe("A 3");
-	expect(freeName("B", (name) => taken.has(name))).toBe("B");
 });

@@ -211,11 +211,6 @@ describe("an event", () => {
 		expect(latest(back)?.writes[0]?.state).toBe("undone");
 	});
 
-	it("adds up what was used", () => {
-		const usage: Loose = { type: "usage", input_tokens: 10, output_tokens: 3 };
-		expect(after(usage, usage).tokens).toEqual({ input: 20, output: 6 });
-	});
-
 	it("ends the answer in one of four ways, and keeps what was said", () => {
 		const said: Loose = { type: "token", text: "half" };
 		const done: Extract<Loose, { type: "done" }> = { type: "done", text: "whole", citations: [], notices: ["N"] };

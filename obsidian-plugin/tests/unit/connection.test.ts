@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { Connection, type Way } from "../../src/daemon/connection";
+import { keepConnected, type Connection, type Way } from "../../src/daemon/connection";
 import { aborted, TransportError, type Call, type Transport, type Trouble } from "../../src/transport/transport";
 
 const HELLO = { name: "tarsd", version: "0.1.0", protocol: 1, vault: { id: "0123456789ab", name: "Notes", path: "/n" }, features: [] };
@@ -15,7 +15,7 @@ class Bench {
 	readonly connection: Connection;
 
 	constructor(ways?: () => Promise<Way[]>) {
-		this.connection = new Connection(ways ?? ((): Promise<Way[]> => Promise.resolve([this.way()])), (ms, signal) => {
+		this.connection = keepConnected(ways ?? ((): Promise<Way[]> => Promise.resolve([this.way()])), (ms, signal) => {
 			this.pauses.push(ms);
 			return new Promise((resolve, reject) => {
 				if (signal.aborted) reject(aborted());

@@ -1,0 +1,129 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { AxeResults } from "axe-core";
+import { expect, test, type Phone } from "./page-world";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const LOOKS = join(import.meta.dirname, "../test-results/looks");
+const SIZES = [
+	[360, 740],
+	[768, 1024],
+	[1280, 800],
+] as const;
+
+const ANSWER = `The gauge should read **1.2 bar** when cold [1], and [[Plumber]] repairs it [2]. There is no [9].
+
+## What to do
+
+1. Look at the gauge, \`cold\`.
+2. Open the valve a little.
+   - Slowly.
+
+| State | Pressure | What it means |
+| --- | ---: | --- |
+| cold | 1.2 bar | as it should be, a cell that is long enough to be wider than a phone |
+| warm | 1.6 bar | also right |
+
+> Above 3 bar the safety valve opens.
+
+\`\`\`python
+def pressure(cold: bool) -> float:
+    return 1.2 if cold else 1.6  # a line that is long enough to be cut or wrapped
+\`\`\`
+`;
+const CHANGE = ["## Yearly", "", "- Checked in November, the gauge reads 1.2 bar.", "- Next time: ask for the new filter, and whether the pump is still loud."].join("\n");
+const QUESTION = "What should the boiler gauge read, and who repairs it when it does not?";
+
+/** What a person may find on the page. */
+const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
+	gate: async ({ page, house, expected }) => {
+		expected.push(/401/);
+		await page.goto(`${house.address}/#token=wrong`);
+		await expect(page.getByRole("alert")).toBeVisible();
+	},
+	empty: async (phone) => {
+		await phone.open();
+		await expect(phone.page.getByText("Ask your notes")).toBeVisible();
+	},
+	answer: async (phone) => {
+		await phone.open();
+		await phone.hear(QUESTION, ANSWER);
+		await expect(phone.answer.locator("table")).toBeVisible();
+	},
+	sources: async (phone) => {
+		await phone.open();
+		await phone.hear(QUESTION, "It should read 1.2 bar [1], says [2].");
+		await phone.answer.locator(".cite").first().click();
+		await expect(phone.page.locator(".passage").first()).toContainText("gauge");
+		await phone.button("Wrong answer").click();
+	},
+	approval: async (phone) => {
+		phone.house.model.replies.push({ text: ["I would add this: "], call: { name: "note_append", arguments: { name: "House/Plumber.md", text: CHANGE } } });
+		await phone.open();
+		await phone.ask("Add the yearly check to the plumber's note.");
+		await expect(phone.button("Allow")).toBeVisible();
+		await phone.box.fill("Meanwhile I write the next question, which is longer than one line of a phone.");
+	},
+	stopped: async (phone) => {
+		phone.house.model.replies.push({ text: ["A first part", " and a second"], hold: true });
+		await phone.open();
+		await phone.ask("How warm for tea?");
+		await expect(phone.answer).toContainText("A first part");
+		await phone.button("Stop").click();
+		await expect(phone.button("Go on")).toBeVisible();
+	},
+	offline: async (phone) => {
+		phone.expected.push(/net::ERR_/);
+		await phone.open();
+		await phone.hear("How warm for tea?", "60 degrees [1].");
+		await phone.page.route("**/v1/**", (route) => route.abort());
+		await phone.ask("And for sencha?");
+		await expect(phone.page.locator("#failure")).toBeVisible();
+	},
+	history: async (phone) => {
+		for (const title of ["Which colour has the kitchen?", "מה הלחץ?", "A long question about everything that is in these notes, and about some things that are not in them"]) await phone.house.past(title, title, "x");
+		await phone.open();
+		await phone.button("Conversations").click();
+		await phone.page.getByRole("button", { name: "Delete “Which colour has the kitchen?”" }).click();
+	},
+	search: async (phone) => {
+		await phone.open();
+		await phone.button("Search").click();
+		await phone.page.getByRole("searchbox").fill("boiler gauge");
+		await expect(phone.page.locator(".hit").first()).toBeVisible();
+	},
+	note: async (phone) => {
+		await phone.open();
+		await phone.button("Search").click();
+		await phone.page.getByRole("searchbox").fill("gauge cold");
+		await phone.page.locator(".hit").first().getByRole("button", { name: "Read the note" }).click();
+		await expect(phone.page.locator("#note-text pre")).toBeVisible();
+	},
+	settings: async (phone) => {
+		await phone.open();
+		await phone.button("Settings").click();
+		await expect(phone.page.getByText("Answers by")).toBeVisible();
+	},
+};
+
+for (const [name, arrange] of Object.entries(SCENES)) {
+	test(`looks: ${name}`, async ({ phone }) => {
+		const { page } = phone;
+		await arrange(phone);
+		// the page's policy lets no script in but its own; what a debugger evaluates is not the page's
+		await page.evaluate(await import("node:fs").then(({ readFileSync }) => readFileSync(AXE, "utf8")));
+		const found: string[] = [];
+		for (const colorScheme of ["light", "dark"] as const) {
+			await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+			for (const [width, height] of SIZES) {
+				await page.setViewportSize({ width, height });
+				await page.waitForTimeout(150);
+				await page.screenshot({ path: join(LOOKS, `page-${name}-${width}-${colorScheme}.png`) });
+				expect.soft(await page.evaluate(() => document.documentElement.scrollWidth), `${width}: nothing is cut off`).toBeLessThanOrEqual(width);
+				const { violations } = await page.evaluate(() => (window as unknown as { axe: { run(how: object): Promise<AxeResults> } }).axe.run({ resultTypes: ["violations"] }));
+				found.push(...violations.map(({ id, nodes }) => `${width} ${colorScheme} ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary ?? ""}`).join("\n")}`));
+			}
+		}
+		expect([...new Set(found)]).toEqual([]);
+	});
+}

@@ -1,0 +1,90 @@
+"""The command that MCP clients start, and what it takes to have them start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarsd.cli.common import Command, vault_option, vault_root
+from tarsd.client import Client
+from tarsd.config import expand
+from tarsd.errors import TarsdError
+
+NAME = "tarsd"
+CLIENTS = ("desktop", "code", "both")
+DESKTOP = "claude_desktop_config.json"
+PLACE = "Claude Desktop: Settings → Developer → Edit Config opens it. Restart Claude Desktop afterwards."
+TERMINAL = "This speaks MCP with a client that starts it. How to set one up: tarsd mcp --setup"
+
+
+@click.command(cls=Command)
+@vault_option
+@click.option("--local", is_flag=True, help="The client's model runs on this machine: private notes are not withheld.")
+@click.option(
+    "--setup",
+    type=click.Choice(CLIENTS),
+    is_flag=False,
+    flag_value="both",
+    help="Print how to set up Claude Desktop, Claude Code, or both, and end.",
+)
+def mcp(vault: Path | None, local: bool, setup: str | None) -> None:
+    """Serve MCP clients on standard input and output: search, read, related, recent, remember, ask.
+
+    The daemon may start later. Text under privacy.local_only, and what was made of it, is withheld without --local.
+    """
+    vault = expand(str(vault), os.environ) if vault is not None else None
+    if setup is not None:
+        _set_up(setup, vault, local=local)
+        return
+    if sys.stdin.isatty():
+        click.echo(TERMINAL, err=True)
+    from tarsd.mcp_stdio import serve
+
+    serve(vault, local=local)
+
+
+def _set_up(setup: str, vault: Path | None, *, local: bool) -> None:
+    """Prints the settings of the clients, for this installation; what is no setting goes to standard error."""
+    command = [*_program(), "mcp"]
+    root = vault if vault is not None else _known_vault()
+    command += ["--vault", str(root)] if root is not None else []
+    command += ["--local"] if local else []
+    # a client starts it with hardly any environment
+    env = {name: value for name in ("TARSD_HOME", "TARSD_CONFIG") if (value := os.environ.get(name))}
+    if setup in ("desktop", "both"):
+        about: dict[str, Any] = {"command": command[0], "args": command[1:]} | ({"env": env} if env else {})
+        click.echo(f"# {DESKTOP}. {PLACE}", err=True)
+        click.echo(json.dumps({"mcpServers": {NAME: about}}, ensure_ascii=False, indent=2))
+    if setup in ("code", "both"):
+        click.echo("# Claude Code: run this.", err=True)
+        given = [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
+        click.echo(shlex.join(["claude", "mcp", "add", *given, "--scope", "user", NAME, "--", *command]))
+    if root is None:
+        click.echo("Name the vault with --vault, for no config names one and no daemon runs.", err=True)
+
+
+def _program() -> list[str]:
+    """What starts this installation, wherever it is called from and whatever the PATH."""
+    script = os.path.join(sysconfig.get_path("scripts"), NAME)
+    return [script] if os.path.isfile(script) else [sys.executable, "-c", "from tarsd.cli import main; main()"]
+
+
+def _known_vault() -> Path | None:
+    """The configured vault, or that of the running daemon."""
+    from tarsd.config import load
+
+    try:
+        return load().vault
+    except TarsdError:
+        pass
+    try:
+        return vault_root(Client.find())
+    except TarsdError:
+        return None

@@ -1,0 +1,216 @@
+"""The commands about the daemon as a service of the system: install, uninstall, start, stop, restart, status, logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarsd import services
+from tarsd.cli.common import Folder, Group, json_option, print_json
+from tarsd.cli.service_state import Meant, exit_code, facts, lingers, outdated, shown
+from tarsd.cli.terminal import Terminal, clean, line
+from tarsd.cli.wrapping import wrapped
+from tarsd.config import expand, load, vault_id
+from tarsd.config.places import paths
+from tarsd.errors import EXIT_NOTHING, EXIT_USAGE, ClientError, ConfigError, NotFound
+
+LINGER = "So that it starts with the machine, and runs on when you log out: loginctl enable-linger"
+LEFT = "Your notes are as they were. tarsd uninstall --purge removes these, too."
+
+
+@click.group(cls=Group, default="status")
+def service() -> None:
+    """Have the system start the daemon by itself: a launchd agent on macOS, a user unit of systemd on Linux.
+
+    Without a command, the state is shown. There is one service for each vault, and none of it needs root.
+    """
+
+
+def _vault_option(function: Any) -> Any:
+    return click.option("--vault", type=Folder(), help="The vault, if not the configured one.")(function)
+
+
+@service.command()
+@_vault_option
+@click.option("--print", "show", is_flag=True, help="Print the file that would be written, and do nothing.")
+@json_option
+@click.pass_context
+def install(context: click.Context, vault: Path | None, show: bool, as_json: bool) -> None:
+    """Write the service's file, load it and start it; over an older one as well. Needs no root."""
+    machine = services.Machine.here()
+    config = load(vault=vault)
+    launch = services.launch(config, machine)
+    meant = Meant(config.vault_id, config.vault, services.service(config.vault_id, machine))
+    if show:
+        text = meant.service.text(launch)
+        print_json({"file": str(meant.service.file), "text": text}) if as_json else click.echo(text, nl=False)
+        return
+    services.check(launch, machine)
+    meant.service.install(launch)
+    if not as_json:
+        click.echo(f"Installed {line(meant.service.file)}")
+    _report(context, meant, meant.wait(), as_json, services.notices(config, launch, machine))
+
+
+@service.command()
+@_vault_option
+@json_option
+@click.pass_context
+def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None:
+    """Stop the service and take its file away. Notes, index, conversations and settings stay."""
+    meant = _meant(vault)
+    found = meant.service.uninstall()
+    places = paths(meant.vault_id, os.environ)
+    left = [str(one) for one in (places.config_file, places.cache, places.state, meant.log) if one.exists()]
+    if as_json:
+        print_json({"uninstalled": found, "file": str(meant.service.file), "left": left})
+    elif not found:
+        click.echo("No service is installed for this vault.")
+    else:
+        click.echo(f"Stopped, and removed {line(meant.service.file)}")
+        for one in left:
+            click.echo(f"  left: {line(one)}")
+        click.echo(LEFT)
+    if not found:
+        context.exit(EXIT_NOTHING)
+
+
+@service.command()
+@_vault_option
+@json_option
+@click.pass_context
+def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
+    """Start it, and wait a few seconds for it to answer."""
+    meant = _meant(vault)
+    meant.service.start()
+    _report(context, meant, meant.wait(), as_json)
+
+
+@service.command()
+@_vault_option
+@json_option
+@click.pass_context
+def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
+    """End it, start it, and wait a few seconds for it to answer."""
+    meant = _meant(vault)
+    meant.service.restart()
+    _report(context, meant, meant.wait(), as_json)
+
+
+@service.command()
+@_vault_option
+@json_option
+def stop(vault: Path | None, as_json: bool) -> None:
+    """End it, until it is started again or you log in the next time."""
+    meant = _meant(vault)
+    meant.service.stop()
+    if as_json:
+        print_json({"stopped": True})
+    else:
+        click.echo("Stopped. It starts again when you log in, or with: tarsd service start")
+
+
+@service.command()
+@_vault_option
+@json_option
+@click.pass_context
+def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
+    """Say whether it is installed and running, why not, and what its daemon says."""
+    meant = _meant(vault)
+    sight = meant.look()
+    if sight.state.installed:
+        _report(context, meant, sight, as_json, outdated(meant), started=False)
+        return
+    if as_json:
+        print_json(facts(meant, sight))
+    else:
+        click.echo(f"No service is installed for {line(meant.vault or meant.vault_id)}.")
+        for one in services.installed():
+            click.echo(f"  there is: {line(one.file)}")
+        click.echo("Install it with: tarsd service install", err=True)
+    context.exit(EXIT_NOTHING)
+
+
+@service.command()
+@_vault_option
+@click.option("-n", "--lines", "count", type=click.IntRange(0), default=20, show_default=True, help="How many lines.")
+@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print the lines as they are.")
+def logs(vault: Path | None, count: int, follow: bool, as_json: bool) -> None:
+    """Show the last lines of the daemon's log. It holds no text of notes and no questions."""
+    from tarsd.services.log import lines
+
+    file = _meant(vault).log
+    if not file.exists():
+        raise NotFound(f"There is no log yet: {file}.", "It comes with the first start: tarsd service start.")
+    click.echo(Terminal(sys.stderr).dim(line(file)), err=True)
+    show: Callable[[str], str] = clean if as_json else _readable
+    for one in lines(file, count, follow=follow):
+        click.echo(show(one))
+
+
+# ------------------------------------------------------------------------------------------------ whose
+
+
+def _meant(vault: Path | None) -> Meant:
+    """The named vault, the configured one, or that of the only service there is."""
+    if vault is not None:
+        root = expand(str(vault), os.environ)
+        return Meant(vault_id(root), root, services.service(vault_id(root)))
+    try:
+        config = load()
+        return Meant(config.vault_id, config.vault, services.service(config.vault_id))
+    except ConfigError:
+        found = services.installed()
+        if not found:
+            raise
+    if len(found) > 1:
+        vaults = [services.vault_of(services.service(one.vault_id)) or one.vault_id for one in found]
+        raise ClientError(
+            f"{len(found)} services are installed.",
+            f"Name one with --vault: {', '.join(str(one) for one in vaults)}.",
+            code="ambiguous",
+            exit_code=EXIT_USAGE,
+        )
+    only = services.service(found[0].vault_id)
+    return Meant(found[0].vault_id, services.vault_of(only), only)
+
+
+# ------------------------------------------------------------------------------------------------ saying it
+
+
+def _report(
+    context: click.Context,
+    meant: Meant,
+    sight: services.Sight,
+    as_json: bool,
+    notices: Sequence[str] = (),
+    *,
+    started: bool = True,
+) -> None:
+    """Says how it stands, and ends with the exit code for it; `started`: the command was to bring it up."""
+    if as_json:
+        print_json(facts(meant, sight) | {"notices": list(notices)})
+    else:
+        out = Terminal(sys.stdout)
+        for text in [*shown(meant, sight, out), *(out.yellow(line(one)) for one in notices)]:
+            click.echo(wrapped(text, out))
+        if lingers(meant.service) is False:
+            click.echo(LINGER)
+    context.exit(exit_code(sight, started=started))
+
+
+def _readable(text: str) -> str:
+    """A line of the log for people; what is no such line stays as it is."""
+    try:
+        fields = dict(json.loads(text))
+    except (ValueError, TypeError):
+        return clean(text)
+    head = f"{str(fields.pop('time', ''))[:19].replace('T', ' ')} {fields.pop('level', ''):7} {fields.pop('event', '')}"
+    return line(" ".join([head, *(f"{key}={value}" for key, value in fields.items() if key != "logger")]))

@@ -1,0 +1,146 @@
+"""How a service stands, for people and for programs: what `tarsd service` shows of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tarsd import services
+from tarsd.cli.common import sentence
+from tarsd.cli.status import glance
+from tarsd.cli.terminal import Terminal, line
+from tarsd.config import load, socket_path
+from tarsd.config.places import paths
+from tarsd.errors import EXIT_NO_DAEMON, EXIT_OK, EXIT_REFUSED, ConfigError
+
+SETTINGS = "System Settings > Privacy & Security > Full Disk Access"
+WAIT_S = 10.0
+AGAIN = "Install it anew: tarsd service install"
+
+
+@dataclass(frozen=True)
+class Meant:
+    """The service that a command is about; `vault` is None when only the id is known."""
+
+    vault_id: str
+    vault: Path | None
+    service: services.Service
+
+    @property
+    def socket(self) -> Path:
+        """Where its daemon answers."""
+        return socket_path(self.vault_id)
+
+    @property
+    def log(self) -> Path:
+        """Where its daemon writes what happens."""
+        return paths(self.vault_id, os.environ).logs / f"tarsd-{self.vault_id}.log"
+
+    def look(self) -> services.Sight:
+        """How it stands."""
+        return services.look(self.service, self.socket)
+
+    def wait(self) -> services.Sight:
+        """The same when it answers, or has failed, or has not for some seconds."""
+        return services.wait(self.service, self.socket, WAIT_S)
+
+
+def outdated(meant: Meant) -> list[str]:
+    """What is wrong with the installed file, or with the settings it would start with; each as a sentence."""
+    arguments = meant.service.arguments()
+    if not arguments:
+        return [f"{meant.service.file} is no file of tarsd's any more. {AGAIN}"]
+    if not os.access(arguments[0], os.X_OK):
+        return [f"The program that it starts is gone: {arguments[0]}. {AGAIN}"]
+    try:
+        launch = services.launch(load(vault=meant.vault), services.Machine.here())
+        if meant.service.file.read_text(encoding="utf-8") == meant.service.text(launch):
+            return []
+    except ConfigError as error:
+        return [f"The configuration has faults: {' · '.join(error.problems)}"]
+    except (services.ServiceError, OSError):
+        return []  # this tarsd cannot be one itself, which says nothing of the one that is installed
+    if launch.arguments[0] != arguments[0]:
+        return [f"The service starts {arguments[0]}, and this is {launch.arguments[0]}. {AGAIN}"]
+    return [f"The service was installed by another version, or with other variables. {AGAIN}"]
+
+
+def exit_code(sight: services.Sight, *, started: bool) -> int:
+    """What a command ends with; `started`: it was to bring the service up."""
+    if sight.answers:
+        return EXIT_OK
+    return EXIT_REFUSED if started or sight.state.failed or sight.pid else EXIT_NO_DAEMON
+
+
+def shown(meant: Meant, sight: services.Sight, out: Terminal) -> list[str]:
+    """The state as a headline, what the daemon says of itself, and where to look."""
+    state = sight.state
+    if sight.answers:
+        lines = [f"{out.green('● Running')}, pid {state.pid}", *_own_words(meant, sight, out)]
+    elif sight.pid:
+        lines = [
+            out.yellow(f"● Another daemon serves this vault: process {sight.pid}"),
+            "  End that one with tarsd stop, then: tarsd service start",
+        ]
+    elif state.running:
+        lines = [
+            out.yellow(f"● Started, pid {state.pid}, and does not answer"),
+            "  A first start may take a while. Look again: tarsd service status",
+        ]
+    elif state.failed:
+        lines = [out.red(f"● Failed. {line(state.reason)}"), f"  {line(state.hint)}"]
+    else:
+        lines = [
+            out.yellow(f"● Stopped. {line(state.reason)}".rstrip(". ")),
+            f"  {line(state.hint) or 'Start it with: tarsd service start'}",
+        ]
+    return [*lines, f"  {out.dim('Service')}  {line(meant.service.file)}", f"  {out.dim('Log')}      {line(meant.log)}"]
+
+
+def _own_words(meant: Meant, sight: services.Sight, out: Terminal) -> list[str]:
+    """The daemon's headline, and why it has no vault if it has none."""
+    lines = [f"  {glance(sight.status, out)[0]}"]
+    watch = sight.status.get("watch") or {}
+    if watch.get("state") == "waiting" and watch.get("hint"):
+        access = _access(meant, sight.status)
+        hint = f"Allow {access} in {SETTINGS}; tarsd looks again by itself." if access else line(watch["hint"])
+        lines += [f"  {sentence(line(watch.get('reason', '')))}", f"  {hint}"]
+    return lines
+
+
+def _access(meant: Meant, status: Mapping[str, Any]) -> str:
+    """The program that macOS must be told to let in; "" when that is not what is wrong."""
+    hint = str((status.get("watch") or {}).get("hint") or "")
+    arguments = meant.service.arguments()
+    return services.allowed_program(arguments[0]) if "Full Disk Access" in hint and arguments else ""
+
+
+def lingers(service: services.Service) -> bool | None:
+    """Whether it runs while nobody is logged in; None where that is not asked, or cannot be told."""
+    return service.lingers() if isinstance(service, services.UserUnit) else None
+
+
+def facts(meant: Meant, sight: services.Sight) -> dict[str, Any]:
+    """All of it for programs; what is not known is null."""
+    state = sight.state
+    return {
+        "vault": {"id": meant.vault_id, "path": str(meant.vault) if meant.vault else None},
+        "name": meant.service.name,
+        "file": str(meant.service.file),
+        "log": str(meant.log),
+        "installed": state.installed,
+        "loaded": state.loaded,
+        "running": state.running,
+        "answers": sight.answers,
+        "pid": state.pid or None,
+        "exit_code": state.exit_code,
+        "failed": state.failed,
+        "reason": state.reason,
+        "hint": state.hint,
+        "lingers": lingers(meant.service),
+        "allow": _access(meant, sight.status) or None,
+        "daemon": dict(sight.status) or None,
+    }

@@ -1,0 +1,161 @@
+"""What models outside of the daemon read: passages, lists and notes, as a prompt would hold them.
+
+Our own conversations are no sources, comments and what no reader sees are left out, and a model on another machine
+gets nothing of a private note, neither text nor name, by what holds on disk now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tarsd.config import Config
+from tarsd.daemon.library import MAYBE, Shelf, entry, matching, named
+from tarsd.errors import Conflict, Refused
+from tarsd.index.work import is_local_only
+from tarsd.parse import parse
+from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
+from tarsd.providers.text import printable, visible
+from tarsd.search import MAX_LIMIT, Hit, Results, Searcher
+from tarsd.store import Key, NoteRow
+from tarsd.tools.reading import shown_lines, target
+from tarsd.vault import Vault, nfc
+from tarsd.vault.names import safe_parts
+
+MOST_LISTED = 250
+MOST_NAMED = 10
+"""So many of the notes that share a name are told."""
+
+Json = dict[str, Any]
+
+
+class Outside:
+    """For the audiences "here" and "elsewhere"; every reply says how much was `withheld`. Called from threads."""
+
+    def __init__(self, searcher: Callable[[], Searcher], shelf: Shelf, vault: Vault, config: Config) -> None:
+        self._searcher = searcher
+        self._shelf = shelf
+        self._vault = vault
+        self._config = config
+
+    def search(self, request: SearchRequest) -> Json:
+        """The hits of a query. Raises `StoreError`."""
+
+        def find(limit: int) -> Results:
+            wanted = (request.query, request.mode, limit, request.min_score, request.filters)
+            return self._searcher().search(*wanted, evidence=True)
+
+        return self._hits(find, request.limit, request.audience)
+
+    def related(self, request: RelatedRequest) -> Json:
+        """The hits for a note. Raises as `note`."""
+        key = self._key(request.path, request.audience)
+        if request.audience == "elsewhere" and self._shelf.private_now(key, False):
+            raise _private(request.path)
+
+        def find(limit: int) -> Results:
+            return Results(tuple(self._searcher().related(key, limit)), None, 0.0)
+
+        return self._hits(find, request.limit, request.audience)
+
+    def _hits(self, find: Callable[[int], Results], limit: int, audience: Audience) -> Json:
+        """The best `limit` hits that may be shown; looked for further down where some may not."""
+        started = time.perf_counter()
+        withheld: int | None = None
+        for most in (limit, min(3 * limit, MAX_LIMIT), MAX_LIMIT):
+            found = find(most)
+            hits = self._shelf.evident(found.hits)
+            if audience == "elsewhere":
+                hits = self._shelf.looked_at(hits)
+            shown = [hit for hit in hits if audience == "here" or not hit.local_only][:limit]
+            if withheld is None:
+                withheld = sum(hit.local_only and hit.relevance >= MAYBE for hit in hits) * (audience == "elsewhere")
+            if len(shown) == limit or len(found.hits) < most:
+                break
+        reply: Json = {"hits": [_clean(hit).as_json() for hit in shown], "withheld": withheld}
+        reply |= {"degraded": found.degraded} if found.degraded else {}
+        return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
+
+    def notes(self, filters: Mapping[str, str], audience: Audience) -> Json:
+        """The notes that were changed last, the person's own; `total` counts all that there are."""
+        most = min(query_number(filters.get("recent"), "recent", 0, 10_000) or MOST_LISTED, MOST_LISTED)
+        every = matching(
+            self._searcher().store.titles(),
+            filters.get("folder", ""),
+            filters.get("tag", ""),
+            recent=True,
+            name=filters.get("name", ""),
+        )
+        own = [row for row in every if not row.ours]
+        rows, hidden = self._shelf.parted(own) if audience == "elsewhere" else (own, [])
+        withheld = len(hidden)
+        shown: list[NoteRow] = []
+        for row in rows:
+            if len(shown) == most:
+                break
+            private = audience == "elsewhere" and self._shelf.private_now(row.key, row.local_only)
+            withheld += bool(private)
+            if private is False:
+                shown.append(row)
+        return {"notes": [entry(row) for row in shown], "total": len(own) - withheld, "withheld": withheld}
+
+    def note(self, name: str, audience: Audience) -> Json:
+        """The note that `[[name]]` leads to, as it is in the vault now.
+
+        Raises `NotFound`, `PathRefused`, `VaultUnavailable`, `Conflict` where several notes have the name, and
+        `Refused` for a private one.
+        """
+        collection, path = self._key(name, audience)
+        view = self._shelf.view(collection, path)
+        if view.local_only and audience == "elsewhere":
+            raise _private(name)
+        note = parse(view.loaded.text, path, include_comments=self._config.include_comments)
+        lines = [line.replace("\n", " ") for line in shown_lines(view, note)]
+        return {
+            "path": path,
+            "collection": collection,
+            "title": note.title,
+            "aliases": list(note.aliases),
+            "tags": list(note.tags),
+            "properties": note.properties,
+            "text": _shown("\n".join(lines)),
+            "hash": view.loaded.hash,
+        }
+
+    def _key(self, given: str, audience: Audience) -> Key:
+        """Where the note with this path, name or alias lies, or would lie; raises as `note`."""
+        name = nfc(target(given)[0]) or given
+        safe_parts(name)
+        every = self._searcher().store.titles()
+        rows, hidden = self._shelf.parted(every) if audience == "elsewhere" else (every, [])
+        found = named(rows, name)
+        if len(found) > 1:
+            places = [f"{row.collection}/{row.path}" if row.collection else row.path for row in found]
+            listed = ", ".join(sorted(places)[:MOST_NAMED]) + (", …" if len(places) > MOST_NAMED else "")
+            raise Conflict(f"{len(found)} notes go by the name “{name}”.", f"Give the path of one: {listed}.")
+        if found:
+            return found[0].key
+        path = name if "." in name[-7:] else f"{name}.md"
+        rules = self._config.privacy.local_only
+        if audience == "elsewhere" and (named(hidden, name) or is_local_only(path, parse("", path), rules)):
+            raise _private(name)
+        self._vault.resolve(path)
+        return "", path
+
+
+def _private(name: str) -> Refused:
+    """`name` is what was asked for: what the note calls itself is private too."""
+    return Refused(
+        f"“{name}” is private: nothing of it leaves this machine.",
+        "The person can open it in Obsidian.",
+    )
+
+
+def _clean(hit: Hit) -> Hit:
+    return dataclasses.replace(hit, title=_shown(hit.title), heading=_shown(hit.heading), text=_shown(hit.text))
+
+
+def _shown(text: str) -> str:
+    return visible(printable(text))

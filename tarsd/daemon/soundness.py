@@ -1,0 +1,182 @@
+"""Whether the index is whole and true: its legs against each other, SQLite's own check, and samples found again."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, NamedTuple
+
+from tarsd.errors import NotFound
+from tarsd.search import Searcher
+from tarsd.search.words import split
+from tarsd.store import ChunkRow, FileRow, Key, Store, examine, segment, terms
+from tarsd.vault import Scan, Unreadable, Vault, content_hash
+
+NOTES: Final = 50
+PASSAGES: Final = 50
+WORDS: Final = 6
+NEAREST: Final = 10
+SAME: Final = 0.999
+"""Cosine of two vectors that are the same but for rounding."""
+AGAIN_S: Final = 2.0
+"""After so long what was merely under way is done."""
+QUICK_CHECK_S: Final = 8.0
+PLACES: Final = 5
+REINDEX: Final = "tarsd reindex --full"
+RESTART: Final = "tarsd stop, then tarsd run: it is mended when the daemon starts."
+
+State = Literal["ok", "warning", "fault", "skipped"]
+
+
+class Verdict(NamedTuple):
+    """What a check found: a sentence, what to do, and the notes that are meant."""
+
+    state: State
+    text: str
+    hint: str = ""
+    paths: Sequence[str] = ()
+
+
+class Soundness:
+    """The checks of an index; each may take long, and belongs into a thread. All raise StoreError."""
+
+    def __init__(
+        self, searcher: Callable[[], Searcher], vaults: Mapping[str, Vault], behind: Callable[[], int]
+    ) -> None:
+        self._searcher = searcher
+        self._vaults = vaults
+        self._behind = behind
+
+    @property
+    def steps(self) -> Sequence[tuple[str, Callable[[], Verdict]]]:
+        """The checks by name, in the order in which they are made."""
+        return (
+            ("vault", self.vault),
+            ("file", self.file),
+            ("passages", self.passages),
+            ("notes", self.notes),
+            ("words", self.words),
+            ("vectors", self.vectors),
+        )
+
+    @property
+    def _store(self) -> Store:
+        return self._searcher().store
+
+    def vault(self) -> Verdict:
+        """Whether this very process may read the folders: macOS grants that to programs one by one."""
+        for vault in self._vaults.values():
+            vault.check()
+        return Verdict("ok", "The daemon can read the vault.")
+
+    def file(self) -> Verdict:
+        """SQLite's own look at every page."""
+        for which, what in (("main", "The index"), ("emb", "The cache of vectors")):
+            said = examine.malformed(self._store, which, QUICK_CHECK_S)  # type: ignore[arg-type]
+            if said is None:
+                return Verdict("skipped", f"{what} is so large that looking through it takes too long.")
+            if said:
+                return Verdict("fault", f"{what} is damaged: {said[0]}", RESTART)
+        return Verdict("ok", "Every page of it is sound.")
+
+    def passages(self) -> Verdict:
+        """Notes, passages, words and vectors: one for each, and none without the other."""
+        found = examine.gaps(self._store)
+        if found:
+            time.sleep(AGAIN_S)
+            found &= examine.gaps(self._store)
+        if found:
+            counts = Counter(what for what, _ in found)
+            told = "; ".join(f"{number:,} {what}" for what, number in counts.items())
+            return Verdict(
+                "fault", f"The index has gaps: {told}.", f"{REINDEX}; what it leaves is mended at a restart."
+            )
+        counts_ = self._store.counts()
+        spaces = "".join(f", {space.vectors:,} vectors of {space.name}" for space in counts_.spaces)
+        return Verdict("ok", f"{counts_.notes:,} notes, {counts_.chunks:,} passages{spaces}: all go together.")
+
+    def notes(self) -> Verdict:
+        """The notes on disk against those that are known, and the text of some against what was indexed."""
+        wrong, looked = self._differing()
+        if wrong:
+            time.sleep(AGAIN_S)
+            wrong &= self._differing(wrong)[0]
+        if not wrong:
+            return Verdict("ok", f"The index knows the notes on disk; {looked} of them were read again.")
+        places = sorted("/".join(part for part in key if part) for key in wrong)[:PLACES]
+        if self._behind():
+            return Verdict("warning", f"{len(wrong):,} notes wait to be indexed.", "Look again in a moment.", places)
+        return Verdict("fault", f"{len(wrong):,} notes are not indexed as they are on disk.", REINDEX, places)
+
+    def _differing(self, only: Iterable[Key] | None = None) -> tuple[set[Key], int]:
+        """Notes that are not indexed as they are, and how many were read; of a sample, or of these."""
+        rows = self._store.rows()
+        given_up = {(row.collection, row.path) for row in self._store.skipped()}
+        wrong: set[Key] = set()
+        looked = 0
+        for name, vault in self._vaults.items():
+            scan = vault.scan()
+            own = {key: row for key, row in rows.items() if key[0] == name}
+            wrong |= scan.files.keys() - own.keys() - given_up
+            wrong |= {key for key, row in own.items() if key not in scan.files and not scan.keeps(row.path)}
+            readable = [key for key, row in own.items() if key in scan.files and row.state in ("ok", "empty")]
+            sample = [key for key in readable if key in set(only)] if only is not None else _some(readable, NOTES)
+            looked += len(sample)
+            wrong |= {key for key in sample if _changed(vault, scan, own[key])}
+        return wrong, looked
+
+    def words(self) -> Verdict:
+        """Passages that are not found by their own words."""
+        store = self._store
+        chunks = store.hits(terms.sample(store, PASSAGES))
+        lost = [one for one in chunks if not _by_its_words(store, one)]
+        return _found_again(store, lost, len(chunks), "words")
+
+    def vectors(self) -> Verdict:
+        """Passages that are not the nearest to their own vector, in every space."""
+        store = self._store
+        chunks = {one.id: one for one in store.hits(terms.sample(store, PASSAGES))}
+        lost: list[ChunkRow] = []
+        for space in store.spaces():
+            ids, vectors = store.vectors(space.id, chunks)
+            for chunk, vector in zip(ids.tolist(), vectors, strict=True):
+                nearest = store.knn(space.id, vector, NEAREST)
+                crowd = len(nearest) == NEAREST and nearest[-1][1] >= SAME  # so many have the same text
+                if not crowd and not any(one == chunk and cosine >= SAME for one, cosine in nearest):
+                    lost.append(chunks[chunk])
+            lost += [chunks[chunk] for chunk in examine.miscoded(store, space, chunks)]
+        return _found_again(store, lost, len(chunks), "vectors")
+
+
+def _some(keys: Sequence[Key], most: int) -> Sequence[Key]:
+    return keys if len(keys) <= most else random.sample(keys, most)
+
+
+def _changed(vault: Vault, scan: Scan, row: FileRow) -> bool:
+    """Whether the bytes on disk are others than those that were indexed; what cannot be read now is not."""
+    try:
+        return content_hash(vault.read(scan.files[row.key])) != row.hash
+    except NotFound:
+        return True
+    except Unreadable:
+        return False
+
+
+def _by_its_words(store: Store, chunk: ChunkRow) -> bool:
+    known = [word for word in terms.stems(store, split(segment(chunk.text))) if word.isalnum()]
+    if not known:
+        return True
+    some = known[:: max(1, len(known) // WORDS)][:WORDS]
+    return examine.holds(store, chunk.id, " AND ".join(f'"{word}"' for word in some))
+
+
+def _found_again(store: Store, lost: Sequence[ChunkRow], looked: int, what: str) -> Verdict:
+    """The verdict on those that were not found; what was rewritten meanwhile does not count."""
+    there = {one.id for one in store.hits({one.id for one in lost})}
+    lost = [one for one in lost if one.id in there]
+    if not lost:
+        return Verdict("ok", f"{looked} passages are found by their own {what}.")
+    paths = sorted({one.note.path for one in lost})[:PLACES]
+    return Verdict("fault", f"{len(there)} of {looked} passages are not found by their own {what}.", REINDEX, paths)

@@ -1,0 +1,225 @@
+/** The daemon over fetch: its routes, its refusals as sentences, and a connection that comes back by itself. */
+
+const HELLO_MS = 8_000;
+const REPLY_MS = 60_000;
+/** A heartbeat comes every 15 seconds: after this long without a byte a stream is dead. */
+const QUIET_MS = 25_000;
+const POLL_S = 20;
+const CHECK_MS = 20_000;
+const BUSY_MS = 3_000;
+
+/**
+ * What went wrong, and what to do. `kind` is "offline" (nobody answers; trying again may help), "token" (wrong or
+ * missing), "tries" (too many wrong ones) or "refused" (the daemon says no). `after`: seconds to wait.
+ */
+export class Failure extends Error {
+	constructor(kind, message, hint = "", { status = 0, after = 0 } = {}) {
+		super(message);
+		Object.assign(this, { kind, hint, status, after });
+	}
+
+	get sentence() {
+		return `${this.message} ${this.hint}`.trim();
+	}
+}
+
+const away = (message) => new Failure("offline", message, "It is tried again by itself. Does it run (tarsd status, on its machine), and has this device a network?");
+
+export class Daemon extends EventTarget {
+	token = "";
+	/** "idle" without a token, else "connecting", "connected", "offline" or "refused". */
+	state = "idle";
+	failure = null;
+	/** The replies of these routes. */
+	hello = null;
+	status = null;
+	/** Whether streams do not get through, and turns are followed by long polls. */
+	polls = !("body" in Response.prototype);
+	#run = 0;
+
+	constructor() {
+		super();
+		for (const name of ["online", "offline"]) addEventListener(name, () => this.check());
+		document.addEventListener("visibilitychange", () => document.hidden || this.check());
+	}
+
+	/** Begin anew with this token; "" ends it. */
+	connect(token) {
+		Object.assign(this, { token, hello: null, status: null });
+		this.#set(token ? "connecting" : "idle");
+		this.#run++;
+		this.check();
+		if (token) void this.#keep(this.#run);
+	}
+
+	/** Look now, however long the pause is. */
+	check() {
+		this.dispatchEvent(new Event("wake"));
+	}
+
+	async #keep(run) {
+		for (let tries = 0; run === this.#run; ) {
+			let pause = CHECK_MS;
+			try {
+				const hello = await this.json("GET", "v1/hello", undefined, { ms: HELLO_MS });
+				if (hello.name !== "tarsd" || hello.protocol !== 1) throw new Failure("refused", "The daemon speaks another version.", "Load this page anew.");
+				const status = await this.json("GET", "v1/status", undefined, { ms: HELLO_MS });
+				if (run !== this.#run) return;
+				Object.assign(this, { hello, status });
+				tries = 0;
+				if (status.behind || status.embedding.remaining) pause = BUSY_MS;
+				this.#set("connected");
+			} catch (error) {
+				if (run !== this.#run) return;
+				this.#set(error.kind === "offline" ? "offline" : "refused", error);
+				if (error.kind === "token") return; // it stays wrong, and every try counts
+				pause = error.after * 1000 || delay(tries++);
+			}
+			await this.#pause(pause);
+			if (document.hidden) await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+		}
+	}
+
+	#set(state, failure = null) {
+		Object.assign(this, { state, failure });
+		this.dispatchEvent(new Event("change"));
+	}
+
+	/** A pause that ends early when there is a reason to look again. */
+	#pause(ms, signal) {
+		const over = new AbortController();
+		return new Promise((resolve) => {
+			setTimeout(resolve, ms);
+			for (const [target, name] of [[this, "wake"], [signal, "abort"]]) target?.addEventListener(name, resolve, { signal: over.signal });
+		}).finally(() => over.abort());
+	}
+
+	// ------------------------------------------------------------------------------------------ requests
+
+	/** The JSON of a reply. Throws a `Failure`, or an `AbortError` when `signal` says so. */
+	async json(method, path, body, { signal, ms = REPLY_MS } = {}) {
+		const limit = linked(signal);
+		const timer = setTimeout(() => limit.abort(), ms);
+		try {
+			return await (await this.#send(method, path, body, limit.signal)).json();
+		} catch (error) {
+			if (error instanceof Failure || signal?.aborted) throw error;
+			throw away(error instanceof SyntaxError ? "Something else answers at this address." : "The daemon took too long.");
+		} finally {
+			clearTimeout(timer);
+		}
+	}
+
+	async #send(method, path, body, signal) {
+		const headers = { Authorization: `Bearer ${this.token}`, ...(body && { "Content-Type": "application/json" }) };
+		let response;
+		try {
+			response = await fetch(path, { method, headers, signal, body: body && JSON.stringify(body), cache: "no-store", redirect: "error" });
+		} catch (error) {
+			if (signal.aborted) throw error;
+			this.#suspect();
+			throw away("The daemon cannot be reached.");
+		}
+		if (response.ok) return response;
+		const { status } = response;
+		const told = (await response.json().catch(() => ({}))).error;
+		// a proxy in front of a daemon that is gone
+		if (status >= 500 && !told) throw away(`The daemon cannot be reached (${status}).`);
+		const kind = { 401: "token", 429: "tries" }[status] ?? "refused";
+		if (kind === "token") this.#suspect();
+		const after = Number(response.headers.get("Retry-After"));
+		throw new Failure(kind, told?.message || `The daemon refused this (${status}).`, told?.hint, { status, after });
+	}
+
+	/** A request failed in a way that concerns all of them. */
+	#suspect() {
+		if (this.state === "connected") this.check();
+	}
+
+	// ------------------------------------------------------------------------------------------ turns
+
+	/** Call until it works or is refused: what is called must do nothing twice. */
+	async persist(call, signal, waits = () => {}) {
+		for (let tries = 0; ; await this.#pause(delay(tries++), signal)) {
+			signal.throwIfAborted();
+			try {
+				return await call();
+			} catch (error) {
+				if (signal.aborted || error.kind !== "offline") throw error;
+				waits(error);
+			}
+		}
+	}
+
+	/** The events of a turn after number `after`, each once and in order, over however many connections it takes. */
+	async *follow(turn, after, signal) {
+		let seen = after;
+		for (let tries = 0; !signal.aborted; await this.#pause(delay(tries++), signal)) {
+			try {
+				for await (const event of this.polls ? this.#pages(turn, seen, signal) : this.#lines(turn, seen, signal)) {
+					if (!(event.seq > seen)) continue; // a heartbeat, or one that came before
+					[seen, tries] = [event.seq, 0];
+					yield event;
+				}
+				return;
+			} catch (error) {
+				if (signal.aborted) return;
+				if (error.kind !== "offline") throw error;
+			}
+		}
+	}
+
+	async *#pages(turn, after, signal) {
+		for (let seen = after; ; ) {
+			const { events, ended } = await this.json("GET", `${eventsOf(turn, seen)}&wait=${POLL_S}`, undefined, { signal });
+			yield* events;
+			if (ended) return;
+			seen = events.at(-1)?.seq ?? seen;
+		}
+	}
+
+	async *#lines(turn, after, signal) {
+		const limit = linked(signal);
+		let timer = setTimeout(() => limit.abort(), QUIET_MS);
+		let heard = false;
+		try {
+			const reader = (await this.#send("GET", eventsOf(turn, after), undefined, limit.signal)).body.getReader();
+			const decoder = new TextDecoder();
+			for (let rest = ""; ; ) {
+				const { done, value } = await reader.read();
+				if (done) break;
+				heard = true;
+				clearTimeout(timer);
+				timer = setTimeout(() => limit.abort(), QUIET_MS);
+				const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+				rest = lines.pop();
+				for (const line of lines.map((text) => JSON.parse(text))) {
+					if (line.type === "end") return;
+					if (line.type === "error") throw new Failure("refused", line.error.message, line.error.hint);
+					yield line;
+				}
+			}
+		} catch (error) {
+			if (error instanceof Failure || signal.aborted) throw error;
+			// what stands between may hold a stream back until its end
+			if (limit.signal.aborted && !heard) this.polls = true;
+		} finally {
+			clearTimeout(timer);
+			limit.abort();
+		}
+		throw away("The connection broke off.");
+	}
+}
+
+const eventsOf = (turn, after) => `v1/turns/${encodeURIComponent(turn)}/events?after=${after}`;
+
+/** Milliseconds before the next try, after so many in vain. */
+const delay = (tries) => Math.min(300 * 2 ** Math.min(tries, 10), 10_000);
+
+/** A controller that `signal` aborts, too. */
+function linked(signal) {
+	const controller = new AbortController();
+	if (signal?.aborted) controller.abort();
+	signal?.addEventListener("abort", () => controller.abort(), { once: true });
+	return controller;
+}

@@ -1,0 +1,73 @@
+/** A few lines that make elements. Text goes in as text, never as HTML. */
+
+export const $ = (id) => document.getElementById(id);
+
+/** `h("p", { class: "x" }, "text", child)`; attributes and children that are false, null or "" are left out. */
+export function h(tag, attributes = {}, ...children) {
+	const el = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes)) if (value !== false && value != null) el.setAttribute(name, value);
+	el.append(...children.filter(Boolean));
+	return el;
+}
+
+/** A copy of a template of index.html as `el`, and its parts by their names. */
+export function copyOf(template) {
+	const el = $(template).content.firstElementChild.cloneNode(true);
+	return { el, ...Object.fromEntries([...el.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part])) };
+}
+
+export const button = (text, onclick, cls = "") => Object.assign(h("button", { type: "button", class: cls }, text), { onclick });
+
+/** Escape does this and nothing else, unless it belongs to an input method. */
+export function onEscape(el, act) {
+	el.addEventListener("keydown", (event) => {
+		if (event.key !== "Escape" || event.isComposing) return;
+		event.preventDefault();
+		event.stopPropagation();
+		act();
+	});
+}
+
+/** For a screen reader. The same words twice are two messages. */
+export function say(text) {
+	$("say").textContent = "";
+	setTimeout(() => ($("say").textContent = text), 50);
+}
+
+/** A sentence at the edge of the screen, for a while. */
+export function notice(text) {
+	const el = h("p", { role: "status" }, text);
+	$("notices").append(el);
+	setTimeout(() => el.remove(), 6000);
+}
+
+export const wordsOf = (error) => error.sentence ?? String(error);
+
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString()} ${count === 1 ? one : many}`;
+
+export const behindWords = (behind) => behind > 0 && `${plural(behind, "changed note is", "changed notes are")} not in the index yet.`;
+
+/** A random name. `crypto.randomUUID` is missing where the page came without HTTPS. */
+export const fresh = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** A store of the browser; where it has none, what is put there lasts as long as the page. */
+function store(name) {
+	const spare = new Map();
+	const attempt = (act) => {
+		try {
+			return act(window[name]);
+		} catch {
+			return null;
+		}
+	};
+	return {
+		get: (key) => attempt((place) => place.getItem(`tarsd.${key}`)) ?? spare.get(key) ?? "",
+		put(key, value) {
+			spare.set(key, value);
+			attempt((place) => (value ? place.setItem(`tarsd.${key}`, value) : place.removeItem(`tarsd.${key}`)));
+		},
+	};
+}
+
+/** What this device keeps, and what this tab does. */
+export const [kept, brief] = [store("localStorage"), store("sessionStorage")];

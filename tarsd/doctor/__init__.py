@@ -1,0 +1,91 @@
+"""Every check of the machine and the installation, each with its remedy. Looks at everything and repairs nothing.
+
+A check that hangs, fails or finds nothing to look at is a line like any other; all of them end within a minute.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from tarsd.doctor import daemon, inside, machine, program, settings, vault, watching
+from tarsd.doctor.finding import Check, Finding, Line, Skip, fault, skipped
+from tarsd.doctor.subject import Subject
+from tarsd.errors import TarsdError
+
+__all__ = ["CHECKS", "Check", "Finding", "Line", "Subject", "examine"]
+
+TOTAL_S: Final = 58.0
+
+CHECKS: Final[tuple[Check, ...]] = (
+    *program.CHECKS,
+    *settings.CHECKS,
+    *vault.CHECKS,
+    *daemon.CHECKS,
+    *watching.CHECKS,
+    *machine.CHECKS,
+    *inside.CHECKS,
+)
+"""In the order in which they are made: later ones use what earlier ones found out."""
+
+
+def examine(
+    subject: Subject,
+    checks: Sequence[Check] = CHECKS,
+    *,
+    seconds: float = TOTAL_S,
+    begun: Callable[[Check], object] = lambda check: None,
+) -> Iterator[Line]:
+    """Make the checks one after another, and yield each line as it comes; `begun` is called before each check."""
+    end = time.monotonic() + seconds
+    for check in checks:
+        begun(check)
+        started = time.monotonic()
+        for finding in _findings(check, subject, min(check.seconds, end - started)):
+            now = time.monotonic()
+            ms = round((now - started) * 1000, 1) if finding.ms is None else finding.ms
+            place = finding.group or check.group, finding.name or check.name
+            yield Line(*place, finding.state, finding.text, finding.hint, ms, finding.public)
+            started = now
+
+
+def _findings(check: Check, subject: Subject, seconds: float) -> Iterator[Finding]:
+    """What a check finds, in a thread of its own that is left behind when it takes longer than it may."""
+    if seconds <= 0:
+        yield skipped("There was no time left for it.")
+        return
+    found: queue.SimpleQueue[Finding | None] = queue.SimpleQueue()
+    thread = threading.Thread(target=_look, args=(check, subject, found.put), name="tarsd-check", daemon=True)
+    end = time.monotonic() + seconds
+    thread.start()
+    while True:
+        try:
+            finding = found.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            yield fault(
+                f"It did not end within {seconds:.0f} s.",
+                "A disk, a share or a server that does not answer is waited for.",
+            )
+            return
+        if finding is None:
+            return
+        yield finding
+
+
+def _look(check: Check, subject: Subject, put: Callable[[Finding | None], None]) -> None:
+    try:
+        found = check.look(subject)
+        for finding in [found] if isinstance(found, Finding) else found:
+            put(finding)
+    except Skip as reason:
+        put(skipped(str(reason)))
+    except TarsdError as error:
+        put(fault(error.message, error.hint, public=f"It failed ({error.code})."))
+    except Exception as error:
+        what = f"This check failed by itself ({type(error).__name__})."
+        put(fault(what, "Please report it: tarsd doctor --report FILE"))
+    finally:
+        put(None)

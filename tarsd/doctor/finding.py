@@ -1,0 +1,87 @@
+"""What a check yields: a state, a sentence, what to do about it, and what of it may stand in a report for others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tarsd.doctor.subject import Subject
+
+State = Literal["ok", "warning", "fault", "skipped"]
+
+
+class Skip(Exception):
+    """A check cannot be made; the message says why."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found. `public` is what others may read where `text` holds names of notes, values or foreign words.
+
+    `group`, `name` and `ms` are given by findings that were made elsewhere, in place of the check's own.
+    """
+
+    state: State
+    text: str
+    hint: str = ""
+    public: str | None = None
+    group: str = ""
+    name: str = ""
+    ms: float | None = None
+
+
+def ok(text: str, *, public: str | None = None) -> Finding:
+    """All is well."""
+    return Finding("ok", text, "", public)
+
+
+def warning(text: str, hint: str = "", *, public: str | None = None) -> Finding:
+    """Something to know; everything works all the same."""
+    return Finding("warning", text, hint, public)
+
+
+def fault(text: str, hint: str = "", *, public: str | None = None) -> Finding:
+    """Something does not work."""
+    return Finding("fault", text, hint, public)
+
+
+def skipped(text: str, hint: str = "", *, public: str | None = None) -> Finding:
+    """Nothing was looked at, or there is nothing to look at."""
+    return Finding("skipped", text, hint, public)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One look: `look` may take `seconds`, and may fail in any way."""
+
+    group: str
+    name: str
+    look: Callable[[Subject], Finding | Iterable[Finding]]
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finding with its place and the milliseconds that it took."""
+
+    group: str
+    name: str
+    state: State
+    text: str
+    hint: str
+    ms: float
+    public: str | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """For programs, and for the person whose machine it is."""
+        return {
+            "group": self.group, "name": self.name, "state": self.state, "text": self.text, "hint": self.hint,
+            "ms": self.ms,
+        }  # fmt: skip
+
+
+def number(count: int, one: str, many: str = "") -> str:
+    """“1 note”, “2 notes”."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,111 @@
+"""The machine: its clock, and the room on its disks."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import shutil
+import time
+import zoneinfo
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from tarsd.doctor.finding import Check, Finding, fault, number, ok, warning
+from tarsd.doctor.subject import Subject
+
+BUILT: Final = 2026
+"""No clock that shows an earlier year is right."""
+LOOK_S: Final = 0.2
+JUMP_S: Final = 0.1
+AHEAD_S: Final = 60.0
+PLACES: Final = 3
+LITTLE: Final = 1_000_000_000
+NEXT_TO_NOTHING: Final = 100_000_000
+TIMES: Final = 3
+"""A rebuild needs this many times the index's size, for a moment."""
+LONG_WAL: Final = 256_000_000
+
+
+def clock(subject: Subject) -> Finding:
+    """Whether the clock shows a time that can be, and runs evenly."""
+    wall, even = time.time(), time.monotonic()
+    time.sleep(LOOK_S)
+    drift = (time.time() - wall) - (time.monotonic() - even)
+    now = datetime.datetime.now(datetime.UTC)
+    if now.year < BUILT:
+        return fault(f"The clock shows {now:%Y-%m-%d}, which is over.", "Set the clock: timedatectl set-ntp true")
+    if abs(drift) > JUMP_S:
+        return warning(f"The clock jumped by {drift:.1f} s while it was looked at.", "Is something setting it?")
+    return ok(f"{now:%Y-%m-%d %H:%M} UTC, and it runs evenly.")
+
+
+def zone(subject: Subject) -> Finding:
+    """Whether it is known which time zone this is: dates in notes are meant in it."""
+    named = subject.env.get("TZ", "").lstrip(":")
+    if named and not os.path.isabs(named) and named[0].isalpha() and "/" in named:
+        try:
+            zoneinfo.ZoneInfo(named)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            return warning(f"TZ names “{named}”, which is no time zone known here: UTC is taken.", "Set TZ anew.")
+    local = datetime.datetime.now().astimezone()
+    return ok(f"{local.tzname()}, UTC{local.isoformat()[-6:]}.")
+
+
+def future(subject: Subject) -> Finding:
+    """Notes that were changed tomorrow: they stand before everything else that is recent."""
+    limit = time.time_ns() + int(AHEAD_S * 1e9)
+    found = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
+    if not found:
+        return ok("No note comes from the future.")
+    text = f"{number(len(found), 'note')} with a date in the future"
+    return warning(f"{text}: {', '.join(found[:PLACES])}.", "Set it anew: touch FILE", public=f"{text}.")
+
+
+def space(subject: Subject) -> Iterator[Finding]:
+    """The room that is left for index, conversations and notes; places on one disk are told as one."""
+    paths = subject.config.paths
+    places = {"index": paths.cache, "conversations": paths.state}
+    places |= {"vault": subject.root} if subject.readable else {}
+    disks: dict[int, tuple[Path, list[str]]] = {}
+    for name, place in places.items():
+        there = next(one for one in (place, *place.parents) if one.exists())
+        disks.setdefault(os.stat(there).st_dev, (there, []))[1].append(name)
+    index = _size(paths.index_db)
+    for there, names in disks.values():
+        free = shutil.disk_usage(there).free
+        told = f"{free / 1e9:.1f} GB free for {', '.join(names)}"
+        if free < NEXT_TO_NOTHING:
+            yield fault(f"{told}: too little to go on.", "Free some.")
+        elif free < LITTLE or ("index" in names and free < TIMES * index):
+            yield warning(f"{told}: little.", "Free some.")
+        else:
+            yield ok(f"{told}.")
+
+
+def sizes(subject: Subject) -> Finding:
+    """How large the index is, and what has not been written into it yet."""
+    paths = subject.config.paths
+    files = {"index": paths.index_db, "cache of vectors": paths.embeddings_db}
+    logs = {name: _size(Path(f"{path}-wal")) for name, path in files.items()}
+    told = ", ".join(f"{name} {_size(path) / 1e6:.1f} MB" for name, path in files.items())
+    told += f", logs of both {sum(logs.values()) / 1e6:.1f} MB"
+    if max(logs.values()) > LONG_WAL:
+        return warning(f"{told}: a log that long slows everything down.", f"tarsd stop; then: {subject.start}")
+    return ok(f"{told}.")
+
+
+def _size(path: Path) -> int:
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0
+
+
+CHECKS: Final = (
+    Check("Clock", "time", clock),
+    Check("Clock", "zone", zone),
+    Check("Clock", "notes", future),
+    Check("Disk", "space", space),
+    Check("Disk", "index", sizes),
+)

@@ -1,0 +1,111 @@
+"""Takes out of a text what tells whose machine it is and what the notes are called."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import pwd
+import re
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from tarsd.config import Config
+from tarsd.config.places import user_home
+from tarsd.doctor.finding import Skip
+from tarsd.doctor.subject import Subject
+from tarsd.errors import TarsdError
+
+ASK_S: Final = 10.0
+SHORTEST: Final = 2
+"""A single letter tells nothing, and stands everywhere."""
+
+
+class Scrub:
+    """`places` hides paths, user, machine and vault; `names` hides what notes, folders and tags are called as well."""
+
+    def __init__(self, places: Mapping[str, str], names: Mapping[str, str]) -> None:
+        self._places = _longest_first(places)
+        self._names = _longest_first(names)
+
+    @classmethod
+    def of(cls, subject: Subject) -> Scrub:
+        """For this machine and this vault, with all names that can be had."""
+        try:
+            config = subject.config
+        except Skip:
+            return cls(dict(_machine(subject.env)), {})
+        return cls({**dict(_machine(subject.env)), **dict(_vaults(config))}, dict(_names(subject, config)))
+
+    def places(self, text: str) -> str:
+        """Without what tells whose machine this is."""
+        return _replaced(text, self._places)
+
+    def names(self, text: str) -> str:
+        """The same, and without the names of notes, folders and tags."""
+        return _replaced(self.places(text), self._names)
+
+
+def _longest_first(values: Mapping[str, str]) -> list[tuple[str, str]]:
+    kept = ((name, shown) for name, shown in values.items() if len(name) >= SHORTEST)
+    return sorted(kept, key=lambda one: -len(one[0]))
+
+
+def _replaced(text: str, values: Iterable[tuple[str, str]]) -> str:
+    for name, shown in values:
+        if name in text:  # most names stand nowhere
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", shown, text)
+    return text
+
+
+def _machine(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for host in {socket.gethostname(), platform.node()}:
+        yield from ((name, "host") for name in (host, host.lower(), host.partition(".")[0]))
+    home = user_home(env)
+    for user in (pwd.getpwuid(os.getuid()).pw_name, home.name, env.get("USER", ""), env.get("LOGNAME", "")):
+        yield user, "user"
+    for place in (str(home), os.path.realpath(home), pwd.getpwuid(os.getuid()).pw_dir):
+        yield place, "~"
+
+
+def _vaults(config: Config) -> Iterator[tuple[str, str]]:
+    yield config.vault_id, "vault-id"
+    if config.memory_folder != Config.memory_folder:
+        yield config.memory_folder, "own-folder"
+    yield config.vault.name, "vault"
+    yield str(config.vault), "<vault>"
+    for number, one in enumerate(config.collections, 1):
+        yield one.name, f"collection-{number}"
+        yield one.root.name, f"collection-{number}"
+        yield str(one.root), f"<collection-{number}>"
+
+
+def _names(subject: Subject, config: Config) -> Iterator[tuple[str, str]]:
+    """What is on disk, and what the daemon knows beyond that: titles, aliases, tags."""
+    known = _known(subject)
+    paths = {str(one["path"]) for one in known}
+    with contextlib.suppress(Skip):
+        paths |= {info.path for info in subject.scan.files.values()} | {one.path for one in subject.scan.skipped}
+    folders = {part for path in paths for part in path.split("/")[:-1]}
+    tags = {part for one in known for tag in one.get("tags") or [] for part in (tag, *tag.split("/"))}
+    rules = {rule.strip("/#*") for rule in (*config.exclude, *config.privacy.local_only)}
+    for kind, values in (("tag", tags), ("rule", rules), ("folder", folders)):
+        yield from ((value, f"{kind}-{number}") for number, value in enumerate(sorted(values), 1))
+    numbers = {path: number for number, path in enumerate(sorted(paths), 1)}
+    for one in known:
+        for name in (one.get("title"), *(one.get("aliases") or [])):
+            yield str(name), f"note-{numbers[one['path']]}"
+    for path, number in numbers.items():
+        name, _, ending = path.rpartition("/")[2].rpartition(".")
+        shown = f"note-{number}"
+        yield from ((name or ending, shown), (f"{name}.{ending}", f"{shown}.{ending}"), (path, f"{shown}.{ending}"))
+
+
+def _known(subject: Subject) -> list[dict[str, Any]]:
+    if subject.hello is None:
+        return []
+    try:
+        return list(subject.client(ASK_S).get("/v1/notes").get("notes") or [])
+    except TarsdError:
+        return []

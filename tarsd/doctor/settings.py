@@ -1,0 +1,120 @@
+"""The settings: the file, the models and keys that it asks for, and who else may open what tarsd keeps."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from tarsd import keys
+from tarsd.config import config_file
+from tarsd.config.settings import OPENAI
+from tarsd.doctor.finding import Check, Finding, Skip, fault, number, ok, skipped, warning
+from tarsd.doctor.subject import Subject, quoted
+
+VARIABLE: Final = re.compile(r"[A-Z][A-Z_]+")
+LINE: Final = re.compile(r":(\d+): ")
+
+
+def file(subject: Subject) -> Iterator[Finding]:
+    """Whether the settings can be read; every fault is a finding of its own."""
+    subject.settle()
+    place = config_file(subject.env)
+    for problem in subject.problems:
+        at = LINE.search(problem)
+        yield fault(problem, "Mend it, then: tarsd config check", public=f"A fault{f' on line {at[1]}' if at else ''}.")
+    if not subject.problems:
+        there = os.path.exists(place)
+        yield ok(f"{place}: no fault in it." if there else f"{place} is not there: everything has its default.")
+
+
+def models(subject: Subject) -> Finding:
+    """Whether the chat models that are named are among those their servers list."""
+    config = subject.config
+    named = [one for one in (config.chat.model, config.chat.fallback) if one]
+    told = f"chat {' or '.join(named)}, embedding {config.embedding.model}"
+    asked = [one for one in named if ":" in one]
+    if not asked:
+        return ok(f"{told}.")
+    if not subject.model:
+        return skipped(f"{told}: their servers are not asked.")
+    try:
+        reply = subject.client(15.0).get("/v1/models")
+    except Skip:
+        return skipped(f"{told}: no daemon answers to ask their servers.")
+    listed = {one["provider"]: one for one in reply.get("providers") or []}
+    for one in asked:
+        about = listed.get(one.partition(":")[0]) or {}
+        if about.get("state") != "ready":
+            return warning(
+                f"{one}: {about.get('reason') or 'its provider is not known'}",
+                about.get("hint") or "",
+                public=f"{one}: {about.get('state')}.",
+            )
+        ids = [model.get("id") for model in about.get("models") or []]
+        if ids and not {one, f"{one}:latest"} & set(ids):
+            return warning(f"{one} is not among the {number(len(ids), 'model')} that its server lists.", "tarsd models")
+    return ok(f"{told}.")
+
+
+def secrets(subject: Subject) -> Iterator[Finding]:
+    """Whether each key that the settings ask for is there, and where from; none is ever shown."""
+    config = subject.config
+    named = {one.partition(":")[0] for one in (config.chat.model, config.chat.fallback, config.embedding.model)}
+    wanted = [one for one in ("anthropic", "openai") if one in named] + (["tcp"] if config.http.enabled else [])
+    for name in wanted:
+        where = keys.source(name, subject.env)
+        if where is not None:
+            shell = " (a service does not see it; tarsd key set keeps it)" if VARIABLE.fullmatch(where) else ""
+            yield ok(f"{name}: from {where}{shell}.")
+        elif name == "openai" and config.chat.openai_base_url != OPENAI:
+            yield ok(
+                f"openai: none, and {urlsplit(config.chat.openai_base_url).netloc} may not want one.",
+                public="openai: none, for a server of one's own.",
+            )
+        else:
+            command = "tarsd token" if name == "tcp" else f"tarsd key set {name}"
+            yield fault(f"{name}: there is no key.", command)
+    if not wanted:
+        yield ok("The settings ask for none.")
+
+
+def places(subject: Subject) -> Iterator[Finding]:
+    """Whether all that tarsd keeps belongs to this user and is closed to everybody else."""
+    paths, config = subject.config.paths, subject.config.paths.config_file
+    folders = (paths.state.parent, paths.state, paths.cache.parent, paths.cache, paths.logs, paths.socket.parent)
+    files = (paths.index_db, paths.embeddings_db, paths.lock, paths.socket, keys.key_file(subject.env))
+    # The config may be read by others; what they write into it would be started here.
+    wanted = dict.fromkeys((config.parent, config), 0o022) | dict.fromkeys((*folders, *files), 0o077)
+    there = {path: about for path in wanted if (about := _about(path)) is not None}
+    found = [finding for path, about in there.items() if (finding := _open_to(path, about, wanted[path])) is not None]
+    yield from found or [ok(f"{number(len(there), 'place')} that tarsd keeps: closed to everybody else.")]
+
+
+def _about(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _open_to(path: Path, about: os.stat_result, forbidden: int) -> Finding | None:
+    """What is wrong with the owner or the mode of a place, if anything is."""
+    if about.st_uid != os.getuid():
+        return fault(f"{path} belongs to another user.", f"sudo chown {os.getuid()} {quoted(path)}")
+    mode = stat.S_IMODE(about.st_mode)
+    if not mode & forbidden:
+        return None
+    what = "write to" if mode & forbidden & 0o022 else "read"
+    return fault(f"{path} has mode {mode:04o}: others can {what} it.", f"chmod {mode & ~forbidden:o} {quoted(path)}")
+
+
+CHECKS: Final = (
+    Check("Settings", "file", file, 10.0),
+    Check("Settings", "access", places),
+    Check("Settings", "keys", secrets),
+)

@@ -1,0 +1,145 @@
+"""The vault: whether it is there and can be read, what is in it, and what lies below it. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from tarsd.doctor.finding import Check, Finding, fault, number, ok, skipped, warning
+from tarsd.doctor.subject import Subject, quoted
+
+PLACES: Final = 3
+SCAN_S: Final = 15.0
+ACCESS: Final = "System Settings > Privacy & Security > Full Disk Access"
+
+
+def folder(subject: Subject) -> Finding:
+    """Whether the folder can be listed; on macOS, which program has to be allowed to."""
+    from tarsd.errors import VaultUnavailable
+    from tarsd.vault import Vault
+
+    root = subject.config.vault
+    try:
+        Vault(root).check()
+    except VaultUnavailable as error:
+        hint = error.hint
+        if "Full Disk Access" in hint:
+            hint = f"On macOS, allow {_program(subject)} in {ACCESS}; then: tarsd doctor"
+        return fault(error.message, hint, public=error.message.replace(str(root), "the vault"))
+    for one in subject.config.collections:
+        Vault(one.root, one.name).check()
+    subject.readable = True
+    more = number(len(subject.config.collections), "further folder")
+    return ok(f"{root} can be read{f', and {more}' if subject.config.collections else ''}.", public="It can be read.")
+
+
+def _program(subject: Subject) -> str:
+    """What macOS asks to allow: the program of the service, where there is one."""
+    import sys
+
+    from tarsd import services
+
+    arguments = services.service(subject.config.vault_id).arguments()
+    return services.allowed_program(arguments[0] if arguments else sys.executable)
+
+
+def obsidian(subject: Subject) -> Finding:
+    """Whether Obsidian has opened the folder before."""
+    if os.path.isdir(subject.root / ".obsidian"):
+        return ok("Obsidian has opened it.")
+    return ok("Obsidian has never opened it; any folder of Markdown notes will do.")
+
+
+def notes(subject: Subject) -> Finding:
+    """All notes, and what is passed over."""
+    from tarsd.vault import Vault
+
+    config = subject.config
+    scan = subject.scan = Vault(subject.root, "", config.exclude).scan()
+    states = Counter[str](one.state for one in scan.skipped)
+    left = {"excluded": "left out by rules", "outside": "links that leave the vault", "too_large": "too large"}
+    told = [f"{states[state]:,} {what}" for state, what in left.items() if states[state]]
+    unreadable = [one.path for one in scan.skipped if one.state == "unreadable"]
+    if unreadable:
+        names = ", ".join(unreadable[:PLACES])
+        text = f"{number(len(scan.files), 'note')}; {len(unreadable)} cannot be read"
+        return warning(f"{text}: {names}.", "tarsd status says why.", public=f"{text}.")
+    if not scan.files:
+        return warning("There are no notes in it.", f"Is {quoted(config.vault)} the right folder?", public="No notes.")
+    return ok(f"{', '.join([number(len(scan.files), 'note'), *told])}.")
+
+
+def downloads(subject: Subject) -> Finding:
+    """Notes whose text is in a cloud only."""
+    from tarsd.vault.files import DOWNLOAD
+
+    away = [one for one in subject.scan.skipped if one.state == "not_downloaded"]
+    if not away:
+        return ok("Every note is on this machine.")
+    stubs = sum("iCloud" in one.reason for one in away)
+    parts = [f"{stubs} of them in iCloud only"] if stubs else []
+    parts += [f"{len(away) - stubs} without their bytes"] if len(away) > stubs else []
+    return warning(f"{number(len(away), 'note')} not downloaded: {', '.join(parts)}.", DOWNLOAD)
+
+
+def conflicts(subject: Subject) -> Finding:
+    """Second versions that a sync tool kept."""
+    found = sorted(one.path for one in subject.scan.skipped if one.state == "conflict")
+    if not found:
+        return ok("No sync tool has kept second versions.")
+    text = f"{number(len(found), 'second version')} kept by a sync tool"
+    return warning(f"{text}: {', '.join(found[:PLACES])}.", "Compare them, then delete them.", public=f"{text}.")
+
+
+def memory(subject: Subject) -> Finding:
+    """Whether tars may write into its own folder; nothing is tried."""
+    config = subject.config
+    place = subject.root / config.memory_folder
+    existing = next(one for one in (place, *place.parents) if one.exists())
+    if os.access(existing, os.W_OK | os.X_OK):
+        what = "can be written to" if existing == place else "is not there yet, and can be made"
+        return ok(f"{config.memory_folder}/ {what}.", public=f"It {what}.")
+    if not (config.memory.enabled or config.memory.session_notes):
+        return skipped("The settings want nothing written.")
+    text = "cannot be written to: nothing is remembered, and no conversation is kept as a note."
+    return warning(f"{config.memory_folder}/ {text}", f"chmod u+rwx {quoted(existing)}", public=f"It {text}")
+
+
+def filesystem(subject: Subject) -> Finding:
+    """What the vault lies on: whether changes are told, and whether names differ by their case."""
+    from tarsd.watch.filesystem import filesystem_of, is_silent
+
+    root = subject.root
+    kind = filesystem_of(root) or "an unknown file system"
+    told = f"On {kind}"
+    if (case := _tells_case(root)) is not None:
+        told += f", where A and a are {'two names' if case else 'one name'}"
+    if is_silent(kind):
+        mode = subject.config.watch.mode
+        hint = 'Set mode = "polling" under [watch].' if mode == "events" else "It is looked at every few seconds."
+        return warning(f"{told}; it does not tell of changes made elsewhere.", hint)
+    return ok(f"{told}.")
+
+
+def _tells_case(root: Path) -> bool | None:
+    """Whether a name in another case is another name; None where nothing is there to try it with."""
+    with os.scandir(root) as entries:
+        names = {entry.name for entry in entries}
+    for name in sorted(names):
+        other = name.swapcase()
+        if other != name and other not in names:
+            return not os.path.lexists(root / other)
+    return None
+
+
+CHECKS: Final = (
+    Check("Vault", "folder", folder),
+    Check("Vault", "Obsidian", obsidian),
+    Check("Vault", "notes", notes, SCAN_S),
+    Check("Vault", "downloads", downloads),
+    Check("Vault", "conflicts", conflicts),
+    Check("Vault", "own folder", memory),
+    Check("Vault", "file system", filesystem, 8.0),
+)

@@ -1,0 +1,125 @@
+"""Whether the system tells of changes: one is made and waited for, and what the running daemon says of its watch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tarsd.doctor.finding import Check, Finding, fault, number, ok, skipped, warning
+from tarsd.doctor.subject import Subject
+
+EVENT_S: Final = 5.0
+LIMITS: Final = Path("/proc/sys/fs/inotify")
+ENOUGH: Final = {"max_user_watches": 524_288, "max_user_instances": 1024}
+FEW_INSTANCES: Final = 16
+
+
+class _Listener:
+    """What an observer calls: it waits for the first event at a path, whatever it tells."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def dispatch(self, event: Any) -> None:
+        if os.fsdecode(event.src_path) == self._path:
+            self.heard.put(event.event_type)
+
+
+def events(subject: Subject) -> Finding:
+    """Make a hidden, empty file in the vault, take it away at once, and wait until the system tells of it."""
+    from tarsd.watch.observer import end, native_observer
+
+    root = subject.root
+    if not os.access(root, os.W_OK | os.X_OK):
+        return skipped("It was not tried: nothing can be written into the vault.")
+    # Obsidian, its Sync and tarsd itself pass over names that begin with a dot.
+    path = str(root / f".tarsd-doctor-{secrets.token_hex(4)}")
+    listener, observer = _Listener(path), native_observer()
+    try:
+        observer.schedule(listener, str(root), recursive=False, event_filter=None)
+        observer.start()
+        _make_and_remove(path)
+        listener.heard.get(timeout=EVENT_S)
+    except queue.Empty:
+        hint = 'If changes are found late, set mode = "polling" under [watch].'
+        return fault(f"A file was made in the vault, and the system told nothing within {EVENT_S:.0f} s.", hint)
+    except OSError as error:
+        return fault(f"The system gives no file events: {error.strerror}.", _raise("max_user_watches"))
+    finally:
+        end(observer)
+    return ok("A file was made in the vault, and the system told of it.")
+
+
+def _make_and_remove(path: str) -> None:
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        os.close(handle)
+    finally:
+        os.unlink(path)
+
+
+def limits(subject: Subject) -> Iterator[Finding]:
+    """How many folders the system lets a user watch, against how many there are."""
+    if sys.platform != "linux":
+        yield skipped(f"There are none on {sys.platform}.")
+        return
+    collections = (one.root for one in subject.config.collections)
+    folders = sum(_folders(root) for root in (subject.root, *collections))
+    allowed = _limit("max_user_watches")
+    told = f"{number(folders, 'folder')} to watch, {allowed:,} allowed"
+    if folders > allowed:
+        yield fault(f"{told}: the rest is looked at every few seconds only.", _raise("max_user_watches"))
+    elif folders > allowed // 2:
+        yield warning(f"{told} to all programs of this user together.", _raise("max_user_watches"))
+    else:
+        yield ok(f"{told}.")
+    instances = _limit("max_user_instances")
+    if instances < FEW_INSTANCES:
+        yield warning(f"Only {instances} programs may watch at a time.", _raise("max_user_instances"))
+
+
+def _limit(name: str) -> int:
+    return int((LIMITS / name).read_text(encoding="ascii"))
+
+
+def _raise(name: str) -> str:
+    return f"sudo sysctl fs.inotify.{name}={ENOUGH[name]}"
+
+
+def _folders(root: Path) -> int:
+    """The folders below and with the root that are watched: not the hidden ones, not through links."""
+    count = 0
+    for _, names, _ in os.walk(root):
+        count += 1
+        names[:] = [name for name in names if name[0] != "."]
+    return count
+
+
+def watch(subject: Subject) -> Finding:
+    """How the running daemon watches."""
+    about = subject.status.get("watch") or {}
+    state, reason, hint = (str(about.get(name) or "") for name in ("state", "reason", "hint"))
+    public = f"State: {state}."
+    if state == "events":
+        return ok("The daemon watches by events.")
+    if state == "polling":
+        asked = subject.config.watch.mode == "polling"
+        return ok(reason) if asked else warning(reason, hint, public=public)
+    with contextlib.suppress(ValueError):
+        if float((subject.status.get("process") or {}).get("uptime_s") or 0) < 5 and not hint:
+            return skipped("The daemon is starting.")
+    return fault(reason or "The daemon does not watch the vault.", hint, public=public)
+
+
+CHECKS: Final = (
+    Check("File watching", "events", events, EVENT_S + 5),
+    Check("File watching", "limits", limits, 10.0),
+    Check("File watching", "daemon", watch),
+)

@@ -1,0 +1,142 @@
+"""A question to the daemon: its turn followed to the end, stopped with the call, and told as one answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from tarsd.client import Client
+from tarsd.errors import ClientError, TarsdError
+from tarsd.mcp_stdio.call import Call
+from tarsd.mcp_stdio.link import Link
+from tarsd.mcp_stdio.results import ROOM, Json, Reply, cut, fitting, line, listed, passage
+from tarsd.protocol import LAST_EVENTS, MAX_ID, MAX_MESSAGE, Fields
+
+PREFIX = "mcp-"
+"""Conversations that were begun here, so that no client reads or goes on with one of the person's own."""
+
+TOLD_S = 0.5
+STOP_S = 1.0
+
+
+def ask(arguments: Fields, call: Call) -> Reply:
+    """The answer of the daemon's own model, or the passages that it quotes. Raises `TarsdError`."""
+    question = arguments.text("question", limit=MAX_MESSAGE)
+    named = arguments.text("conversation", default="", limit=MAX_ID - len(PREFIX)).strip()
+    conversation = f"{PREFIX}{named.removeprefix(PREFIX) or os.urandom(6).hex()}"
+    link = call.link
+    body = {
+        "conversation": conversation,
+        "message": question,
+        "request_id": os.urandom(16).hex(),
+        "writer": "daemon",
+        "approvals": False,
+    }
+    turn = str(link.post("/v1/turns", body)["turn"])
+    call.when_cancelled(lambda: _stop(link, turn))
+    answer = _Answer()
+    for event in link.client.stream(f"/v1/turns/{turn}/events"):
+        if said := answer.take(event):
+            call.tell(said)
+    return answer.reply(conversation, link)
+
+
+def _stop(link: Link, turn: str) -> None:
+    with contextlib.suppress(TarsdError):  # the daemon has gone, and the turn with it
+        Client(link.client.socket_path, timeout=STOP_S).post(f"/v1/turns/{turn}/stop")
+
+
+class _Answer:
+    """What the events of a turn come to."""
+
+    def __init__(self) -> None:
+        self._found: Mapping[str, Any] = {}
+        self._sources: dict[Any, Mapping[str, Any]] = {}
+        self._refused: list[Json] = []
+        self._last: Mapping[str, Any] = {}
+        self._written = 0
+        self._told = 0.0
+
+    def take(self, event: Mapping[str, Any]) -> str:
+        """Note an event; what is to be told of it while the turn runs, "" for nothing. No text of the vault is."""
+        kind = event.get("type")
+        if kind in LAST_EVENTS:
+            self._last = event
+            return ""
+        if kind == "retrieved":
+            self._found, self._sources = event, {}
+            self._add(event)
+            return f"Found {len(self._sources)} passages"
+        if kind == "tool":
+            return self._tool(event)
+        if kind in ("token", "thinking"):
+            self._written += len(str(event.get("text", "")))
+            if time.monotonic() - self._told < TOLD_S:
+                return ""
+            self._told = time.monotonic()
+            return f"{'Writing' if kind == 'token' else 'Thinking'}: {self._written} characters so far"
+        return {"queued": "Waiting for an earlier question", "waiting": "Waiting for the model"}.get(str(kind), "")
+
+    def _tool(self, event: Mapping[str, Any]) -> str:
+        name, state = line(str(event.get("name"))), event.get("state")
+        self._add(event)
+        if state == "refused":
+            self._refused.append({"tool": name, "reason": str(event.get("text", ""))})
+        return f"{name}: {state}"
+
+    def _add(self, event: Mapping[str, Any]) -> None:
+        self._sources |= {one["n"]: one for one in event.get("sources") or []}
+
+    def reply(self, conversation: str, link: Link) -> Reply:
+        """All of it as a result. Raises `ClientError` where the turn has failed."""
+        if self._last.get("type") == "failed":
+            raise _failure(self._last)
+        text, is_cut = cut(str(self._last.get("text", "")), ROOM // 2)
+        citations = [{"n": one["n"], **passage(one, link)} for one in self._last.get("citations") or []]
+        sources = [{**passage(one, link), "relevance": one["relevance"]} for one in self._sources.values()]
+        data: Json = {
+            "answer": text,
+            "conversation": conversation,
+            "citations": fitting(citations, ROOM // 4),
+            "sources": fitting(sources, ROOM // 4),
+            "notices": fitting(self._last.get("notices") or [], ROOM // 16),
+            "refused": fitting(self._refused, ROOM // 16),
+            "withheld": len(self._found.get("withheld") or []),
+            "behind": self._found.get("behind", 0),
+            "model": self._found.get("model", ""),
+            "stopped": bool(self._last.get("stopped")),
+            "cut": is_cut,
+        }
+        return Reply(data, _told(data))
+
+
+def _told(data: Mapping[str, Any]) -> str:
+    cited = [
+        f"[{one['n']}] {one['path']}:{one['start_line']}-{one['end_line']}  {one['uri']}".rstrip()
+        for one in data["citations"]
+    ]
+    notices = [*data["notices"], *(["The answer was too long, and is cut."] if data["cut"] else [])]
+    notices += ["The answer was stopped before its end."] if data["stopped"] else []
+    if data["withheld"]:
+        notices.append(f"Withheld: {data['withheld']} private notes, which stay on the person's machine.")
+    if data["behind"]:
+        notices.append(f"The index is behind: {data['behind']} notes changed since.")
+    parts = [data["answer"] or "There is no answer."]
+    parts += listed("Sources", cited)
+    parts += listed("Not done", [f"- {one['tool']}: {one['reason']}" for one in data["refused"]])
+    parts += listed("Of this answer", [f"- {one}" for one in notices])
+    return "\n\n".join([*parts, f"Conversation: {data['conversation']}"])
+
+
+def _failure(last: Mapping[str, Any]) -> ClientError:
+    error = last.get("error")
+    error = error if isinstance(error, Mapping) else {}
+    message = str(error.get("message") or "The answer failed.")
+    text = cut(str(last.get("text") or ""), ROOM)[0]
+    hint = str(error.get("hint") or "")
+    return ClientError(
+        message, f"{hint}\n\nWhat had come before:\n{text}".strip() if text else hint, code=str(error.get("code"))
+    )

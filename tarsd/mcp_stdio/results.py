@@ -1,0 +1,229 @@
+"""What a tool answers: the same as data and as text, both of bounded size. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from tarsd.mcp_stdio.link import Link
+
+MOST_BYTES = 100_000
+"""No result is larger, data and text together."""
+
+ROOM = 40_000
+"""What passages, notes or lines may take of it, as data; the text repeats them in fewer bytes."""
+
+NAME = 1_000
+"""And a title, a heading, or a note's tags."""
+
+ELLIPSIS = " […]"
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A result: `data` fits the tool's output schema, `text` says the same to a reader."""
+
+    data: Json
+    text: str
+
+
+def size(value: object) -> int:
+    """The bytes of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+def fitting(items: Iterable[T], room: int = ROOM) -> list[T]:
+    """As many from the beginning as fit into so many bytes."""
+    kept = []
+    for item in items:
+        room -= size(item)
+        if room < 0:
+            break
+        kept.append(item)
+    return kept
+
+
+def cut(text: str, room: int) -> tuple[str, bool]:
+    """As much of a text as fits into so many bytes as JSON, and whether that is not all of it."""
+    if size(text) <= room:
+        return text, False
+    low, high = 0, min(len(text), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if size(text[:middle]) <= room - len(ELLIPSIS.encode()) else (low, middle - 1)
+    return text[:low] + ELLIPSIS, True
+
+
+# ------------------------------------------------------------------------------------------------ passages and notes
+
+
+def place(hit: Mapping[str, Any]) -> str:
+    """How `read_note` finds a note again: those of a collection have its name in front."""
+    return f"{hit['collection']}/{hit['path']}" if hit.get("collection") else str(hit["path"])
+
+
+def passage(hit: Mapping[str, Any], link: Link) -> Json:
+    """Where a hit, a source or a citation of the daemon stands."""
+    return {
+        "path": place(hit),
+        "title": name(hit["title"]),
+        "heading": name(hit["heading"]),
+        "start_line": hit["start_line"],
+        "end_line": hit["end_line"],
+        "uri": "" if hit.get("collection") else link.obsidian(str(hit["link"]).removeprefix("[[").removesuffix("]]")),
+    }
+
+
+def hits(reply: Mapping[str, Any], link: Link, nothing: str) -> Reply:
+    """The hits of a search; `nothing` is said where there are none."""
+    every = [
+        {
+            **passage(hit, link),
+            "text": cut(hit["text"], ROOM // 2)[0],
+            "relevance": hit["relevance"],
+            "why": fitting(hit["why"], NAME),
+        }
+        for hit in reply["hits"]
+    ]
+    shown = fitting(every)
+    data: Json = {
+        "hits": shown,
+        "withheld": reply["withheld"],
+        "behind": reply["behind"],
+        "left_out": len(every) - len(shown),
+    }
+    if reply.get("degraded"):
+        data["degraded"] = reply["degraded"]
+    parts = [_counted(len(shown), "passage", "passages") + ", best first." if shown else nothing]
+    if shown and max(hit["relevance"] for hit in shown) < 0.5:
+        parts[0] += " None of them is surely relevant: the notes may not hold this."
+    parts += [f"{number}. {_headline(hit)}\n{quoted(hit['text'])}" for number, hit in enumerate(shown, 1)]
+    return Reply(data, "\n\n".join([*parts, *_below(data, "passages of private notes")]))
+
+
+def _headline(hit: Mapping[str, Any]) -> str:
+    where = " › ".join(dict.fromkeys(one for one in (line(hit["title"]), line(hit["heading"])) if one))
+    first = f"{line(hit['path'])}:{hit['start_line']}-{hit['end_line']}  {where}"
+    about = f"relevance {hit['relevance']:.2f}" + (f" ({line('; '.join(hit['why']))})" if hit["why"] else "")
+    return "\n   ".join(one for one in (first, about, hit["uri"]) if one)
+
+
+def notes(reply: Mapping[str, Any], link: Link) -> Reply:
+    """A list of notes."""
+    every: list[Json] = [
+        {
+            "path": place(note),
+            "title": name(note["title"]),
+            "tags": fitting(note["tags"], NAME),
+            "modified": datetime.fromtimestamp(note["modified"], UTC).isoformat(timespec="seconds"),
+            "uri": "" if note["collection"] else link.obsidian(note["path"]),
+        }
+        for note in reply["notes"]
+    ]
+    shown = fitting(every)
+    data: Json = {
+        "notes": shown,
+        "total": reply["total"],
+        "withheld": reply["withheld"],
+        "behind": reply["behind"],
+        "left_out": len(every) - len(shown),
+    }
+    head = f"{len(shown)} of {_counted(reply['total'], 'note', 'notes')}, the last changed first." if shown else ""
+    rows = [_row(note) for note in shown]
+    shown_text = "\n".join([head or "There are no such notes.", *rows])
+    return Reply(data, "\n\n".join([shown_text, *_below(data, "private notes")]))
+
+
+def _row(note: Json) -> str:
+    tags = "".join(f" #{line(tag)}" for tag in note["tags"])
+    return f"- {note['modified'][:16].replace('T', ' ')}  {line(note['path'])}{tags}"
+
+
+def _below(data: Mapping[str, Any], private: str) -> list[str]:
+    """What an answer has to say about itself."""
+    said = []
+    if data["left_out"]:
+        said.append(f"{data['left_out']} more did not fit into this answer: ask for fewer, or more precisely.")
+    if data["withheld"]:
+        said.append(f"Withheld: {data['withheld']} {private}, which stay on the person's machine.")
+    if data["behind"]:
+        said.append(f"The index is behind by {_counted(data['behind'], 'note', 'notes')}: the latest may be missing.")
+    if data.get("degraded"):
+        said.append(str(data["degraded"]))
+    return ["\n".join(said)] if said else []
+
+
+# ------------------------------------------------------------------------------------------------ a note
+
+
+def page(note: Mapping[str, Any], link: Link, start: int, end: int | None) -> Reply:
+    """The lines of a note from `start` to `end` (both included, from 1), or as many of them as fit."""
+    lines = note["text"].split("\n") if note["text"] else []
+    last = min(len(lines), end) if end is not None else len(lines)
+    shown, room, whole = list[str](), ROOM, True
+    for text in lines[start - 1 : last]:
+        # in the text each line has its number in front
+        if (room := room - size(text) - 8) >= 0:
+            shown.append(text)
+            continue
+        if not shown:
+            text, whole = cut(text, ROOM)[0], False
+            shown.append(text)
+        break
+    at = start - 1 + len(shown)
+    properties = note["properties"] if size(note["properties"]) <= ROOM // 8 else {}
+    data: Json = {
+        "path": place(note),
+        "title": name(note["title"]),
+        "aliases": fitting(note["aliases"], ROOM // 16),
+        "tags": fitting(note["tags"], ROOM // 16),
+        "properties": properties,
+        "uri": "" if note["collection"] else link.obsidian(note["path"]),
+        "hash": note["hash"],
+        "total_lines": len(lines),
+        "start_line": start,
+        "end_line": at if shown else 0,
+        "next_line": at + 1 if at < len(lines) else None,
+        "text": "\n".join(shown),
+        "cut": not whole,
+    }
+    head = f"{data['path']}, lines {start} to {at} of {len(lines)}." if shown else f"{data['path']} is empty."
+    if not whole:
+        head += f" Line {at} is too long, and cut."
+    if data["next_line"] is not None:
+        head += f" Read on with start_line={data['next_line']}."
+    numbered = [f"{number:5}| {text}" for number, text in enumerate(shown, start)]
+    return Reply(data, "\n".join([head, *([data["uri"]] if data["uri"] else []), "", *numbered]))
+
+
+# ------------------------------------------------------------------------------------------------ words
+
+
+def quoted(text: str) -> str:
+    """A text of the vault in a text of ours: every line is marked, so that it cannot pose as ours."""
+    return "\n".join(f"> {row}" for row in text.split("\n"))
+
+
+def name(text: str) -> str:
+    """A title or a heading: one line of bounded length, whatever is in it."""
+    return cut(line(text), NAME)[0]
+
+
+def line(text: str) -> str:
+    """The text on one line, without what is not printed."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def listed(heading: str, rows: Sequence[str]) -> list[str]:
+    """A paragraph of rows under a heading; none without rows."""
+    return ["\n".join([heading, *rows])] if rows else []

@@ -1,0 +1,73 @@
+"""The daemon as a service of the system, one for each vault: a launchd agent on macOS, a user unit of systemd on Linux.
+
+Nothing here asks for root. The supervisor is only reached through its own command, and the daemon only at its socket.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from tarsd.services import launchd, systemd
+from tarsd.services.answer import Sight, look, wait
+from tarsd.services.base import CommandMissing, Launch, Machine, Runner, Service, ServiceError, State
+from tarsd.services.launchd import LaunchAgent
+from tarsd.services.program import allowed_program, check, interpreter, launch, notices
+from tarsd.services.systemd import UserUnit
+
+__all__ = [
+    "CommandMissing",
+    "Installed",
+    "Launch",
+    "LaunchAgent",
+    "Machine",
+    "Runner",
+    "Service",
+    "ServiceError",
+    "Sight",
+    "State",
+    "UserUnit",
+    "allowed_program",
+    "check",
+    "installed",
+    "interpreter",
+    "launch",
+    "look",
+    "notices",
+    "service",
+    "vault_of",
+    "wait",
+]
+
+
+class Installed(NamedTuple):
+    """A service that is installed: of which vault, and the file that stands for it."""
+
+    vault_id: str
+    file: Path
+
+
+def service(vault_id: str, machine: Machine | None = None) -> Service:
+    """The service of the vault with this id, installed or not. Raises ServiceError where there are none."""
+    machine = machine or Machine.here()
+    if machine.platform == "darwin":
+        return LaunchAgent(vault_id, machine)
+    if machine.platform == "linux":
+        return UserUnit(vault_id, machine)
+    raise ServiceError(f"There are no services on {machine.platform} yet.", "Run the daemon yourself: tarsd run.")
+
+
+def installed(machine: Machine | None = None) -> list[Installed]:
+    """All services of this user, whichever installation of tarsd wrote them; in the order of their vaults' ids."""
+    machine = machine or Machine.here()
+    mac = machine.platform == "darwin"
+    folder, name = (launchd.agents(machine), launchd.FILE) if mac else (systemd.units(machine), systemd.FILE)
+    found = ((name.fullmatch(file.name), file) for file in folder.glob("*"))
+    return sorted(Installed(match[1], file) for match, file in found if match)
+
+
+def vault_of(service: Service) -> Path | None:
+    """The vault that the installed file names."""
+    arguments = list(service.arguments())
+    at = arguments.index("--vault") + 1 if "--vault" in arguments else len(arguments)
+    return Path(arguments[at]) if at < len(arguments) else None

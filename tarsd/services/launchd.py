@@ -1,0 +1,199 @@
+"""A vault's daemon as a launchd agent: a property list in ~/Library/LaunchAgents, loaded into the user's session."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import plistlib
+import re
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.parsers.expat import ExpatError
+
+from tarsd.config.places import user_home
+from tarsd.services.base import (
+    Done,
+    Launch,
+    Machine,
+    ServiceError,
+    State,
+    ended,
+    must_exist,
+    read,
+    render,
+    write,
+)
+
+PREFIX = "md.tarsd."
+FILE = re.compile(r"md\.tarsd\.([0-9a-f]{12})\.plist")
+END_S = 30.0
+"""A little more than ExitTimeOut: after it launchd has killed the process."""
+
+PAUSE_S = 0.25
+TRIES = 12
+BUSY = (5, 17, 37)
+"""What bootstrap says while the job of before is not quite gone: I/O error, exists, in progress."""
+
+GONE = (3, 113)
+"""What bootout says when there is no such job: no such process, no such service."""
+
+NO_SESSION = (112, 125)
+"""There is no such domain, or it takes no agents."""
+
+
+class LaunchAgent:
+    """As `base.Service`."""
+
+    def __init__(self, identity: str, machine: Machine) -> None:
+        self.name = PREFIX + identity
+        self.file = agents(machine) / f"{self.name}.plist"
+        self._domain = f"gui/{machine.uid}"
+        self._target = f"{self._domain}/{self.name}"
+        self._run = machine.runner.run
+
+    def text(self, launch: Launch) -> str:
+        """As `Service.text`."""
+        return render(
+            "launchd.plist",
+            {
+                "label": _element(self.name),
+                "arguments": _element(list(launch.arguments)),
+                "environment": _element(dict(launch.environment)),
+            },
+        )
+
+    def arguments(self) -> Sequence[str]:
+        """As `Service.arguments`."""
+        try:
+            found = plistlib.loads(self.file.read_bytes())["ProgramArguments"]
+        except (OSError, ValueError, KeyError, TypeError, ExpatError):
+            return ()
+        return tuple(str(one) for one in found) if isinstance(found, list) else ()
+
+    def install(self, launch: Launch) -> None:
+        """As `Service.install`."""
+        text = self.text(launch)
+        session = self._run("launchctl", "print", self._domain)
+        if session.code:
+            raise _no_session(session)
+        write(self.file, text)
+        self._unload()
+        self._load()
+
+    def uninstall(self) -> bool:
+        """As `Service.uninstall`."""
+        there = os.path.lexists(self.file)
+        with contextlib.suppress(FileNotFoundError):
+            self.file.unlink()  # first: whatever launchd says, it does not come back at the next login
+        self._unload()
+        return there
+
+    def start(self) -> None:
+        """As `Service.start`."""
+        must_exist(self.file)
+        if self._loaded():
+            self._do("kickstart", self._target)
+        else:
+            self._load()
+
+    def stop(self) -> None:
+        """As `Service.stop`."""
+        must_exist(self.file)
+        self._unload()
+
+    def restart(self) -> None:
+        """As `Service.restart`."""
+        must_exist(self.file)
+        if self._loaded():
+            self._do("kickstart", "-k", self._target)
+        else:
+            self._load()
+
+    def state(self) -> State:
+        """As `Service.state`. What launchd prints also holds the environment, so none of it is passed on as it is."""
+        installed = bool(read(self.file))
+        done = self._run("launchctl", "print", self._target)
+        if done.code:
+            return State(installed)
+        pid, code = (_number(rf"^\s*{name} = (\d+)", done.out) for name in ("pid", "last exit code"))
+        killed = re.search(r"^\s*last terminating signal = ([\w :]+)$", done.out, re.MULTILINE)
+        if pid:
+            return State(installed, loaded=True, pid=pid)
+        if code is None and killed:
+            return State(
+                installed, True, failed=True, reason=f"It was ended by a signal ({killed[1]}).", hint="It starts again."
+            )
+        reason, hint = ("", "") if code is None else ended(code)
+        return State(installed, loaded=True, exit_code=code, failed=bool(code), reason=reason, hint=hint)
+
+    # ------------------------------------------------------------------------------------------------ launchctl
+
+    def _loaded(self) -> bool:
+        return self._run("launchctl", "print", self._target).code == 0
+
+    def _do(self, *arguments: str) -> None:
+        done = self._run("launchctl", *arguments)
+        if done.code:
+            raise _error(arguments[0], done)
+
+    def _load(self) -> None:
+        """Have launchd read the file; RunAtLoad starts it. If it was disabled by hand, that outlives all else."""
+        self._run("launchctl", "enable", self._target)
+        for left in reversed(range(TRIES)):
+            done = self._run("launchctl", "bootstrap", self._domain, str(self.file))
+            if done.code == 0:
+                return
+            if done.code not in BUSY or not left:
+                raise _no_session(done) if done.code in NO_SESSION else _error("bootstrap", done)
+            if self._loaded():  # the session itself was faster
+                return
+            time.sleep(PAUSE_S)
+
+    def _unload(self) -> None:
+        """Have it ended and forgotten, and wait until it is: before that, it cannot be loaded again."""
+        done = self._run("launchctl", "bootout", self._target, timeout=END_S)
+        if done.code in GONE:
+            return
+        until = time.monotonic() + END_S
+        while self._loaded():
+            if time.monotonic() > until or (done.code and done.code != 36):  # 36: it is being done
+                raise _error("bootout", done)
+            time.sleep(PAUSE_S)
+
+
+def agents(machine: Machine) -> Path:
+    """The folder of the user's own agents."""
+    return user_home(machine.env) / "Library" / "LaunchAgents"
+
+
+def _element(value: str | list[str] | dict[str, str]) -> str:
+    """A value as it stands in a property list below a key."""
+    document = plistlib.dumps(value, sort_keys=False).decode()
+    inner = document.split('<plist version="1.0">\n', 1)[1].rsplit("\n</plist>", 1)[0]
+    return textwrap.indent(inner, "\t")
+
+
+def _number(pattern: str, text: str) -> int | None:
+    found = re.search(pattern, text, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def _no_session(done: Done) -> ServiceError:
+    return ServiceError(
+        f"launchd has no session of this user ({done.complaint}).",
+        "Log in at the Mac's own screen, and run this there: over SSH alone there is none.",
+    )
+
+
+HINTS: Mapping[int, str] = {
+    1: "Allow it in System Settings > General > Login Items & Extensions, if it is switched off there.",
+    5: "Try again in a moment. If it stays, this may say why: plutil -lint ~/Library/LaunchAgents/md.tarsd.*",
+    13: "Is the file your own? See: ls -l ~/Library/LaunchAgents.",
+}
+
+
+def _error(verb: str, done: Done) -> ServiceError:
+    said = done.complaint
+    return ServiceError(f"launchctl {verb} failed: {said}.", HINTS.get(done.code, "See: tarsd service status."))

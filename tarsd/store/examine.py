@@ -1,0 +1,150 @@
+"""What the index says of itself when it is asked whether it is whole. Only reads; repairs are `upkeep`'s."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import apsw
+
+from tarsd.store.codes import pack
+from tarsd.store.database import fetch, load_vec
+from tarsd.store.reading import Reading, fits
+from tarsd.store.rows import Space
+
+_STEPS: Final = 20_000
+"""Steps of SQLite's machine between two looks at the clock."""
+_MOST_FAULTS: Final = 5
+
+Gap = tuple[str, int]
+"""What is wrong, in words that go on after a number ("passages have no words"), and the row where it is."""
+
+_GAPS: Final = (
+    ("passages belong to no note", "SELECT id FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
+    ("links belong to no note", "SELECT rowid FROM links WHERE file_id NOT IN (SELECT id FROM files)"),
+    ("names belong to no note", "SELECT rowid FROM names WHERE file_id NOT IN (SELECT id FROM files)"),
+    (
+        "notes have lost their passages",
+        "SELECT id FROM files WHERE state = 'ok' AND hash != '' AND id NOT IN (SELECT file_id FROM chunks)",
+    ),
+    ("passages are not among the words", "SELECT id FROM chunks WHERE id NOT IN (SELECT id FROM fts_docsize)"),
+    ("words belong to no passage", "SELECT id FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunks)"),
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The database engine as it is installed here: `fts5` and `vec` are "" where they do not work."""
+
+    sqlite: str
+    fts5: str
+    vec: str
+
+
+def engine() -> Engine:
+    """Open an empty database in memory, and have it look for a word and for a vector."""
+    db = apsw.Connection(":memory:")
+    try:
+        return Engine(apsw.sqlite_lib_version(), _keywords(db), _vectors(db))
+    finally:
+        db.close()
+
+
+def _keywords(db: apsw.Connection) -> str:
+    try:
+        db.execute("CREATE VIRTUAL TABLE words USING fts5(body); INSERT INTO words VALUES ('a word')")
+        return "fts5" if db.execute("SELECT count(*) FROM words WHERE words MATCH 'word'").get == 1 else ""
+    except apsw.Error:
+        return ""
+
+
+def _vectors(db: apsw.Connection) -> str:
+    if not load_vec(db):
+        return ""
+    try:
+        db.execute("CREATE VIRTUAL TABLE near USING vec0(id INTEGER PRIMARY KEY, code bit[8])")
+        db.execute("INSERT INTO near(id, code) VALUES (1, vec_bit(x'0f')), (2, vec_bit(x'f0'))")
+        found = fetch(db, "SELECT id FROM near WHERE code MATCH vec_bit(x'f1') AND k = 1")
+        return str(db.execute("SELECT vec_version()").get) if found == [(2,)] else ""
+    except apsw.Error:
+        return ""
+
+
+def gaps(store: Reading) -> set[Gap]:
+    """Where the legs of the index differ: rows of one that have nothing to go with in another.
+
+    What a thread is about to add is a gap as well: only what is still there at a second look is a fault.
+    """
+    found: set[Gap] = set()
+    with store.reader() as db:
+        db.execute("BEGIN")  # one state of the index for all of these
+        try:
+            for what, sql in _GAPS:
+                found |= {(what, row[0]) for row in fetch(db, sql)}
+            for space in store.spaces():
+                found |= _gaps_of_space(store, db, space)
+        finally:
+            db.execute("COMMIT")
+    return found
+
+
+def _gaps_of_space(store: Reading, db: apsw.Connection, space: Space) -> set[Gap]:
+    """The vectors are read after the index: they are written before it."""
+    codes = f"SELECT chunk_id FROM vec_{space.id}"
+    wanted = f"JOIN emb.vectors v ON v.embedder = ?1 AND v.hash = c.hash AND {fits(space.dim)}"
+    embedder = db.execute("SELECT coalesce(max(id), -1) FROM emb.embedders WHERE fingerprint = ?", (space.fingerprint,))
+    number = (embedder.get,)
+    queries = (
+        (f"vectors of {space.name} belong to no passage", f"{codes} EXCEPT SELECT id FROM chunks", ()),
+        (
+            f"vectors of {space.name} are not in the cache",
+            f"{codes} INTERSECT SELECT id FROM chunks EXCEPT SELECT c.id FROM chunks c {wanted}",
+            number,
+        ),
+        (f"passages lack their vector of {space.name}", f"SELECT c.id FROM chunks c {wanted} EXCEPT {codes}", number),
+    )
+    return {(what, row[0]) for what, sql, values in queries for row in fetch(db, sql, values)}
+
+
+def malformed(store: Reading, which: Literal["main", "emb"], seconds: float) -> list[str] | None:
+    """What SQLite's own check finds in the index (main) or the cache of vectors (emb); None if that takes too long."""
+    end = time.monotonic() + seconds
+    with store.reader() as db:
+        db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
+        try:
+            said = [str(row[0]) for row in db.execute(f"PRAGMA {which}.quick_check({_MOST_FAULTS})")]
+        except apsw.InterruptError:
+            return None
+        finally:
+            db.set_progress_handler(None)
+    return [] if said == ["ok"] else said
+
+
+def holds(store: Reading, chunk_id: int, expression: str) -> bool:
+    """Whether a passage matches an FTS5 expression."""
+    with store.reader() as db:
+        return db.execute("SELECT 1 FROM fts WHERE fts MATCH ? AND rowid = ?", (expression, chunk_id)).get is not None
+
+
+def miscoded(store: Reading, space: Space, chunk_ids: Iterable[int]) -> list[int]:
+    """Those of the chunks whose code in a space is not the one of their vector."""
+    ids, vectors = store.vectors(space.id, chunk_ids)
+    listed = json.dumps(ids.tolist())
+    sql = f"SELECT chunk_id, code FROM vec_{space.id} WHERE chunk_id IN (SELECT value FROM json_each(?))"
+    with store.reader() as db:
+        codes: dict[int, bytes] = dict(fetch(db, sql, (listed,)))
+    wanted = zip(ids.tolist(), pack(vectors), strict=True)
+    return [chunk for chunk, code in wanted if chunk in codes and codes[chunk] != code.tobytes()]
+
+
+def indexed_at(store: Reading, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
+    """When each of these notes was indexed last, in seconds since 1970; without those that are not known."""
+    sql = (
+        "SELECT f.collection, f.path, f.indexed_at FROM json_each(?) j "
+        "CROSS JOIN files f ON f.collection = j.value ->> 0 AND f.path = j.value ->> 1"
+    )
+    with store.reader() as db:
+        return {(name, path): at for name, path, at in fetch(db, sql, (json.dumps(keys),))}
