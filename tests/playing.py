@@ -44,7 +44,7 @@ NOTES = {
 }
 
 DAY = "2026-11-28"
-FIXED = {"pid": 4242, "uptime_s": 12.5, "rss_mb": 120.5, "took_ms": 2.5, "seconds": 0.5, "version": "0.1.0"}
+FIXED = {"pid": 4242, "uptime_s": 12.5, "rss_mb": 120.5, "took_ms": 2.5, "ms": 2.5, "seconds": 0.5, "version": "0.1.0"}
 FIXED |= {"behind": 0, "pending": 0}  # files are watched while it is played
 FIXED |= dict.fromkeys(("at", "created", "updated", "modified"), 1795867200.0)
 """Values that are different each time, by their key."""
@@ -144,6 +144,7 @@ def play(home: Path, vault: Path) -> dict[str, Any]:
 def _index(player: Player) -> None:
     player.keep("hello", "GET", "/v1/hello")
     player.lines("reindex", "/v1/reindex", {"full": True})
+    player.lines("check", "/v1/check", {})
     player.keep("plain_index", "POST", "/index", {"paths": ["Harbour/Tides.md"]})
     player.daemon.wait()
     player.keep("status", "GET", "/v1/status")

@@ -41,6 +41,7 @@ class System:
             program = self._bin / name
             program.write_text(f"#!{sys.executable} -SE\n{DOUBLE.read_text(encoding='utf-8')}")
             program.chmod(0o755)
+        self._spawn = spawn
         if spawn:
             (self.folder / "spawn").write_text("yes")
         patch.setenv("HOME", str(self.home))
@@ -56,7 +57,7 @@ class System:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.pid not in (0, NOBODY) and not (self.folder / "exit").exists():
+        if self._spawn and self.pid and not (self.folder / "exit").exists():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 

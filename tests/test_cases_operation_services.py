@@ -1,4 +1,4 @@
-"""Reported faults of services: sockets that are stolen, locks of the dead, folders that macOS guards, logs that grow."""
+"""Reported faults of services: stolen sockets, locks of the dead, folders that macOS guards, logs that grow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -20,9 +20,9 @@ import pytest
 from tarsd import services
 from tarsd.client import Client
 from tarsd.config import load, vault_id
-from tarsd.daemon import log as logs
+from tarsd.daemon.log import Repeats, set_up
 from tarsd.errors import NoDaemon
-from tarsd.services import Machine, Runner, State
+from tarsd.services import Machine, Runner
 from tests.conftest import Daemon
 from tests.engine import until
 from tests.stub import Run
@@ -280,9 +280,9 @@ def test_c125_an_hour_of_trouble_makes_a_small_log(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    gate = logs.Repeats
-    monkeypatch.setattr(logs, "Repeats", lambda: gate(lambda: now))
-    logs.set_up(tmp_path / "logs", "tarsd-x")
+    # by its full name: in the package, `log` is its logger
+    monkeypatch.setattr(import_module("tarsd.daemon.log"), "Repeats", lambda: Repeats(lambda: now))
+    set_up(tmp_path / "logs", "tarsd-x")
     provider, index = logging.getLogger("tarsd.chat"), logging.getLogger("tarsd.index")
     try:
         for second in range(3600):  # a provider that is down, and a bad note that is saved each minute
@@ -300,7 +300,7 @@ def test_c125_an_hour_of_trouble_makes_a_small_log(
     assert held == [0, *[59] * 59]
     assert sum(line.get("repeated", 0) + 1 for line in written) + 59 + 299 == 3600 * 6  # nothing is lost in the count
     # and what is different each time is bounded by size
-    logs.set_up(tmp_path / "logs", "tarsd-x")
+    set_up(tmp_path / "logs", "tarsd-x")
     try:
         for number in range(30_000):
             provider.info("step", extra={"number": number, "path": "x" * 1000})

@@ -21,6 +21,7 @@ from tarsd.errors import NotFound, StoreError, VaultUnavailable
 from tarsd.protocol import (
     MAX_BODY,
     ROUTES,
+    CheckRequest,
     FeedbackRequest,
     ReindexRequest,
     RelatedRequest,
@@ -124,6 +125,9 @@ class Stub:
                 await asyncio.sleep(step)
             else:
                 yield step
+
+    async def check(self, request: CheckRequest) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"type": "check", "group": "Models", "name": "chat", "state": "ok" if request.model else "skipped"}
 
     async def thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.to_thread(work, *arguments)

@@ -86,7 +86,7 @@ async def test_the_token_lets_in(place: Place) -> None:
     ["", "Bearer", "Bearer ", "Bearer x", f"Bearer {TOKEN}x", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN} x", "Bearer é"],
 )
 async def test_without_it_nobody_comes_in(place: Place, header: str) -> None:
-    for path in ("/v1/hello", "/", "/v1/nothing", f"/v1/hello?token={TOKEN}"):
+    for path in ("/v1/hello", "/v1", "/v1/nothing", f"/v1/hello?token={TOKEN}"):
         reply = await place("GET", path, token=None, Authorization=header)
         assert (reply.status, reply.code) == (401, "unauthorized")
         assert reply.headers["www-authenticate"] == "Bearer"

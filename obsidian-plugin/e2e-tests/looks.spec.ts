@@ -68,7 +68,7 @@ const SCENES: Record<string, (pane: Pane) => Promise<void>> = {
 		await pane.ask("And for sencha?");
 		await expect(pane.button("Back to the box")).toBeVisible();
 		await expect(pane.root.locator(".tarsd-state .tarsd-faint")).toHaveText(
-			`Nothing can be reached at ${pane.world.daemon.address}. Check the address, the network and that the daemon runs there.`,
+			`Nothing answers at ${pane.world.daemon.address}. Check the address, the network and the daemon.`,
 		);
 		await pane.page.unroute("**/v1/turns");
 	},

@@ -55,7 +55,6 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 		await phone.hear(QUESTION, "It should read 1.2 bar [1], says [2].");
 		await phone.answer.locator(".cite").first().click();
 		await expect(phone.page.locator(".passage").first()).toContainText("gauge");
-		await phone.button("Wrong answer").click();
 	},
 	approval: async (phone) => {
 		phone.house.model.replies.push({ text: ["I would add this: "], call: { name: "note_append", arguments: { name: "House/Plumber.md", text: CHANGE } } });
@@ -81,10 +80,10 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 		await expect(phone.page.locator("#failure")).toBeVisible();
 	},
 	history: async (phone) => {
-		for (const title of ["Which colour has the kitchen?", "מה הלחץ?", "A long question about everything that is in these notes, and about some things that are not in them"]) await phone.house.past(title, title, "x");
+		for (const title of ["What colour has the hall?", "מה הלחץ?", "A long question about everything that is in these notes, and about some things that are not in them"]) await phone.house.past(title, title, "x");
 		await phone.open();
 		await phone.button("Conversations").click();
-		await phone.page.getByRole("button", { name: "Delete “Which colour has the kitchen?”" }).click();
+		await expect(phone.page.locator("#history-list .pick").nth(2)).toBeVisible();
 	},
 	search: async (phone) => {
 		await phone.open();
@@ -102,7 +101,7 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 	settings: async (phone) => {
 		await phone.open();
 		await phone.button("Settings").click();
-		await expect(phone.page.getByText("Answers by")).toBeVisible();
+		await expect(phone.page.getByText("tarsd 0.")).toBeVisible();
 	},
 };
 

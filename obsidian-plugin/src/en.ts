@@ -137,7 +137,6 @@ export const en = {
 		feedbackKept: "Kept.",
 		exportSources: "Sources",
 		exportQuestion: "Question",
-		exportAnswer: "Answer",
 		exportIncomplete: "This answer is not complete.",
 		noteFallback: "Answer",
 		tools: {
@@ -177,7 +176,6 @@ export const en = {
 
 	// ---- Approvals and writes (ui/approval.ts, vault/) ----
 	writes: {
-		asks: (title: string) => `Asks to: ${title}`,
 		approvalLabel: (title: string) => `Your yes is needed: ${title}`,
 		allow: "Allow (y)",
 		always: "Always in this chat (a)",
@@ -195,7 +193,6 @@ export const en = {
 		lapsed: "No longer asked: the answer has ended.",
 		manyTitle: "Allow all changes?",
 		manyText: (count: number) => `${count} changes, and not all of them can be seen at once.`,
-		cancel: "Cancel",
 		noTitle: "Use a tool",
 		list: "Changes of notes",
 		created: (path: string) => `Made “${path}”`,

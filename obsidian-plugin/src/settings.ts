@@ -1,5 +1,5 @@
 import { SEND_KEYS, type SendKey } from "./chat/keys";
-import { choice, flag, number, object, text, texts } from "./protocol/values";
+import { flag, number, oneOf, shape, text, texts, type Reader } from "./protocol/values";
 import { parseAddress } from "./transport/address";
 
 /** What a person chose. It lies in the plugin's data file, so it comes along when the vault is synced. */
@@ -38,61 +38,37 @@ export interface DeviceSettings {
 	tokenName: string;
 }
 
-export const DEFAULTS: Readonly<Settings> = {
-	sendKey: "enter",
-	showSources: false,
-	attachCurrentNote: true,
-	attachSelection: true,
-	noteFolder: "",
-	openIn: "sidebar",
-	statusBar: true,
-	relatedCount: 12,
-	relatedHideLinked: false,
-	relatedConversations: false,
-	relatedExclude: [],
-};
-
-export const DEVICE_DEFAULTS: Readonly<DeviceSettings> = { socket: "", address: "", tokenName: "" };
-
 /** Under which name the device's own settings are in the app's local storage. */
 export const DEVICE_KEY = "tarsd-device";
 
 export const MAX_RELATED = 50;
 
-const PLACES = ["sidebar", "tab"] as const;
+const yesOr =
+	(fallback: boolean): Reader<boolean> =>
+	(value) =>
+		typeof value === "boolean" ? value : fallback;
 
 /** Settings from whatever the data file holds; what is missing or makes no sense is as by default. */
-export function parseSettings(value: unknown): Settings {
-	const given = object(value);
-	const yes = (name: keyof Settings): boolean => {
-		const found = given[name];
-		return typeof found === "boolean" ? found : flag(DEFAULTS[name]);
-	};
-	const count = Math.round(number(given["relatedCount"], DEFAULTS.relatedCount));
-	return {
-		sendKey: choice(given["sendKey"], SEND_KEYS) ?? DEFAULTS.sendKey,
-		showSources: yes("showSources"),
-		attachCurrentNote: yes("attachCurrentNote"),
-		attachSelection: yes("attachSelection"),
-		noteFolder: folder(text(given["noteFolder"])),
-		openIn: choice(given["openIn"], PLACES) ?? DEFAULTS.openIn,
-		statusBar: yes("statusBar"),
-		relatedCount: Math.min(Math.max(count, 1), MAX_RELATED),
-		relatedHideLinked: yes("relatedHideLinked"),
-		relatedConversations: yes("relatedConversations"),
-		relatedExclude: [...new Set(texts(given["relatedExclude"]).map(folder).filter(Boolean))],
-	};
-}
+export const parseSettings: Reader<Settings> = shape({
+	sendKey: oneOf(SEND_KEYS, "enter"),
+	showSources: flag,
+	attachCurrentNote: yesOr(true),
+	attachSelection: yesOr(true),
+	noteFolder: folder,
+	openIn: oneOf<Settings["openIn"]>(["sidebar", "tab"], "sidebar"),
+	statusBar: yesOr(true),
+	relatedCount: (value) => Math.min(Math.max(Math.round(number(value, 12)), 1), MAX_RELATED),
+	relatedHideLinked: flag,
+	relatedConversations: flag,
+	relatedExclude: (value) => [...new Set(texts(value).map(folder).filter(Boolean))],
+});
+
+export const DEFAULTS: Readonly<Settings> = /* @__PURE__ */ parseSettings(null);
+
+const trimmed = (value: unknown): string => text(value).trim();
 
 /** The device's settings from whatever its storage holds. */
-export function parseDevice(value: unknown): DeviceSettings {
-	const given = object(value);
-	return {
-		socket: text(given["socket"]).trim(),
-		address: text(given["address"]).trim(),
-		tokenName: text(given["tokenName"]).trim(),
-	};
-}
+export const parseDevice: Reader<DeviceSettings> = shape({ socket: trimmed, address: trimmed, tokenName: trimmed });
 
 /** Whether an address, or nothing, was typed. */
 export function isAddress(typed: string): boolean {
@@ -100,6 +76,6 @@ export function isAddress(typed: string): boolean {
 }
 
 /** A folder as paths have it, without slashes around. */
-function folder(typed: string): string {
-	return typed.trim().replace(/^\/+|\/+$/g, "");
+function folder(typed: unknown): string {
+	return text(typed).trim().replace(/^\/+|\/+$/g, "");
 }

@@ -113,7 +113,8 @@ class _Shown:
             self._group = line.group
         mark = {"ok": out.green("✓"), "warning": out.yellow("!"), "fault": out.red("✗"), "skipped": out.dim("–")}
         text = out.dim(clean(line.text)) if line.state == "skipped" else clean(line.text)
-        yield wrapped(f"  {mark[line.state]} {line.name:<{NAME}} {text} {out.dim(f'{line.ms:.0f} ms')}", out, INDENT)
+        took = out.dim(f"{line.ms:.0f}\u00a0ms")
+        yield wrapped(f"  {mark[line.state]} {line.name:<{NAME}} {text} {took}", out, INDENT)
         if line.hint:
             hint = f"{' ' * INDENT}{clean(line.hint)}"
             yield out.cyan(hint) if COMMAND.match(line.hint) else wrapped(sentence(hint), out)

@@ -52,10 +52,11 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
         print_json({"file": str(meant.service.file), "text": text}) if as_json else click.echo(text, nl=False)
         return
     services.check(launch, machine)
+    notices = services.notices(config, launch, machine)
     meant.service.install(launch)
     if not as_json:
         click.echo(f"Installed {line(meant.service.file)}")
-    _report(context, meant, meant.wait(), as_json, services.notices(config, launch, machine))
+    _report(context, meant, meant.wait(), as_json, notices)
 
 
 @service.command()

@@ -20,8 +20,9 @@ from tarsd.daemon import status
 from tarsd.daemon.assistant import Assistant
 from tarsd.daemon.check import Check
 from tarsd.daemon.embedding import Embedding
-from tarsd.daemon.library import Shelf, entry, matching
+from tarsd.daemon.library import Shelf
 from tarsd.daemon.listener import Listener
+from tarsd.daemon.naming import entry, matching
 from tarsd.daemon.outside import Outside
 from tarsd.daemon.process import DaemonThreads, give_memory_back, resident_mb
 from tarsd.daemon.worker import Job, Key, Worker

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from tarsd.chat import Found
 from tarsd.chunk import Chunk, anchor, chunk
 from tarsd.config import Config
+from tarsd.daemon.naming import fold, fold_path, matching, names_of
 from tarsd.errors import NotFound, PathRefused, Refused, TarsdError, VaultUnavailable
 from tarsd.index.work import is_local_only
 from tarsd.memory import holds_private
@@ -154,7 +154,7 @@ class Shelf:
         raw = vault.read(info)
         text = decode(raw)
         note = parse(text.text, path)
-        sealed = not collection and _fold_path(path) in self._sealed()
+        sealed = not collection and fold_path(path) in self._sealed()
         private = sealed or is_local_only(path, note, self._config.privacy.local_only, text.text)
         # somebody may have taken out the property by which a note of lines is known as ours
         private = private or (not collection and self._is_own(path) and holds_private(text.text))
@@ -162,7 +162,7 @@ class Shelf:
         return NoteView(path, note.title, private, note.ours or sealed, loaded, collection)
 
     def _is_own(self, path: str) -> bool:
-        return _fold_path(path).startswith(f"{_fold_path(self._config.memory_folder)}/")
+        return fold_path(path).startswith(f"{fold_path(self._config.memory_folder)}/")
 
     def session_note(self, conversation: str) -> str | None:
         """As `chat.Library.session_note`."""
@@ -174,7 +174,7 @@ class Shelf:
 
     def private(self, paths: Collection[str]) -> bool:
         """As `chat.Library.private`; a note that is gone is judged by its folder."""
-        if not self._sealed().isdisjoint(map(_fold_path, paths)):
+        if not self._sealed().isdisjoint(map(fold_path, paths)):
             return True
         rules = self._config.privacy.local_only
         wanted = set(paths)
@@ -214,15 +214,15 @@ class Shelf:
         return parts
 
     def _sealed(self) -> frozenset[str]:
-        return frozenset(map(_fold_path, self._private_paths()))
+        return frozenset(map(fold_path, self._private_paths()))
 
     def _row(self, name: str) -> NoteRow | None:
         """The note that a link with this target leads to: by path, by the end of a path, by title, by alias."""
         store = self._searcher().store
         generation = store.generation
         if self._names[0] != generation:
-            self._names = (generation, _names(store.titles()))
-        return self._names[1].get(_fold(name))
+            self._names = (generation, names_of(store.titles()))
+        return self._names[1].get(fold(name))
 
     def list(self, folder: str, tag: str, recent: bool, limit: int, *, local: bool) -> Sequence[NoteEntry]:
         """As `tools.Library.list`."""
@@ -238,82 +238,8 @@ class Shelf:
         ]
 
 
-def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, name: str = "") -> list[NoteRow]:
-    """Those in a folder (and below), with a tag (or one below it) and with `name` in their path, "" for any.
-
-    They come by path, or last changed first.
-    """
-    folder, tag = unicodedata.normalize("NFC", folder).strip("/"), tag.lstrip("#").casefold()
-    name = _fold_path(name)
-    found = [
-        row
-        for row in rows
-        if (not folder or row.path.startswith(f"{folder}/"))
-        and (not tag or any(f"{one.casefold()}/".startswith(f"{tag}/") for one in row.tags))
-        and (not name or name in _fold_path(row.path))
-    ]
-    return sorted(found, key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))
-
-
-def named(rows: Sequence[NoteRow], name: str) -> list[NoteRow]:
-    """The notes that a link with this target may mean: by path, else by the end of a path, else by title or alias.
-
-    Those of the vault go before those of a collection, which also go by "collection/path".
-    """
-    exact, wanted = unicodedata.normalize("NFC", name), _fold(name)
-    kinds: tuple[Callable[[NoteRow], bool], ...] = (
-        lambda row: exact in _places(row),
-        lambda row: wanted in map(_fold, _places(row)),
-        lambda row: _fold(row.path).endswith(f"/{wanted}"),
-        lambda row: wanted in map(_fold, (row.title, *row.aliases)),
-    )
-    for fits in kinds:
-        if found := [row for row in rows if fits(row)]:
-            return [row for row in found if not row.collection] or found
-    return []
-
-
-def _places(row: NoteRow) -> list[str]:
-    return [row.path, f"{row.collection}/{row.path}"] if row.collection else [row.path]
-
-
-def entry(row: NoteRow) -> dict[str, object]:
-    """A note as it stands in a list."""
-    return {
-        "path": row.path,
-        "collection": row.collection,
-        "title": row.title,
-        "aliases": list(row.aliases),
-        "tags": list(row.tags),
-        "modified": row.mtime_ns / 1e9,
-    }
-
-
-def _names(rows: Sequence[NoteRow]) -> dict[str, NoteRow]:
-    """Every name a note can be called by; of several notes the one with the shortest path has it, paths go first."""
-    names: dict[str, NoteRow] = {}
-    shortest = sorted(rows, key=lambda row: (row.collection != "", row.path.count("/"), len(row.path), row.path))
-    for row in shortest:
-        parts = _fold(row.path).split("/")
-        for start in range(len(parts)):
-            names.setdefault("/".join(parts[start:]), row)
-    for row in shortest:
-        for name in (row.title, *row.aliases):
-            names.setdefault(_fold(name), row)
-    return names
-
-
-def _fold(name: str) -> str:
-    folded = unicodedata.normalize("NFC", name).strip().strip("/").casefold()
-    return folded.removesuffix(".md")
-
-
-def _fold_path(path: str) -> str:
-    return unicodedata.normalize("NFC", path).casefold()
-
-
 def _is_in(one: NoteRow | Hit, sealed: Collection[str]) -> bool:
-    return bool(sealed) and not one.collection and _fold_path(one.path) in sealed
+    return bool(sealed) and not one.collection and fold_path(one.path) in sealed
 
 
 def _evident(hits: Sequence[Hit], sealed: Collection[str]) -> list[Hit]:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tarsd.config import Config
-from tarsd.daemon.library import MAYBE, Shelf, entry, matching, named
-from tarsd.errors import Conflict, Refused
-from tarsd.index.work import is_local_only
+from tarsd.daemon.library import MAYBE, Shelf
+from tarsd.daemon.naming import entry, matching, named
+from tarsd.errors import Conflict, NotFound
 from tarsd.parse import parse
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
 from tarsd.search import MAX_LIMIT, Hit, Results, Searcher
-from tarsd.store import Key, NoteRow
+from tarsd.store import NoteRow
 from tarsd.tools.reading import shown_lines, target
 from tarsd.vault import Vault, nfc
 from tarsd.vault.names import safe_parts
@@ -50,10 +50,12 @@ class Outside:
         return self._hits(find, request.limit, request.audience)
 
     def related(self, request: RelatedRequest) -> Json:
-        """The hits for a note. Raises as `note`."""
-        key = self._key(request.path, request.audience)
-        if request.audience == "elsewhere" and self._shelf.private_now(key, False):
-            raise _private(request.path)
+        """The hits for a note that is in the index. Raises as `note`."""
+        name = _name(request.path)
+        row = self._row(name, request.audience)
+        if row is None or (request.audience == "elsewhere" and self._shelf.private_now(row.key, row.local_only)):
+            raise _missing(name)
+        key = row.key
 
         def find(limit: int) -> Results:
             return Results(tuple(self._searcher().related(key, limit)), None, 0.0)
@@ -66,7 +68,7 @@ class Outside:
         withheld: int | None = None
         for most in (limit, min(3 * limit, MAX_LIMIT), MAX_LIMIT):
             found = find(most)
-            hits = self._shelf.evident(found.hits)
+            hits = [hit for hit in self._shelf.evident(found.hits) if hit.memory_type or not hit.ours]
             if audience == "elsewhere":
                 hits = self._shelf.looked_at(hits)
             shown = [hit for hit in hits if audience == "here" or not hit.local_only][:limit]
@@ -101,16 +103,25 @@ class Outside:
                 shown.append(row)
         return {"notes": [entry(row) for row in shown], "total": len(own) - withheld, "withheld": withheld}
 
-    def note(self, name: str, audience: Audience) -> Json:
-        """The note that `[[name]]` leads to, as it is in the vault now.
+    def note(self, given: str, audience: Audience) -> Json:
+        """The note that `[[given]]` leads to, as it is in the vault now.
 
-        Raises `NotFound`, `PathRefused`, `VaultUnavailable`, `Conflict` where several notes have the name, and
-        `Refused` for a private one.
+        Raises `NotFound`, `PathRefused`, `VaultUnavailable`, and `Conflict` where several notes have the name. A
+        private note is not there for a model elsewhere: no error tells it from one that does not exist.
         """
-        collection, path = self._key(name, audience)
-        view = self._shelf.view(collection, path)
+        name = _name(given)
+        row = self._row(name, audience)
+        if row is not None:
+            collection, path = row.key
+        else:  # it may be too new for the index
+            collection, path = "", name if "." in name[-7:] else f"{name}.md"
+            self._vault.resolve(path)
+        try:
+            view = self._shelf.view(collection, path)
+        except NotFound:
+            raise _missing(name) from None
         if view.local_only and audience == "elsewhere":
-            raise _private(name)
+            raise _missing(name)
         note = parse(view.loaded.text, path, include_comments=self._config.include_comments)
         lines = [line.replace("\n", " ") for line in shown_lines(view, note)]
         return {
@@ -124,33 +135,28 @@ class Outside:
             "hash": view.loaded.hash,
         }
 
-    def _key(self, given: str, audience: Audience) -> Key:
-        """Where the note with this path, name or alias lies, or would lie; raises as `note`."""
-        name = nfc(target(given)[0]) or given
-        safe_parts(name)
-        every = self._searcher().store.titles()
-        rows, hidden = self._shelf.parted(every) if audience == "elsewhere" else (every, [])
+    def _row(self, name: str, audience: Audience) -> NoteRow | None:
+        """The note in the index with this path, name or alias. Raises `Conflict`."""
+        rows: Sequence[NoteRow] = self._searcher().store.titles()
+        if audience == "elsewhere":
+            rows, _ = self._shelf.parted(rows)
         found = named(rows, name)
         if len(found) > 1:
             places = [f"{row.collection}/{row.path}" if row.collection else row.path for row in found]
             listed = ", ".join(sorted(places)[:MOST_NAMED]) + (", …" if len(places) > MOST_NAMED else "")
             raise Conflict(f"{len(found)} notes go by the name “{name}”.", f"Give the path of one: {listed}.")
-        if found:
-            return found[0].key
-        path = name if "." in name[-7:] else f"{name}.md"
-        rules = self._config.privacy.local_only
-        if audience == "elsewhere" and (named(hidden, name) or is_local_only(path, parse("", path), rules)):
-            raise _private(name)
-        self._vault.resolve(path)
-        return "", path
+        return found[0] if found else None
 
 
-def _private(name: str) -> Refused:
-    """`name` is what was asked for: what the note calls itself is private too."""
-    return Refused(
-        f"“{name}” is private: nothing of it leaves this machine.",
-        "The person can open it in Obsidian.",
-    )
+def _name(given: str) -> str:
+    """The note's name in what may be a whole `[[link]]`. Raises `PathRefused`."""
+    name = nfc(target(given)[0]) or given
+    safe_parts(name)
+    return name
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(f"There is no note “{name}” that may be read here.", "Search for it; private notes are withheld.")
 
 
 def _clean(hit: Hit) -> Hit:

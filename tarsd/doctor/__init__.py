@@ -84,7 +84,7 @@ def _look(check: Check, subject: Subject, put: Callable[[Finding | None], None])
         put(skipped(str(reason)))
     except TarsdError as error:
         put(fault(error.message, error.hint, public=f"It failed ({error.code})."))
-    except Exception as error:
+    except BaseException as error:  # in a thread that belongs to nothing else, and may end without a word
         what = f"This check failed by itself ({type(error).__name__})."
         put(fault(what, "Please report it: tarsd doctor --report FILE"))
     finally:

@@ -79,9 +79,8 @@ def downloads(subject: Subject) -> Finding:
     if not away:
         return ok("Every note is on this machine.")
     stubs = sum("iCloud" in one.reason for one in away)
-    parts = [f"{stubs} of them in iCloud only"] if stubs else []
-    parts += [f"{len(away) - stubs} without their bytes"] if len(away) > stubs else []
-    return warning(f"{number(len(away), 'note')} not downloaded: {', '.join(parts)}.", DOWNLOAD)
+    told = f"{stubs} as stubs of iCloud, {len(away) - stubs} without their bytes"
+    return warning(f"{number(len(away), 'note is', 'notes are')} not downloaded: {told}.", DOWNLOAD)
 
 
 def conflicts(subject: Subject) -> Finding:

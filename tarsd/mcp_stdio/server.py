@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,7 +75,7 @@ class _Server:
         self._connect = connect
         self._threads = ThreadPoolExecutor(THREADS, "tarsd-mcp")
         self._calls: set[Call] = set()
-        self._stopping: set[threading.Thread] = set()
+        self._stopping: list[threading.Thread] = []
         self._flushed = threading.Event()
         self.sdk: Server[Any] = Server(
             "tarsd",
@@ -117,13 +118,16 @@ class _Server:
         """
 
         def end() -> None:
-            for call in list(self._calls):
-                self._cancel(call)
-            for thread in list(self._stopping):
-                thread.join(LAST_S)
-            if flush:
-                self._flushed.wait(LAST_S)
-            os._exit(code)
+            try:
+                for call in list(self._calls):
+                    self._cancel(call)
+                deadline = time.monotonic() + LAST_S
+                for thread in list(self._stopping):
+                    thread.join(max(0.0, deadline - time.monotonic()))
+                if flush:
+                    self._flushed.wait(LAST_S)
+            finally:
+                os._exit(code)
 
         ending = threading.Thread(target=end, daemon=True)
         ending.start()
@@ -132,8 +136,8 @@ class _Server:
     def _cancel(self, call: Call) -> None:
         self._calls.discard(call)
         stopping = threading.Thread(target=call.cancel, daemon=True)
-        self._stopping.add(stopping)
         stopping.start()
+        self._stopping = [*(one for one in self._stopping if one.is_alive()), stopping]
 
     # -------------------------------------------------------------------------------------------- tools
 

@@ -199,7 +199,7 @@ def ended(code: int) -> tuple[str, str]:
 _ENDED = {
     0: ("It has ended by itself: told to, or because another daemon serves this vault.", "See: tarsd status."),
     2: ("It was started in a way that it does not know (exit code 2).", "Install it anew: tarsd service install."),
-    4: ("It was refused something, or failed, at its start (exit code 4).", "What it was says: tarsd run."),
+    4: ("It was refused something, or failed, at its start (exit code 4).", "In a terminal it says why: tarsd run."),
     78: ("The configuration has faults (exit code 78).", "They are told by: tarsd config check."),
     203: ("Its program cannot be started (exit code 203).", "Install it anew: tarsd service install."),
 }

@@ -72,7 +72,9 @@ def interpreter(prefix: str = sys.prefix, running: str = sys.executable) -> str:
 
 
 def is_shim(program: str) -> bool:
-    """Whether it is a script that only finds another program, and not that program."""
+    """Whether it only finds another program, and is not that program: a script, or what a version manager put there."""
+    if "shims" in Path(program).parts:
+        return True
     try:
         with open(program, "rb") as file:
             return file.read(2) == b"#!"

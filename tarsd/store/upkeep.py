@@ -36,7 +36,8 @@ class Store(Writing):
                     row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id NOT IN (SELECT id FROM files)")
                 ]
                 self._drop_chunks(db, gone)
-            db.execute("DELETE FROM links WHERE file_id NOT IN (SELECT id FROM files)")
+            for table in ("links", "names"):
+                db.execute(f"DELETE FROM {table} WHERE file_id NOT IN (SELECT id FROM files)")
             db.execute("DELETE FROM failed WHERE hash NOT IN (SELECT hash FROM chunks)")
             # Without chunks a note has lost them: an impossible hash makes the next pass read it again.
             bare = "id NOT IN (SELECT file_id FROM chunks) AND state = 'ok' AND hash != ''"

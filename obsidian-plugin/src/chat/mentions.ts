@@ -77,24 +77,28 @@ function inCode(above: string, line: string): boolean {
 	return fences % 2 === 1 || (line.match(/`/g)?.length ?? 0) % 2 === 1;
 }
 
+/** What is read of it: a note's name, a folder's path with a slash behind, a tag with its `#`. */
+function labelOf(candidate: Candidate): string {
+	switch (candidate.kind) {
+		case "note":
+			return candidate.name;
+		case "folder":
+			return `${candidate.path.replace(/^\/+|\/+$/g, "")}/`;
+		case "tag":
+			return `#${candidate.tag.replace(/^#/, "")}`;
+	}
+}
+
 /** Ready for `suggest`; to be made again when notes come, go or are renamed, not with every key. */
 export function prepare(candidates: readonly Candidate[]): Prepared[] {
 	return candidates.map((candidate) => {
-		switch (candidate.kind) {
-			case "note": {
-				const { name, path, aliases = [], recent = Infinity } = candidate;
-				return { candidate, label: name, name: fold(name), place: fold(path), aliases: aliases.map(fold), recent };
-			}
-			case "folder": {
-				const path = candidate.path.replace(/^\/+|\/+$/g, "");
-				const name = fold(path.slice(path.lastIndexOf("/") + 1));
-				return { candidate, label: `${path}/`, name, place: `${fold(path)}/`, aliases: [], recent: Infinity };
-			}
-			case "tag": {
-				const tag = candidate.tag.replace(/^#/, "");
-				return { candidate, label: `#${tag}`, name: fold(tag), place: fold(`#${tag}`), aliases: [], recent: Infinity };
-			}
+		const label = labelOf(candidate);
+		if (candidate.kind === "note") {
+			const { path, aliases = [], recent = Infinity } = candidate;
+			return { candidate, label, name: fold(label), place: fold(path), aliases: aliases.map(fold), recent };
 		}
+		const name = fold(label.replace(/^#|^.*\/(?=.)|\/$/g, ""));
+		return { candidate, label, name, place: fold(label), aliases: [], recent: Infinity };
 	});
 }
 
@@ -102,18 +106,15 @@ export function prepare(candidates: readonly Candidate[]): Prepared[] {
  * The best candidates, best first. `[[` names notes only; `@#` tags only; without a query the last opened notes come
  * first.
  */
-export function suggest(prepared: readonly Prepared[], mention: Mention, limit = 12): Prepared[] {
-	const tags = mention.trigger === "@" && mention.query.startsWith("#");
-	const wanted = words(tags ? mention.query.slice(1) : mention.query);
+export function suggest(prepared: readonly Prepared[], { trigger, query }: Mention, limit = 12): Prepared[] {
+	const tags = trigger === "@" && query.startsWith("#");
+	const only = trigger === "[[" ? "note" : tags ? "tag" : null;
+	const wanted = words(tags ? query.slice(1) : query);
 	const whole = wanted.join(" ");
-	const ranked: { one: Prepared; score: number }[] = [];
-	for (const one of prepared) {
-		const { kind } = one.candidate;
-		if ((mention.trigger === "[[" && kind !== "note") || (tags && kind !== "tag")) continue;
-		const score = scoreOf(one, wanted, whole);
-		if (score > 0) ranked.push({ one, score });
-	}
-	return ranked
+	return prepared
+		.filter(({ candidate }) => !only || candidate.kind === only)
+		.map((one) => ({ one, score: scoreOf(one, wanted, whole) }))
+		.filter(({ score }) => score > 0)
 		.sort((a, b) => b.score - a.score || order(a.one, b.one))
 		.slice(0, limit)
 		.map(({ one }) => one);
@@ -125,28 +126,28 @@ const KINDS: readonly Candidate["kind"][] = ["note", "folder", "tag"];
 function order(a: Prepared, b: Prepared): number {
 	if (a.recent !== b.recent) return a.recent < b.recent ? -1 : 1;
 	const kinds = KINDS.indexOf(a.candidate.kind) - KINDS.indexOf(b.candidate.kind);
-	if (kinds) return kinds;
-	return a.name.length - b.name.length || compare(a.place, b.place);
-}
-
-function compare(a: string, b: string): number {
-	return a < b ? -1 : a > b ? 1 : 0;
+	return kinds || a.name.length - b.name.length || (a.place < b.place ? -1 : Number(a.place > b.place));
 }
 
 /** 0 for what does not fit at all. */
-function scoreOf(one: Prepared, wanted: readonly string[], whole: string): number {
+function scoreOf({ name, aliases, place }: Prepared, wanted: readonly string[], whole: string): number {
+	const all = (fits: (text: string, word: string) => boolean, text: string): boolean => wanted.every((word) => fits(text, word));
 	if (!wanted.length) return 1;
-	if (one.name === whole) return 100;
-	if (one.aliases.includes(whole)) return 90;
-	if (one.name.startsWith(whole)) return 80;
-	if (one.aliases.some((alias) => alias.startsWith(whole))) return 70;
-	if (wanted.every((word) => starts(one.name, word))) return 60;
-	if (one.aliases.some((alias) => wanted.every((word) => starts(alias, word)))) return 55;
-	if (wanted.every((word) => one.name.includes(word))) return 50;
-	if (wanted.every((word) => starts(one.place, word))) return 40;
-	if (wanted.every((word) => one.place.includes(word))) return 30;
+	if (name === whole) return 100;
+	if (aliases.includes(whole)) return 90;
+	if (name.startsWith(whole)) return 80;
+	if (aliases.some((alias) => alias.startsWith(whole))) return 70;
+	if (all(starts, name)) return 60;
+	if (aliases.some((alias) => all(starts, alias))) return 55;
+	if (all(includes, name)) return 50;
+	if (all(starts, place)) return 40;
+	if (all(includes, place)) return 30;
 	// of a sentence that goes on after an "@", letters here and there would fit by chance
-	return wanted.length === 1 && scattered(one.name, whole) ? 10 : 0;
+	return wanted.length === 1 && scattered(name, whole) ? 10 : 0;
+}
+
+function includes(text: string, word: string): boolean {
+	return text.includes(word);
 }
 
 /** Whether a word of the text begins so. */
@@ -179,19 +180,12 @@ export function insert(text: string, mention: Mention, candidate: Candidate): In
 }
 
 function wording(candidate: Candidate): { words: string; chip: Chip | null } {
-	switch (candidate.kind) {
-		case "note": {
-			const { path, name, link } = candidate;
-			if (/[[\]|#^\n]/.test(link)) return { words: name, chip: { kind: "note", path, name } };
-			return { words: `[[${link}]]`, chip: null };
-		}
-		case "folder": {
-			const path = candidate.path.replace(/^\/+|\/+$/g, "");
-			return { words: `${path}/`, chip: { kind: "folder", path } };
-		}
-		case "tag": {
-			const tag = candidate.tag.replace(/^#/, "");
-			return { words: `#${tag}`, chip: { kind: "tag", tag } };
-		}
+	const label = labelOf(candidate);
+	if (candidate.kind === "note") {
+		const { path, name, link } = candidate;
+		if (/[[\]|#^\n]/.test(link)) return { words: label, chip: { kind: "note", path, name } };
+		return { words: `[[${link}]]`, chip: null };
 	}
+	const chip: Chip = candidate.kind === "tag" ? { kind: "tag", tag: label.slice(1) } : { kind: "folder", path: label.slice(0, -1) };
+	return { words: label, chip };
 }

@@ -1,4 +1,4 @@
-import { parseFault, parseSources, type Fault, type Source } from "./parts";
+import { parseClosest, parseFault, parseSources, type Fault, type Source } from "./parts";
 import { flag, given, isObject, needed, number, object, oneOf, optional, sometimes, strict, text, texts, type Json, type Reader } from "./values";
 
 export * from "./conversations";
@@ -82,7 +82,7 @@ const EVENTS = new Map<unknown, Reader<object | null>>(Object.entries({
 	queued: strict({ position: number }),
 	retrieved: strict({
 		sources: parseSources,
-		closest: parseSources,
+		closest: parseClosest,
 		relevance: number,
 		behind: number,
 		query: text,

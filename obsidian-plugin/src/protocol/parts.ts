@@ -44,10 +44,13 @@ export function titled<T extends { path: string; title: string }>(read: Reader<T
 	};
 }
 
+const sourcesWith = (n: Reader<number>): Reader<Source[]> => listOf(titled(strict({ n, ...PASSAGE, attached: flag })));
+
 /** The sources in a list; one without a number or a path is left out. */
-export const parseSources: Reader<Source[]> = listOf(
-	titled(strict({ n: needed((n) => (Number.isInteger(n) && number(n) > 0 ? number(n) : 0)), ...PASSAGE, attached: flag })),
-);
+export const parseSources = sourcesWith(needed((n) => (Number.isInteger(n) ? Math.max(number(n), 0) : 0)));
+
+/** The near misses in a list: no marker means them, so that their number is 0. */
+export const parseClosest = sourcesWith(number);
 
 /** `{code, message, hint}`, or null. */
 export const parseFault: Reader<Fault | null> = strict({ code: (code) => text(code) || "error", message: text, hint: text });

@@ -156,7 +156,9 @@ export class ChatView extends ItemView implements HoverParent {
 
 		const draw = (): void => {
 			const state = chats.state(this.shownConversation);
-			title.setText(state.title || en.chat.untitled);
+			const words = state.title || en.chat.untitled;
+			// this is called with every word of an answer, and new text is laid out anew
+			if (title.textContent !== words) title.setText(words);
 			list.update(state);
 			composer.update();
 			const empty = state.messages.length === 0;
@@ -166,7 +168,7 @@ export class ChatView extends ItemView implements HoverParent {
 			contentEl.toggleClass("is-empty", empty);
 			show(welcome, empty && connected && !pending);
 			show(loading, empty && connected && pending);
-			loadingText.setText(problem ? `${en.chat.notLoaded} ${problem.message}` : en.chat.loading);
+			if (pending) loadingText.setText(problem ? `${en.chat.notLoaded} ${problem.message}` : en.chat.loading);
 			show(reload, problem !== null);
 		};
 		return { list, composer, draw };

@@ -105,13 +105,17 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 	function update(): void {
 		show(stopButton, chats.running(conversation()) !== undefined);
 		sendButton.disabled = !sendable(box.value);
-		// the box is as high as what the styles put behind it
+	}
+
+	/** The box is as high as the text that the styles put behind it. */
+	function fit(): void {
 		sizer.dataset["text"] = box.value;
+		update();
 	}
 
 	function edited(): void {
 		keep();
-		update();
+		fit();
 		mentions.look();
 	}
 
@@ -123,7 +127,7 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		context = draft.context;
 		mentions.end();
 		look();
-		update();
+		fit();
 	}
 
 	/** Put text behind what is written. */

@@ -1,7 +1,7 @@
-import { Modal, Notice, setIcon } from "obsidian";
+import { Modal, Notice } from "obsidian";
 import type { ConnectionState } from "../daemon/connection";
 import { en } from "../en";
-import { copyText } from "./dom";
+import { add, addButton, addIcon, copyText, hasFocus } from "./dom";
 import type { Services } from "./services";
 
 const words = en.state;
@@ -20,24 +20,24 @@ export const STATE_ICONS: Readonly<Record<ConnectionState["name"], string>> = {
  */
 export function drawConnection(el: HTMLElement, { connection }: Services, told?: (state: ConnectionState) => void): () => void {
 	const draw = (state: ConnectionState): void => {
-		const focused = el.contains(el.doc.activeElement);
+		const focused = hasFocus(el);
 		el.empty();
-		const head = el.createDiv({ cls: `tarsd-link-state mod-${state.name}`, attr: { role: "status" } });
-		setIcon(head.createSpan("tarsd-link-icon"), STATE_ICONS[state.name]);
-		head.createSpan({ text: "failure" in state ? state.failure.title : words[state.name] });
+		const head = add(el, "div", `tarsd-link-state mod-${state.name}`, "", { role: "status" });
+		addIcon(head, "tarsd-link-icon", STATE_ICONS[state.name]);
+		add(head, "span", "", "failure" in state ? state.failure.title : words[state.name]);
 		if (state.name === "connected") {
 			const { version, vault, chat_model: model } = state.hello;
 			const { place } = connection.where;
-			const about = [words.daemon(version), state.kind === "unix" ? words.unix(place) : words.tcp(place), words.vault(vault.path)];
-			if (model !== "") about.push(words.model(model));
-			el.createDiv({ cls: "tarsd-link-about", text: about.join("\n") });
+			const where = state.kind === "unix" ? words.unix(place) : words.tcp(place);
+			const about = [words.daemon(version), where, words.vault(vault.path || vault.name), model && words.model(model)];
+			add(el, "div", "tarsd-link-about", about.filter(Boolean).join("\n"));
 		}
 		if ("failure" in state) {
-			el.createEl("p", { text: state.failure.text });
-			if (state.failure.command !== undefined) drawCommand(el, state.failure.command);
+			const { text, command } = state.failure;
+			add(el, "p", "", text);
+			if (command !== undefined) drawCommand(el, command);
 		}
-		const again = el.createEl("button", { text: en.chat.tryAgain });
-		again.addEventListener("click", () => {
+		const again = addButton(el, en.chat.tryAgain, () => {
 			connection.retry();
 		});
 		if (focused) again.focus();
@@ -50,13 +50,9 @@ export function drawConnection(el: HTMLElement, { connection }: Services, told?:
 
 /** A command for a terminal: it is shown and copied, and never run from here. */
 export function drawCommand(el: HTMLElement, command: string): void {
-	const row = el.createDiv("tarsd-copyable");
-	row.createEl("code", { text: command, attr: { dir: "ltr" } });
-	row.createEl("button", { text: en.chat.copyCommand }).addEventListener("click", () => void copy(el, command));
-}
-
-async function copy(el: HTMLElement, text: string): Promise<void> {
-	new Notice(await copyText(el, text));
+	const row = add(el, "div", "tarsd-copyable");
+	add(row, "code", "", command, { dir: "ltr" });
+	addButton(row, en.chat.copyCommand, async () => new Notice(await copyText(el, command)));
 }
 
 /** The same by itself, for the status bar and for commands. */

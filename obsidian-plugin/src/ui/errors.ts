@@ -18,7 +18,8 @@ export function isNotFound(error: unknown): boolean {
 export function faultOf(error: unknown, where: Where = { kind: "none", place: "", vault: "" }): Fault {
 	const { body } = error as Told;
 	if (body) return body;
-	const { kind, title, text } = explain(error, where);
+	// a way that was there before needs nothing that a first try may need
+	const { kind, title, text } = explain(error, where.kind === "unix" ? where : { ...where, kind: "tcp" });
 	return { code: kind, message: title, hint: text };
 }
 

@@ -1,10 +1,11 @@
-import { Keymap, setIcon, SuggestModal } from "obsidian";
+import { Keymap } from "obsidian";
 import { filterHistory } from "../chat/history";
 import { en } from "../en";
 import type { ConversationSummary } from "../protocol/events";
-import { chooseWith, clientOf, told } from "./asking";
+import { clientOf, told } from "./asking";
 import { confirm } from "./confirm";
-import { sentence } from "./errors";
+import { add, addIconButton } from "./dom";
+import { ListModal } from "./list-modal";
 import type { Services } from "./services";
 
 const words = en.history;
@@ -13,50 +14,38 @@ const words = en.history;
 const LIMIT = 300;
 
 /** The conversations that the daemon keeps: find, open, rename, delete. */
-export class HistoryModal extends SuggestModal<ConversationSummary> {
+export class HistoryModal extends ListModal<ConversationSummary> {
 	private all: ConversationSummary[] | null = null;
 
-	constructor(private readonly services: Services) {
-		super(services.app);
-		this.limit = LIMIT;
-		this.setPlaceholder(words.find);
-		chooseWith(this, [
+	constructor(services: Services) {
+		super(services, words.find, [
 			[[], "Enter", en.search.open],
 			[["Mod"], "Enter", en.chat.openInTab],
 			[[], "F2", words.rename],
 			[["Mod"], "D", words.remove],
 		]);
+		this.limit = LIMIT;
 	}
 
-	async getSuggestions(query: string): Promise<ConversationSummary[]> {
-		try {
-			this.all ??= await clientOf(this.services).conversations();
-		} catch (error) {
-			this.emptyStateText = sentence(error);
-			return [];
-		}
+	protected async lookUp(query: string): Promise<ConversationSummary[]> {
+		this.all ??= await clientOf(this.services).conversations();
 		this.emptyStateText = this.all.length === 0 ? words.empty : words.nothing;
 		return filterHistory(this.all, query).sort((a, b) => b.updated - a.updated);
 	}
 
 	renderSuggestion(one: ConversationSummary, el: HTMLElement): void {
 		el.addClass("mod-complex", "tarsd-history-row");
-		const content = el.createDiv("suggestion-content");
-		content.createDiv({ cls: "suggestion-title", text: one.title || en.chat.untitled });
+		const content = add(el, "div", "suggestion-content");
+		add(content, "div", "suggestion-title", one.title || en.chat.untitled);
 		const time = new Date(one.updated * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-		content.createDiv({ cls: "suggestion-note", text: `${time} · ${words.turns(one.turns)}` });
-		const buttons = el.createDiv("suggestion-aux");
-		const button = (icon: string, label: string, act: () => Promise<void>): void => {
-			const buttonEl = buttons.createEl("button", { cls: "clickable-icon", attr: { "aria-label": label } });
-			setIcon(buttonEl, icon);
-			buttonEl.addEventListener("click", (event) => {
-				// a click on the row opens it
-				event.stopPropagation();
-				void act();
-			});
+		add(content, "div", "suggestion-note", `${time} · ${words.turns(one.turns)}`);
+		const buttons = add(el, "div", "suggestion-aux");
+		addIconButton(buttons, "pencil", words.rename, () => void this.rename(one));
+		addIconButton(buttons, "trash-2", words.remove, () => void this.remove(one));
+		// a click on the rest of the row opens it
+		buttons.onclick = (event) => {
+			event.stopPropagation();
 		};
-		button("pencil", words.rename, () => this.rename(one));
-		button("trash-2", words.remove, () => this.remove(one));
 	}
 
 	/** Only what opens a conversation closes the list. */
@@ -81,7 +70,7 @@ export class HistoryModal extends SuggestModal<ConversationSummary> {
 			await clientOf(this.services).rename(one.id, title);
 			one.title = title;
 			this.services.chats.renamed(one.id, title);
-			this.redraw();
+			this.again();
 		});
 	}
 
@@ -92,12 +81,7 @@ export class HistoryModal extends SuggestModal<ConversationSummary> {
 			await clientOf(this.services).remove(one.id);
 			this.all = this.all?.filter((other) => other !== one) ?? null;
 			this.services.chats.forget(one.id);
-			this.redraw();
+			this.again();
 		});
-	}
-
-	/** As if the same had been typed again. */
-	private redraw(): void {
-		this.inputEl.dispatchEvent(new Event("input"));
 	}
 }

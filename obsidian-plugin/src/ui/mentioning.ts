@@ -49,8 +49,8 @@ export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, 
 	const list = suggestions(frame, box, choose);
 
 	const end = (): void => {
+		if (mention) list.set([]);
 		mention = known = null;
-		list.set([]);
 	};
 	const look = (): void => {
 		const found = box.selectionStart === box.selectionEnd ? mentionAt(box.value, box.selectionStart) : null;

@@ -89,27 +89,33 @@ export function messageList(parent: HTMLElement, about: MessageContext, owner: C
 	function draw(): void {
 		const visible = messages().slice(drawnFrom);
 		const ids = new Set(visible.map(({ id }) => id));
-		const gone = [...views].filter(([id]) => !ids.has(id));
+		const gone = new Map([...views].filter(([id]) => !ids.has(id)));
+		for (const message of visible) if (!views.has(message.id)) adopt(message, gone);
+		// before the others find their places: what stays is not moved
+		gone.forEach(drop);
 		let at = list.firstElementChild;
 		visible.forEach((message, index) => {
-			const view = views.get(message.id) ?? named(message, gone) ?? messageView(message, drawnFrom + index + 1, about, owner);
+			const view = views.get(message.id) ?? messageView(message, drawnFrom + index + 1, about, owner);
 			views.set(message.id, view);
 			view.update(message);
 			if (view.el === at) at = at.nextElementSibling;
 			else list.insertBefore(view.el, at);
 		});
-		for (const [id, view] of gone) drop(view, id);
 		const count = hidden(shown);
 		show(earlierButton, count > 0);
 		earlierButton.setText(en.chat.showEarlier(count));
 	}
 
 	/** A question that just got its turn's name keeps its view. */
-	function named({ question }: Message, gone: (readonly [string, MessageView])[]): MessageView | undefined {
-		const at = gone.findIndex(([, view]) => view.message().local && !ended(view.message()) && view.message().question === question);
-		const [found] = at < 0 ? [] : gone.splice(at, 1);
-		if (found) views.delete(found[0]);
-		return found?.[1];
+	function adopt({ id, question }: Message, gone: Map<string, MessageView>): void {
+		for (const [old, view] of gone) {
+			const own = view.message();
+			if (!own.local || ended(own) || own.question !== question) continue;
+			gone.delete(old);
+			views.delete(old);
+			views.set(id, view);
+			return;
+		}
 	}
 
 	function drop(view: MessageView, id: string): void {

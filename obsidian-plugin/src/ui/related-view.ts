@@ -79,7 +79,7 @@ export class RelatedView extends ItemView implements HoverParent {
 		const { signal } = this.asked;
 		this.file = this.noteInFront();
 		if (!this.file) {
-			this.say(words.noNote);
+			this.draw([], words.noNote);
 			return;
 		}
 		const { path } = this.file;
@@ -90,10 +90,9 @@ export class RelatedView extends ItemView implements HoverParent {
 			const { hits } = await clientOf(this.services).related(path, askFor(count), signal);
 			if (signal.aborted) return;
 			const found = pickRelated(hits, { here: path, count, exclude, linked, isLog });
-			if (found.length > 0) this.draw(found);
-			else this.say(hits.length > 0 ? words.allHidden : words.none);
+			this.draw(found, found.length > 0 ? "" : hits.length > 0 ? words.allHidden : words.none);
 		} catch (error) {
-			if (!signal.aborted) this.say(isNotFound(error) ? words.notIndexed : sentence(error));
+			if (!signal.aborted) this.draw([], isNotFound(error) ? words.notIndexed : sentence(error));
 		}
 	}
 
@@ -102,20 +101,14 @@ export class RelatedView extends ItemView implements HoverParent {
 		return file?.extension === "md" ? file : null;
 	}
 
-	private head(): void {
-		this.contentEl.empty();
-		add(this.contentEl, "div", "tarsd-related-head", this.file ? words.to(this.file.basename) : words.title);
-	}
-
-	private say(text: string): void {
-		this.head();
-		add(this.contentEl, "div", "tarsd-related-none", text, { role: "status" });
-	}
-
-	private draw(hits: readonly Hit[]): void {
-		this.head();
+	/** Draw what was found, or say why there is nothing. */
+	private draw(hits: readonly Hit[], nothing = ""): void {
+		const { contentEl, file } = this;
 		this.shown = hits;
-		const list = add(this.contentEl, "ul", "tarsd-related-list");
+		contentEl.empty();
+		add(contentEl, "div", "tarsd-related-head", file ? words.to(file.basename) : words.title);
+		if (nothing !== "") add(contentEl, "div", "tarsd-related-none", nothing, { role: "status" });
+		const list = add(contentEl, "ul", "tarsd-related-list");
 		hits.forEach((hit, at) => {
 			const item = add(list, "li", "tarsd-related-item");
 			addLink(item, hit.title, linktextOf(hit), { "data-tarsd-source": at });

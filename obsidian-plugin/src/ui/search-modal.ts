@@ -1,10 +1,11 @@
-import { debounce, Keymap, Notice, renderMatches, SuggestModal } from "obsidian";
+import { debounce, Keymap, Notice, renderMatches } from "obsidian";
 import { en } from "../en";
 import type { Hit } from "../protocol/events";
 import { linktextOf, linkTo, openPlace } from "../vault/links";
 import { isConversation } from "../vault/own";
-import { chooseWith, clientOf } from "./asking";
-import { sentence } from "./errors";
+import { clientOf } from "./asking";
+import { add } from "./dom";
+import { ListModal } from "./list-modal";
 import { excerpt, headingOf, matchesIn, readable } from "./passage";
 import type { Services } from "./services";
 
@@ -18,21 +19,19 @@ const LIMIT = 30;
  * Search as one types: what has the words is there at once, and the search by words and meaning takes its place when it
  * has come, unless the person has begun to choose.
  */
-export class SearchModal extends SuggestModal<Hit> {
+export class SearchModal extends ListModal<Hit> {
 	private pending = new AbortController();
 	private chosen = false;
 	private better: { query: string; hits: Hit[] } | null = null;
 	private readonly improve = debounce((query: string, signal: AbortSignal) => void this.lookFurther(query, signal), REST_MS, true);
 
-	constructor(private readonly services: Services) {
-		super(services.app);
-		this.limit = LIMIT;
-		this.setPlaceholder(en.commands.search);
-		chooseWith(this, [
+	constructor(services: Services) {
+		super(services, en.commands.search, [
 			[[], "Enter", words.open],
 			[["Mod"], "Enter", en.chat.openInTab],
 			[["Shift"], "Enter", words.insert],
 		]);
+		this.limit = LIMIT;
 		this.inputEl.addEventListener("keydown", ({ key }) => {
 			if (key.startsWith("Arrow")) this.chosen = true;
 		});
@@ -43,8 +42,7 @@ export class SearchModal extends SuggestModal<Hit> {
 		super.onClose();
 	}
 
-	async getSuggestions(typed: string): Promise<Hit[]> {
-		const query = typed.trim();
+	protected async lookUp(query: string): Promise<Hit[]> {
 		if (this.better?.query === query) {
 			this.emptyStateText = words.nothing;
 			return this.better.hits;
@@ -56,26 +54,21 @@ export class SearchModal extends SuggestModal<Hit> {
 		if (query === "") return [];
 		this.pending = new AbortController();
 		const { signal } = this.pending;
-		try {
-			const hits = await this.ask(query, "fts", signal);
-			if (signal.aborted) return [];
-			this.emptyStateText = words.searching;
-			this.improve(query, signal);
-			return hits;
-		} catch (error) {
-			if (!signal.aborted) this.emptyStateText = sentence(error);
-			return [];
-		}
+		const hits = await this.ask(query, "fts", signal);
+		if (signal.aborted) return [];
+		this.emptyStateText = words.searching;
+		this.improve(query, signal);
+		return hits;
 	}
 
 	renderSuggestion(hit: Hit, el: HTMLElement): void {
 		const query = this.inputEl.value;
 		el.addClass("mod-complex", "tarsd-hit");
-		const content = el.createDiv("suggestion-content");
-		renderMatches(content.createDiv("suggestion-title"), hit.title, matchesIn(hit.title, query));
+		const content = add(el, "div", "suggestion-content");
+		renderMatches(add(content, "div", "suggestion-title"), hit.title, matchesIn(hit.title, query));
 		drawPassage(content, hit, hit.path, query);
 		const mark = hit.collection !== "" ? words.elsewhere(hit.collection) : isConversation(this.app, hit) ? words.conversation : "";
-		if (mark !== "") el.createDiv("suggestion-aux").createSpan({ cls: "suggestion-flair", text: mark });
+		if (mark !== "") add(add(el, "div", "suggestion-aux"), "span", "suggestion-flair", mark);
 	}
 
 	onChooseSuggestion(hit: Hit, event: MouseEvent | KeyboardEvent): void {
@@ -109,14 +102,14 @@ export class SearchModal extends SuggestModal<Hit> {
 		// what has the words stays when there is nothing better, or it failed
 		if (hits.length === 0 && this.resultContainerEl.querySelector(".tarsd-hit")) return;
 		this.better = { query, hits };
-		this.inputEl.dispatchEvent(new Event("input"));
+		this.again();
 	}
 }
 
 /** Where a passage is and what it says, for below its title; the words of the query are marked in it. */
 export function drawPassage(el: HTMLElement, hit: Hit, place: string, query = ""): void {
 	const where = [place, headingOf(hit)].filter(Boolean).join(" › ");
-	if (where !== "") el.createDiv({ cls: "tarsd-hit-place", text: where });
+	if (where !== "") add(el, "div", "tarsd-hit-place", where);
 	const passage = excerpt(readable(hit), query);
-	if (passage !== "") renderMatches(el.createDiv("tarsd-hit-text"), passage, matchesIn(passage, query));
+	if (passage !== "") renderMatches(add(el, "div", "tarsd-hit-text"), passage, matchesIn(passage, query));
 }

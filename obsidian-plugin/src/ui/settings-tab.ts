@@ -131,14 +131,13 @@ export class TarsdSettingTab extends PluginSettingTab {
 }
 
 function chatItems(): SettingGroupItem<Key>[] {
-	const { enter, modEnter, shiftEnter, sidebar, tab } = words;
 	return [
 		{
 			name: words.sendKey,
 			desc: words.sendKeyText,
-			control: { type: "dropdown", key: "sendKey", options: { enter, "mod-enter": modEnter, "shift-enter": shiftEnter } },
+			control: { type: "dropdown", key: "sendKey", options: { enter: words.enter, "mod-enter": words.modEnter, "shift-enter": words.shiftEnter } },
 		},
-		{ name: words.openIn, control: { type: "dropdown", key: "openIn", options: { sidebar, tab } } },
+		{ name: words.openIn, control: { type: "dropdown", key: "openIn", options: { sidebar: words.sidebar, tab: words.tab } } },
 		toggle("attachCurrentNote", words.attachCurrentNote),
 		toggle("attachSelection", words.attachSelection, words.attachSelectionText),
 		toggle("showSources", words.showSources),

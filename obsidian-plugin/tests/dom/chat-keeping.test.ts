@@ -179,7 +179,7 @@ it("answers all at once, and asks again when they are many", async () => {
 	await asks(one, ...calls);
 	button(one.el, "Allow all 6").click();
 	const dialog = document.querySelector<HTMLElement>(".modal");
-	expect(dialog?.textContent).toContain("These are 6 changes");
+	expect(dialog?.textContent).toContain("6 changes");
 	button(dialog ?? one.el, "Allow all 6").click();
 	const answers = (): unknown[] => calls.flatMap((call) => one.daemon.bodies(`/v1/turns/turn1/approvals/${call}`));
 	await until(() => answers().length === 6);

@@ -1,6 +1,6 @@
-/** A turn on the screen. Told of every change of it; only the parts that differ are drawn anew. */
+/** A turn on the screen. Only the parts that differ are drawn anew. */
 
-import { behindWords, button, copyOf, h, notice, onEscape, plural, say, wordsOf } from "./dom.js";
+import { behindWords, button, copyOf, h, notice, plural, say, wordsOf } from "./dom.js";
 import { MarkdownView, obsidianLink } from "./markdown.js";
 import { ended } from "./turn.js";
 
@@ -8,7 +8,7 @@ export const relevance = (n) => (n >= 0.75 ? "relevant" : n >= 0.5 ? "fairly rel
 
 export const placeOf = ({ title, path, heading }) => [title || path, heading !== title && heading].filter(Boolean).join(" › ");
 
-/** A link into Obsidian, or the collection that a passage is of: only the notes of the vault itself can be opened. */
+/** A link into Obsidian, which knows the notes of the vault itself alone. */
 export function opener({ collection, link, path }) {
 	if (collection) return h("span", { class: "faint" }, `In the collection “${collection}”`);
 	const target = link?.replace(/^\[\[|(\|.*)?\]\]$/g, "") || path;
@@ -18,6 +18,7 @@ export function opener({ collection, link, path }) {
 export class TurnView {
 	#rows = new Map();
 	#over;
+	#asked;
 
 	constructor(turn, number, chat) {
 		Object.assign(this, copyOf("t-turn"), { turn, chat });
@@ -25,12 +26,12 @@ export class TurnView {
 		this.question.textContent = turn.question;
 		this.answered.textContent = `Answer to question ${number}`;
 		this.answer = new MarkdownView(this.text, (n, doubted) => this.#cite(n, doubted));
-		// browsers lend the clipboard only where the page came over HTTPS, or from this machine
+		// without HTTPS there is none
 		this.copy.hidden = !navigator.clipboard;
-		this.copy.onclick = () => navigator.clipboard.writeText(turn.text).then(() => notice("Copied."), () => notice("It could not be copied."));
+		this.copy.onclick = () => navigator.clipboard.writeText(turn.text).then(() => notice("Copied."), () => notice("Not copied."));
 		this.again.onclick = () => chat.send(turn.question);
-		this.good.onclick = () => this.#judge("good", "What was good about it?");
-		this.wrong.onclick = () => this.#judge("wrong", "What was wrong, and what is right?");
+		this.goOn.onclick = () => chat.send("Please go on.");
+		for (const verdict of ["good", "wrong"]) this[verdict].onclick = () => this.#judge(verdict);
 		this.#over = ended(turn);
 		this.update();
 	}
@@ -38,77 +39,52 @@ export class TurnView {
 	update() {
 		const { turn } = this;
 		const over = ended(turn);
-		this.el.dataset.turn = turn.id;
 		this.reply.setAttribute("aria-busy", !over);
 		this.answer.draw(turn.text, known(turn).map(({ n, path }) => n + path).join());
-		this.#draw(this.steps, turn.tools, (tools) => tools.map(({ name, state }) => h("li", {}, `${nameOf(name)} ${MARKS[state] ?? ""}`)));
-		this.#draw(this.state, [stateWords(turn), turn.state, turn.error, turn.text !== ""], () => this.#state());
-		this.#draw(this.approvals, turn.approvals, (all) => all.map((one) => this.#approval(one)));
-		this.#draw(this.writes, turn.writes, (all) => all.map((one) => this.#write(one)));
-		this.#draw(this.notes, notesOf(turn), (lines) => lines.map((line) => h("li", { dir: "auto" }, line)));
-		this.#draw(this.sources, listed(turn), (given) => this.#sources(given));
-		this.again.hidden = turn.state !== "done";
-		this.actions.hidden = !over || turn.state === "unsent" || turn.text === "";
-		if (over && !this.#over) this.#announce();
-		this.#over = over;
+		this.#draw(this.steps, turn.tools, ({ name, state }) => h("li", {}, `${nameOf(name)} ${MARKS[state] ?? ""}`));
+		this.words.textContent = over ? endWords(turn) : waitingWords(turn);
+		this.words.className = turn.error ? "wrong" : over ? "" : "busy";
+		this.hint.textContent = turn.error?.hint ?? "";
+		this.#draw(this.approvals, turn.approvals, (asked) => this.#approval(asked));
+		this.#draw(this.writes, turn.writes, (write) => this.#write(write));
+		this.#draw(this.notes, notesOf(turn), (line) => h("li", { dir: "auto" }, line));
+		const { near, list } = listed(turn);
+		const count = plural(list.length, "source");
+		this.count.textContent = near ? `Nothing fitted; the closest: ${count}` : count;
+		this.#draw(this.list, list, (source) => this.#source(source));
+		this.sources.hidden = !list.length;
+		this.actions.hidden = !over;
+		this.goOn.hidden = turn.state !== "stopped";
+		const asked = turn.approvals.find(({ state }) => state === "asked");
+		if (over && !this.#over) say(endWords(turn) || `Answer: ${this.text.textContent}`);
+		if (asked && asked !== this.#asked) say(`Your yes is needed: ${asked.title || nameOf(asked.name)}`);
+		[this.#over, this.#asked] = [over, asked];
 	}
 
-	/** Draw a part where what it shows has changed. The focus stays in this turn when its button goes. */
-	#draw(el, about, draw) {
-		const key = JSON.stringify(about);
+	/** Draw a list where it has changed; the focus stays in this turn. */
+	#draw(el, list, draw) {
+		const key = JSON.stringify(list);
 		if (el.drawn === key) return;
 		el.drawn = key;
 		const focused = el.contains(document.activeElement);
-		el.replaceChildren(...draw(about));
-		el.hidden = !el.hasChildNodes();
+		el.replaceChildren(...list.map(draw));
 		if (focused && !el.contains(document.activeElement)) this.el.focus({ preventScroll: true });
-	}
-
-	#announce() {
-		const { state, error } = this.turn;
-		const words = this.text.textContent.replace(/\s+/g, " ").trim();
-		say(error ? `No answer. ${error.message}` : `${state === "stopped" ? "The answer was stopped: " : "Answer: "}${words}`);
 	}
 
 	#cite(n, doubted) {
 		if (doubted) return h("span", { class: "cite dead", title: `There is no source ${n}` }, `${n}?`);
 		const source = known(this.turn).find((one) => one.n === n);
-		if (!source) return null;
-		const label = `Source ${n}: ${placeOf(source)}`;
-		const made = button(String(n), () => this.#reveal(n), "cite");
-		made.ariaLabel = made.title = label;
-		return made;
+		const label = source && `Source ${n}: ${placeOf(source)}`;
+		return source ? Object.assign(button(`${n}`, () => this.#reveal(n), "cite"), { ariaLabel: label, title: label }) : null;
 	}
 
 	#reveal(n) {
-		const row = this.#rows.get(n);
-		if (!row?.el.isConnected) return;
+		const source = listed(this.turn).list.find((one) => one.n === n);
+		const row = source && this.#rows.get(keyOf(source));
+		if (!row) return;
 		this.sources.open = row.details.open = true;
 		this.chat.tail.show(row.el);
 		row.summary.focus({ preventScroll: true });
-	}
-
-	// ------------------------------------------------------------------------------------------ parts
-
-	#state() {
-		const { turn, chat } = this;
-		const { state, error, question } = turn;
-		const words = stateWords(turn);
-		if (!words) return [];
-		const buttons = [];
-		if (state === "unsent") {
-			const again = () => {
-				chat.takeBack(turn);
-				chat.send(question);
-			};
-			buttons.push(button("Send again", again), button("Back to the box", () => chat.takeBack(turn, true)));
-		} else if (ended(turn)) {
-			if (turn.text && !error) buttons.push(button("Go on", () => chat.send("Please go on.")));
-			buttons.push(button("Ask again", () => chat.send(question)));
-		}
-		const told = h("p", { class: error ? "wrong" : !ended(turn) && "busy", dir: "auto" }, words);
-		const hint = error?.hint && h("p", { class: "faint", dir: "auto" }, error.hint);
-		return [told, hint, buttons.length && h("div", { class: "buttons" }, ...buttons)].filter(Boolean);
 	}
 
 	#approval(asked) {
@@ -122,13 +98,14 @@ export class TurnView {
 		card.buttons.hidden = !asks;
 		card.diff.hidden = !asks || !diff;
 		card.diff.append(...diffLines(diff));
-		card.given.hidden = !asks || Boolean(diff);
+		card.given.hidden = !asks || diff !== "";
 		for (const [key, value] of Object.entries(given ?? {})) {
 			card.given.append(h("dt", {}, key), h("dd", { dir: "auto" }, typeof value === "string" ? value : JSON.stringify(value)));
 		}
-		for (const [part, allow, always] of [["allow", true, false], ["always", true, true], ["deny", false, false]]) {
-			card[part].onclick = () => this.chat.approve(this.turn, asked, { allow, always });
-		}
+		const answer = (allow, always) => () => this.chat.approve(this.turn, asked, { allow, always });
+		card.allow.onclick = answer(true, false);
+		card.always.onclick = answer(true, true);
+		card.deny.onclick = answer(false, false);
 		return card.el;
 	}
 
@@ -137,22 +114,16 @@ export class TurnView {
 		if (error) return h("li", { class: "wrong" }, `“${path}” was not written. ${error.message}`);
 		if (undone) return h("li", {}, `“${path}” is as it was.`);
 		const done = { create: "Made", append: "Added to" }[op] ?? "Changed";
-		return h("li", {}, `${done} “${path}” `, button("Undo", () => this.chat.undo(this.turn, write), "small"));
+		return h("li", {}, `${done} “${path}” `, button("Undo", () => this.chat.undo(this.turn, write)));
 	}
 
-	#sources({ list, near }) {
-		if (!list.length) return [];
-		const count = plural(list.length, "source");
-		const rows = list.map((source) => {
-			if (!this.#rows.has(source.n)) this.#rows.set(source.n, this.#row(source));
-			return this.#rows.get(source.n).el;
-		});
-		return [h("summary", {}, near ? `Nothing fitted; the closest: ${count}` : count), h("ol", {}, ...rows)];
-	}
-
-	#row(source) {
+	/** What was unfolded stays so. */
+	#source(source) {
 		const { n, start_line: from, end_line: to, collection, attached } = source;
-		const row = copyOf("t-source");
+		const key = keyOf(source);
+		const row = this.#rows.get(key) ?? copyOf("t-source");
+		if (this.#rows.has(key)) return row.el;
+		this.#rows.set(key, row);
 		row.number.textContent = n;
 		row.place.textContent = placeOf(source);
 		row.about.textContent = `${attached ? "attached" : relevance(source.relevance)} · lines ${from}–${Math.max(from, to)}`;
@@ -163,73 +134,53 @@ export class TurnView {
 		row.details.ontoggle = async () => {
 			if (row.details.open && !collection) view.draw(await this.chat.notes.passage(source).catch(wordsOf));
 		};
-		return row;
+		return row.el;
 	}
 
-	/** The person's verdict; their words on it are optional. */
-	#judge(verdict, label) {
-		const { words, cancel, turn } = this;
-		const form = this.verdict;
-		const close = () => {
-			form.hidden = true;
-			this[verdict].focus();
-		};
-		Object.assign(words, { value: "", placeholder: label, ariaLabel: label });
-		form.hidden = false;
-		cancel.onclick = close;
-		form.onsubmit = async (event) => {
-			event.preventDefault();
-			if (!(await this.chat.judge(turn, verdict, words.value.trim()))) return;
-			for (const one of ["good", "wrong"]) this[one].ariaPressed = one === verdict;
-			close();
-		};
-		onEscape(form, close);
-		words.focus();
+	/** The person's verdict, with or without words on it. */
+	async #judge(verdict) {
+		const note = prompt(this[verdict].dataset.asks);
+		if (note === null || !(await this.chat.judge(this.turn, verdict, note.trim()))) return;
+		for (const one of ["good", "wrong"]) this[one].ariaPressed = one === verdict;
 	}
 }
 
+const ENDS = { answered: "Sent.", allowed: "Allowed.", refused: "Denied.", lapsed: "The answer has ended." };
+const MARKS = { running: "…", done: "✓", failed: "✗", refused: "✗", stopped: "–" };
+
+const nameOf = (tool) => tool.charAt(0).toUpperCase() + tool.slice(1).replaceAll("_", " ");
+
+const keyOf = ({ n, path, start_line: line }) => `${n} ${path} ${line}`;
+
 const known = ({ sources, citations }) => [...sources, ...citations];
 
-/** Under an answer stands what it cites; before its end what was found, and where nothing fitted what came closest. */
+/** What an answer cites; before its end what was found, and where nothing fitted what came closest. */
 function listed({ sources, citations, closest, ...turn }) {
 	if (citations.length) return { list: citations };
 	if (sources.length) return { list: ended(turn) ? [] : sources };
 	return { list: closest.map((one, n) => ({ ...one, n: n + 1 })), near: true };
 }
 
-const ENDS = { answered: "Sent.", allowed: "Allowed.", refused: "Denied.", lapsed: "No longer asked: the answer has ended." };
-const MARKS = { running: "…", done: "✓", failed: "✗", refused: "✗", stopped: "–" };
+const endWords = ({ state, error }) => (error ? `No answer. ${error.message}` : state === "stopped" ? "Stopped." : "");
 
-const nameOf = (tool) => tool.charAt(0).toUpperCase() + tool.slice(1).replaceAll("_", " ");
-
-function stateWords({ state, waiting, position, text, error, approvals }) {
-	switch (state) {
-		case "sending":
-			return waiting ? `Not sent yet. ${waiting}` : "Sending…";
-		case "queued":
-			return position > 1 ? `Waits for ${position} questions` : "Waits for the question before it";
-		case "looking":
-			return waiting || "Looking through your notes…";
-		case "answering":
-			return approvals.some((one) => one.state === "asked") ? "Waits for your yes" : waiting || (text ? "" : "Answering…");
-		case "stopped":
-			return "Stopped.";
-		case "done":
-			return "";
-		default:
-			return `${state === "unsent" ? "Not sent." : "No answer."} ${error.message}`;
-	}
+function waitingWords({ state, waiting, position, text, approvals }) {
+	if (state === "sending") return waiting ? `Not sent yet. ${waiting}` : "Sending…";
+	if (state === "queued") return position > 1 ? `Waits for ${position} questions` : "Waits for the question before it";
+	if (approvals.some((one) => one.state === "asked")) return "Waits for your yes";
+	return waiting || (state === "looking" ? "Looking through your notes…" : text ? "" : "Answering…");
 }
 
 function notesOf({ notices, behind, withheld, model, local, ...turn }) {
-	const lines = [...notices, behindWords(behind)];
-	if (withheld.length) lines.push(`Private, and not shown to this model: ${withheld.join(", ")}.`);
-	if (turn.private) lines.push("Drew on private notes.");
-	if (ended(turn) && model) lines.push(`Answered by ${model}${local ? "" : ", which is not on the daemon's machine"}.`);
-	return lines.filter(Boolean);
+	return [
+		...notices,
+		behindWords(behind),
+		withheld.length && `Private, and not shown to this model: ${withheld.join(", ")}.`,
+		turn.private && "Drew on private notes.",
+		ended(turn) && model && `Answered by ${model}${local ? "" : ", which is not on the daemon's machine"}.`,
+	].filter(Boolean);
 }
 
-/** A unified diff. What comes and goes is told by signs and words, not by colours alone; nothing of it is left out. */
+/** A unified diff, told by signs and words and not by colours alone; nothing of it is left out. */
 function diffLines(diff) {
 	let [olds, news] = [0, 0];
 	return diff.replace(/\n$/, "").split("\n").map((row) => {
@@ -240,7 +191,7 @@ function diffLines(diff) {
 		if (hunk) [olds, news] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
 		else if (inside) [olds, news] = [olds - (kind !== "added"), news - (kind !== "removed")];
 		const spoken = { added: "Added: ", removed: "Removed: " }[kind];
-		const text = h("span", { dir: "auto" }, inside ? row.slice(1) : row);
-		return h("div", { class: kind }, spoken && h("span", { class: "unseen" }, spoken), inside && h("span", { class: "sign", "aria-hidden": "true" }, row[0]), text);
+		const sign = inside && h("span", { class: "sign", "aria-hidden": "true" }, row[0]);
+		return h("div", { class: kind }, spoken && h("span", { class: "unseen" }, spoken), sign, h("span", { dir: "auto" }, inside ? row.slice(1) : row));
 	});
 }

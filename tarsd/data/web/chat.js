@@ -1,19 +1,19 @@
 /** A conversation: its turns on the screen, those that run, and what a person does with them. */
 
 import { TurnView } from "./answer.js";
-import { $, brief, fresh, notice, say, wordsOf } from "./dom.js";
+import { $, brief, fresh, notice, wordsOf } from "./dom.js";
 import { Tail } from "./scroll.js";
 import { apply, begun, ended, fail, restored } from "./turn.js";
 
 /** So many turns are drawn at first, and so many more with "Show earlier". */
 const SHOWN = 30;
-const SLACK = 10;
 const DRAW_MS = 100;
 
 export const conversationPath = (id) => `v1/conversations/${encodeURIComponent(id)}`;
 
 export class Chat extends EventTarget {
 	id = "";
+	known = false; // whether the daemon may know it
 	title = "";
 	turns = [];
 	tail = new Tail($("list"), $("turns"), $("jump"));
@@ -23,7 +23,6 @@ export class Chat extends EventTarget {
 	#loading = new AbortController();
 	#due = new Set();
 
-	/** `notes` reads notes, and shows them. */
 	constructor(daemon, notes) {
 		super();
 		Object.assign(this, { daemon, notes });
@@ -34,7 +33,6 @@ export class Chat extends EventTarget {
 		};
 	}
 
-	/** The turn that is being answered, or waits to be. */
 	get current() {
 		return this.turns.find((turn) => !ended(turn));
 	}
@@ -44,19 +42,19 @@ export class Chat extends EventTarget {
 		this.#changed();
 	}
 
-	/** Begin a conversation, which the daemon knows after its first question. */
-	begin(id = `web-${fresh()}`) {
+	/** Begin a conversation; the daemon knows it after its first question. */
+	begin(id = `web-${fresh()}`, known = false) {
 		for (const controller of [this.#loading, ...this.#running.values()]) controller.abort();
 		this.#loading = new AbortController();
 		this.#running.clear();
 		this.#from = 0;
-		Object.assign(this, { id, title: "", turns: [] });
+		Object.assign(this, { id, known, title: "", turns: [] });
 		this.#show();
 	}
 
-	/** Show a conversation and follow what runs in it; one that is gone is begun anew. */
+	/** Show a conversation and follow what runs in it. */
 	async open(id) {
-		this.begin(id);
+		this.begin(id, true);
 		const { signal } = this.#loading;
 		try {
 			await this.daemon.persist(() => this.#load(signal), signal);
@@ -67,13 +65,14 @@ export class Chat extends EventTarget {
 		}
 	}
 
-	/** Look for turns that were asked elsewhere meanwhile. */
+	/** Look for turns that were asked elsewhere. */
 	async refresh() {
-		if (this.turns.length && this.current?.state !== "sending") await this.#load(this.#loading.signal).catch(() => {});
+		const sending = this.turns.some((turn) => turn.state === "sending");
+		if (this.turns.length && !sending) await this.#load(this.#loading.signal).catch(() => {});
 	}
 
 	async #load(signal) {
-		const saved = await this.daemon.json("GET", conversationPath(this.id), undefined, { signal });
+		const saved = await this.daemon.json("GET", conversationPath(this.id), undefined, signal);
 		const known = new Set(this.turns.map((turn) => turn.id));
 		this.title = saved.title;
 		this.turns.push(...saved.turns.filter(({ id }) => !known.has(id)).map(restored));
@@ -83,15 +82,16 @@ export class Chat extends EventTarget {
 		for (const turn of this.turns) if (!ended(turn) && !this.#running.has(turn)) void this.#follow(turn);
 	}
 
-	// ------------------------------------------------------------------------------------------ turns
+	// ---- turns ----
 
-	/** Ask. The same question is sent until the daemon has it, and does nothing twice. */
+	/** Ask. It is sent until the daemon has it, and does nothing twice. */
 	send(question) {
 		const turn = begun(fresh(), question, "sending");
+		this.known = true;
 		this.title ||= question.split(/\s+/).join(" ").slice(0, 80);
 		this.turns.push(turn);
 		// the first ones go when many have come, unless somebody looks at them
-		if (this.tail.follows && this.turns.length - this.#from > SHOWN + SLACK) this.#from = this.turns.length - SHOWN;
+		if (this.tail.follows && this.turns.length - this.#from > SHOWN + 10) this.#from = this.turns.length - SHOWN;
 		this.#show();
 		this.tail.toEnd();
 		void this.#follow(turn, { conversation: this.id, message: question, request_id: turn.id, writer: "daemon" });
@@ -103,39 +103,41 @@ export class Chat extends EventTarget {
 		this.#running.set(turn, controller);
 		try {
 			if (request) {
-				const ask = () => this.daemon.json("POST", "v1/turns", request, { signal });
+				const ask = () => this.daemon.json("POST", "v1/turns", request, signal);
 				const { turn: id } = await this.daemon.persist(ask, signal, ({ message }) => this.#soon(turn, { waiting: message }));
 				brief.put("draft", $("box").value);
 				this.#soon(turn, { id, state: "looking", waiting: "" });
 			}
 			for await (const event of this.daemon.follow(turn.id, turn.seq, signal)) {
 				apply(turn, event);
-				if (event.type === "approval") say(`Your yes is needed: ${event.title || event.name}`);
 				this.#soon(turn);
 			}
-			if (!ended(turn)) throw Object.assign(new Error("The daemon does not know this question any more."), { hint: "Ask again." });
+			if (!ended(turn) && !signal.aborted) throw new Error("The daemon does not know this question any more.");
 		} catch (error) {
-			if (!signal.aborted) fail(turn, error, turn.state === "sending" ? "unsent" : "failed");
+			if (signal.aborted) return;
+			if (turn.state !== "sending") fail(turn, error);
+			else {
+				notice(wordsOf(error));
+				this.#takeBack(turn);
+			}
 		}
-		if (signal.aborted) return;
 		this.#running.delete(turn);
 		this.#soon(turn);
 		this.#changed();
 	}
 
-	/** End the turn that runs, and keep what it has said. A question that was not sent yet comes back. */
+	/** End the turn that runs, and keep what it has said. What was not sent yet comes back. */
 	async stop() {
 		const turn = this.current;
-		if (turn?.state === "sending") this.takeBack(turn, true);
+		if (turn?.state === "sending") this.#takeBack(turn);
 		else if (turn) await this.#done(() => this.daemon.json("POST", `v1/turns/${turn.id}/stop`, {}));
 	}
 
-	/** Take a question away that the daemon does not have; `intoBox`, to be changed. */
-	takeBack(turn, intoBox = false) {
+	#takeBack(turn) {
 		this.#running.get(turn)?.abort();
 		this.#running.delete(turn);
 		this.turns = this.turns.filter((one) => one !== turn);
-		if (intoBox) this.dispatchEvent(new CustomEvent("back", { detail: turn.question }));
+		this.dispatchEvent(new CustomEvent("back", { detail: turn.question }));
 		this.#show();
 	}
 
@@ -171,7 +173,7 @@ export class Chat extends EventTarget {
 		}
 	}
 
-	// ------------------------------------------------------------------------------------------ the screen
+	// ---- the screen ----
 
 	/** Change a turn and draw it in a moment: many changes are one picture. */
 	#soon(turn, change) {
@@ -200,7 +202,7 @@ export class Chat extends EventTarget {
 			next = el;
 		}
 		$("empty").hidden = this.turns.length > 0;
-		$("earlier").hidden = this.#from === 0;
+		$("earlier").hidden = !this.#from;
 		$("earlier").textContent = `Show earlier (${this.#from})`;
 		this.#changed();
 	}

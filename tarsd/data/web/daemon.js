@@ -1,39 +1,30 @@
 /** The daemon over fetch: its routes, its refusals as sentences, and a connection that comes back by itself. */
 
-const HELLO_MS = 8_000;
-const REPLY_MS = 60_000;
-/** A heartbeat comes every 15 seconds: after this long without a byte a stream is dead. */
+const REPLY_MS = 30_000;
+/** A heartbeat comes every 15 seconds; a stream without one is dead. */
 const QUIET_MS = 25_000;
 const POLL_S = 20;
 const CHECK_MS = 20_000;
 const BUSY_MS = 3_000;
 
-/**
- * What went wrong, and what to do. `kind` is "offline" (nobody answers; trying again may help), "token" (wrong or
- * missing), "tries" (too many wrong ones) or "refused" (the daemon says no). `after`: seconds to wait.
- */
+/** What went wrong, and what to do. `kind`: "offline" (trying again may help), "token", "tries" (too many), "refused". */
 export class Failure extends Error {
-	constructor(kind, message, hint = "", { status = 0, after = 0 } = {}) {
+	constructor(kind, message, hint = "", status = 0) {
 		super(message);
-		Object.assign(this, { kind, hint, status, after });
-	}
-
-	get sentence() {
-		return `${this.message} ${this.hint}`.trim();
+		Object.assign(this, { kind, hint, status, sentence: `${message} ${hint}`.trim() });
 	}
 }
 
-const away = (message) => new Failure("offline", message, "It is tried again by itself. Does it run (tarsd status, on its machine), and has this device a network?");
+const away = (message) => new Failure("offline", message, "It is tried again by itself. Does the daemon run (tarsd status)? Has this device a network?");
 
 export class Daemon extends EventTarget {
 	token = "";
 	/** "idle" without a token, else "connecting", "connected", "offline" or "refused". */
 	state = "idle";
 	failure = null;
-	/** The replies of these routes. */
 	hello = null;
 	status = null;
-	/** Whether streams do not get through, and turns are followed by long polls. */
+	/** Whether no stream gets through, so that turns are followed by long polls. */
 	polls = !("body" in Response.prototype);
 	#run = 0;
 
@@ -52,7 +43,7 @@ export class Daemon extends EventTarget {
 		if (token) void this.#keep(this.#run);
 	}
 
-	/** Look now, however long the pause is. */
+	/** Look now. */
 	check() {
 		this.dispatchEvent(new Event("wake"));
 	}
@@ -61,22 +52,19 @@ export class Daemon extends EventTarget {
 		for (let tries = 0; run === this.#run; ) {
 			let pause = CHECK_MS;
 			try {
-				const hello = await this.json("GET", "v1/hello", undefined, { ms: HELLO_MS });
-				if (hello.name !== "tarsd" || hello.protocol !== 1) throw new Failure("refused", "The daemon speaks another version.", "Load this page anew.");
-				const status = await this.json("GET", "v1/status", undefined, { ms: HELLO_MS });
+				const hello = await this.json("GET", "v1/hello");
+				const status = await this.json("GET", "v1/status");
 				if (run !== this.#run) return;
-				Object.assign(this, { hello, status });
-				tries = 0;
+				[this.hello, this.status, tries] = [hello, status, 0];
 				if (status.behind || status.embedding.remaining) pause = BUSY_MS;
 				this.#set("connected");
 			} catch (error) {
 				if (run !== this.#run) return;
 				this.#set(error.kind === "offline" ? "offline" : "refused", error);
-				if (error.kind === "token") return; // it stays wrong, and every try counts
-				pause = error.after * 1000 || delay(tries++);
+				if (["token", "tries"].includes(error.kind)) return; // it stays wrong, and every try counts
+				pause = delay(tries++);
 			}
 			await this.#pause(pause);
-			if (document.hidden) await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
 		}
 	}
 
@@ -85,7 +73,7 @@ export class Daemon extends EventTarget {
 		this.dispatchEvent(new Event("change"));
 	}
 
-	/** A pause that ends early when there is a reason to look again. */
+	/** A pause that `check` ends. */
 	#pause(ms, signal) {
 		const over = new AbortController();
 		return new Promise((resolve) => {
@@ -94,12 +82,12 @@ export class Daemon extends EventTarget {
 		}).finally(() => over.abort());
 	}
 
-	// ------------------------------------------------------------------------------------------ requests
+	// ---- requests ----
 
-	/** The JSON of a reply. Throws a `Failure`, or an `AbortError` when `signal` says so. */
-	async json(method, path, body, { signal, ms = REPLY_MS } = {}) {
+	/** The JSON of a reply. Throws a `Failure`, or what `signal` says. */
+	async json(method, path, body, signal) {
 		const limit = linked(signal);
-		const timer = setTimeout(() => limit.abort(), ms);
+		const timer = setTimeout(() => limit.abort(), REPLY_MS);
 		try {
 			return await (await this.#send(method, path, body, limit.signal)).json();
 		} catch (error) {
@@ -117,7 +105,7 @@ export class Daemon extends EventTarget {
 			response = await fetch(path, { method, headers, signal, body: body && JSON.stringify(body), cache: "no-store", redirect: "error" });
 		} catch (error) {
 			if (signal.aborted) throw error;
-			this.#suspect();
+			if (this.state === "connected") this.check();
 			throw away("The daemon cannot be reached.");
 		}
 		if (response.ok) return response;
@@ -126,17 +114,11 @@ export class Daemon extends EventTarget {
 		// a proxy in front of a daemon that is gone
 		if (status >= 500 && !told) throw away(`The daemon cannot be reached (${status}).`);
 		const kind = { 401: "token", 429: "tries" }[status] ?? "refused";
-		if (kind === "token") this.#suspect();
-		const after = Number(response.headers.get("Retry-After"));
-		throw new Failure(kind, told?.message || `The daemon refused this (${status}).`, told?.hint, { status, after });
+		if (kind === "token" && this.state === "connected") this.check();
+		throw new Failure(kind, told?.message || `The daemon refused this (${status}).`, told?.hint, status);
 	}
 
-	/** A request failed in a way that concerns all of them. */
-	#suspect() {
-		if (this.state === "connected") this.check();
-	}
-
-	// ------------------------------------------------------------------------------------------ turns
+	// ---- turns ----
 
 	/** Call until it works or is refused: what is called must do nothing twice. */
 	async persist(call, signal, waits = () => {}) {
@@ -151,7 +133,7 @@ export class Daemon extends EventTarget {
 		}
 	}
 
-	/** The events of a turn after number `after`, each once and in order, over however many connections it takes. */
+	/** The events of a turn after number `after`, each once, over however many connections it takes. */
 	async *follow(turn, after, signal) {
 		let seen = after;
 		for (let tries = 0; !signal.aborted; await this.#pause(delay(tries++), signal)) {
@@ -171,7 +153,7 @@ export class Daemon extends EventTarget {
 
 	async *#pages(turn, after, signal) {
 		for (let seen = after; ; ) {
-			const { events, ended } = await this.json("GET", `${eventsOf(turn, seen)}&wait=${POLL_S}`, undefined, { signal });
+			const { events, ended } = await this.json("GET", `${eventsOf(turn, seen)}&wait=${POLL_S}`, undefined, signal);
 			yield* events;
 			if (ended) return;
 			seen = events.at(-1)?.seq ?? seen;
@@ -213,7 +195,7 @@ export class Daemon extends EventTarget {
 
 const eventsOf = (turn, after) => `v1/turns/${encodeURIComponent(turn)}/events?after=${after}`;
 
-/** Milliseconds before the next try, after so many in vain. */
+/** Milliseconds, after so many tries in vain. */
 const delay = (tries) => Math.min(300 * 2 ** Math.min(tries, 10), 10_000);
 
 /** A controller that `signal` aborts, too. */

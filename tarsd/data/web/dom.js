@@ -1,4 +1,4 @@
-/** A few lines that make elements. Text goes in as text, never as HTML. */
+/** Makes elements. Text goes in as text, never as HTML. */
 
 export const $ = (id) => document.getElementById(id);
 
@@ -10,7 +10,7 @@ export function h(tag, attributes = {}, ...children) {
 	return el;
 }
 
-/** A copy of a template of index.html as `el`, and its parts by their names. */
+/** A copy of a template as `el`, and its parts by their names. */
 export function copyOf(template) {
 	const el = $(template).content.firstElementChild.cloneNode(true);
 	return { el, ...Object.fromEntries([...el.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part])) };
@@ -28,13 +28,10 @@ export function onEscape(el, act) {
 	});
 }
 
-/** For a screen reader. The same words twice are two messages. */
-export function say(text) {
-	$("say").textContent = "";
-	setTimeout(() => ($("say").textContent = text), 50);
-}
+/** For a screen reader. */
+export const say = (text) => $("say").replaceChildren(text);
 
-/** A sentence at the edge of the screen, for a while. */
+/** A sentence, for a while. */
 export function notice(text) {
 	const el = h("p", { role: "status" }, text);
 	$("notices").append(el);
@@ -47,10 +44,10 @@ export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString(
 
 export const behindWords = (behind) => behind > 0 && `${plural(behind, "changed note is", "changed notes are")} not in the index yet.`;
 
-/** A random name. `crypto.randomUUID` is missing where the page came without HTTPS. */
+/** A random name; `crypto.randomUUID` is missing without HTTPS. */
 export const fresh = () => Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** A store of the browser; where it has none, what is put there lasts as long as the page. */
+/** A store of the browser, or of the page where there is none. */
 function store(name) {
 	const spare = new Map();
 	const attempt = (act) => {

@@ -2,7 +2,7 @@
 
 import { Chat } from "./chat.js";
 import { Daemon } from "./daemon.js";
-import { $, brief, h, kept, plural } from "./dom.js";
+import { $, brief, kept, plural } from "./dom.js";
 import { linkInto } from "./markdown.js";
 import { closeAll, History, Notes, Search, show, touch } from "./panels.js";
 
@@ -11,181 +11,178 @@ const notes = new Notes(daemon);
 const chat = new Chat(daemon, notes);
 const panels = { history: new History(daemon, chat), search: new Search(daemon, notes), settings: { open: () => show("settings") } };
 const box = $("box");
+let wanted = null;
+let entered = false;
+let lost = false;
 
-// -------------------------------------------------------------------------------------------- the token
+// ---- the token ----
 
-/** What the address says after its `#`: a token, which is taken out of it at once, or a conversation. */
-function fromAddress() {
-	const given = new URLSearchParams(location.hash.slice(1));
-	const [token, conversation] = [given.get("token"), given.get("c")];
-	address(conversation);
-	if (token) keepToken(token, kept.get("token") !== "");
-	return { token, conversation };
-}
+const token = () => kept.get("token") || brief.get("token");
 
-/** The open conversation stands in the address, so that it is there again after a reload. */
-function address(conversation, state = { depth: 0 }) {
-	history.replaceState(state, "", conversation ? `#c=${encodeURIComponent(conversation)}` : location.pathname);
-}
-
-/** Keep it for this tab, or for this device. */
+/** Keep it for this device, or for this tab. */
 function keepToken(token, forGood) {
 	brief.put("token", forGood ? "" : token);
 	kept.put("token", forGood ? token : "");
 	$("keep").checked = $("token-keep").checked = forGood;
 }
 
-const token = () => kept.get("token") || brief.get("token");
+/** The open conversation stands in the address, for a reload. */
+function address(conversation, state = { depth: 0 }) {
+	history.replaceState(state, "", conversation ? `#c=${encodeURIComponent(conversation)}` : location.pathname);
+}
 
-$("token-form").addEventListener("submit", (event) => {
+/** What the address says: a conversation, or a token, which is taken out of it at once. */
+function fromAddress() {
+	const given = new URLSearchParams(location.hash.slice(1));
+	address(given.get("c"));
+	if (given.has("token")) keepToken(given.get("token"), kept.get("token") !== "");
+	return given;
+}
+
+$("token-form").onsubmit = (event) => {
 	event.preventDefault();
 	keepToken($("token").value.trim(), $("token-keep").checked);
 	$("token").value = "";
 	daemon.connect(token());
-});
-$("keep").addEventListener("change", () => keepToken(token(), $("keep").checked));
-$("forget").addEventListener("click", () => {
+};
+$("keep").onchange = () => keepToken(token(), $("keep").checked);
+$("forget").onclick = () => {
 	keepToken("", false);
 	closeAll();
 	chat.begin();
 	daemon.connect("");
-});
+};
 
-// -------------------------------------------------------------------------------------------- the connection
-
-let wanted = "";
-let opened = false;
+// ---- the connection ----
 
 daemon.addEventListener("change", () => {
 	const { state, failure, hello } = daemon;
 	const gate = state === "idle" || ["token", "tries"].includes(failure?.kind);
-	const before = $("gate").hidden;
+	const comes = gate && $("gate").hidden;
 	$("gate").hidden = !gate;
 	$("chat").hidden = $("bar").hidden = gate;
 	$("token-failure").hidden = !failure;
-	$("token-failure").textContent = failure?.sentence ?? "";
-	if (gate && before) {
+	$("failure").hidden = gate || !failure;
+	$("token-failure").textContent = $("failure-words").textContent = failure?.sentence ?? "";
+	if (comes) {
 		closeAll();
 		$("token").focus();
 	}
 	if (hello) linkInto(hello.vault.name);
-	$("failure").hidden = gate || !failure;
-	$("failure-words").textContent = `${failure?.sentence ?? ""} ${state === "offline" ? "To see what it does, on its machine: tarsd status." : ""}`;
 	drawHead();
-	if (state !== "connected") return;
-	drawAbout();
-	if (!opened) {
-		void (wanted ? chat.open(wanted) : chat.begin());
-		if (!touch.matches) box.focus();
-	} else void chat.refresh();
-	opened = true;
+	if (state === "connecting") entered = false;
+	if (state === "connected") {
+		$("about").textContent = aboutWords(daemon);
+		if (!entered) enter();
+		else if (lost) void chat.refresh();
+	}
+	$("composer").hidden = !entered;
+	lost = state !== "connected";
 });
+document.addEventListener("visibilitychange", () => document.hidden || void chat.refresh());
+
+/** With another token all is asked for anew. */
+function enter() {
+	const conversation = chat.known ? chat.id : wanted;
+	[entered, wanted] = [true, null];
+	if (conversation) void chat.open(conversation);
+	else chat.begin();
+	if (!touch.matches) setTimeout(() => box.focus());
+}
 
 function drawHead() {
 	const { state, hello, status } = daemon;
 	const title = chat.title || hello?.vault.name || "tars";
 	$("title").textContent = title;
-	document.title = title === "tars" ? title : `${title} · tars`;
-	const words = { idle: "", connecting: "Connecting…", offline: "Not connected", refused: "Not connected" }[state];
-	$("state").textContent = words ?? indexing(status) ?? hello.chat_model;
+	document.title = `${title} · tars`;
 	document.body.dataset.state = state;
+	const words = { idle: "", connecting: "Connecting…", connected: indexing(status) || hello?.chat_model };
+	$("state").textContent = words[state] ?? "Not connected";
 }
 
 /** What the index lacks, if anything. */
-function indexing({ behind, embedding, watch }) {
+function indexing(status) {
+	const { behind, embedding, watch } = status ?? {};
 	if (watch?.reason) return watch.reason;
 	if (behind) return `Indexing: ${plural(behind, "note")} behind`;
-	if (embedding?.remaining) return `Reading for meaning: ${plural(embedding.remaining, "passage")} to go`;
-	return undefined;
+	return embedding?.remaining && `Reading for meaning: ${plural(embedding.remaining, "passage")} to go`;
 }
 
-function drawAbout() {
-	const { hello, status } = daemon;
-	const rows = {
-		Vault: hello.vault.path,
-		Notes: `${status.counts.notes.toLocaleString()}, ${status.behind || "none"} behind`,
-		"Answers by": `${hello.chat_model}${status.chat.local === false ? ", not on the daemon's machine" : ""}`,
-		"Meaning by": hello.embedding_model,
-		Version: hello.version,
-		Problems: status.problems.map(({ path, reason, hint }) => [path, reason, hint].filter(Boolean).join(" ")).slice(0, 5).join("\n"),
-	};
-	const shown = Object.entries(rows).filter(([, text]) => text);
-	$("about").replaceChildren(...shown.flatMap(([name, text]) => [h("dt", {}, name), h("dd", { dir: "auto" }, text)]));
+function aboutWords({ hello, status }) {
+	const problems = status.problems.length && `${plural(status.problems.length, "problem")} (tarsd status)`;
+	return [hello.vault.path, plural(status.counts.notes, "note"), hello.chat_model, hello.embedding_model, `tarsd ${hello.version}`, problems].filter(Boolean).join(" · ");
 }
 
-// -------------------------------------------------------------------------------------------- the conversation
+// ---- the conversation ----
 
 chat.addEventListener("change", () => {
 	drawHead();
 	$("stop").hidden = !chat.current;
-	if (opened) address(chat.turns.length && chat.id, history.state);
+	address(chat.known && chat.id, history.state);
 });
-// an entry of ours, which a dialog left behind, may name the conversation before
-addEventListener("popstate", ({ state }) => state && address(chat.turns.length && chat.id, state));
+// what a dialog leaves behind may name another one
+addEventListener("popstate", ({ state }) => state && address(chat.known && chat.id, state));
 chat.addEventListener("back", ({ detail }) => write([detail, box.value].filter(Boolean).join("\n\n")));
-$("new").addEventListener("click", () => {
+$("new").onclick = () => {
 	chat.begin();
 	box.focus();
-});
-$("stop").addEventListener("click", () => chat.stop());
-$("try").addEventListener("click", () => daemon.check());
-$("composer").addEventListener("submit", (event) => {
+};
+$("stop").onclick = () => chat.stop();
+$("try").onclick = () => daemon.check();
+$("composer").onsubmit = (event) => {
 	event.preventDefault();
 	const question = box.value.trim();
 	if (!question) return;
 	write("");
-	// until the daemon has it, a reload brings it back
-	brief.put("draft", question);
-	void chat.send(question);
-});
+	brief.put("draft", question); // until the daemon has it, a reload brings it back
+	chat.send(question);
+};
 
 function write(text) {
 	box.value = text;
-	typed();
+	box.oninput();
 }
 
-function typed() {
+box.oninput = () => {
 	brief.put("draft", box.value);
 	box.style.height = "auto";
 	box.style.height = `${box.scrollHeight + 2}px`;
 	$("send").disabled = !box.value.trim();
-}
-box.addEventListener("input", typed);
+};
 
-$("send-key").value = kept.get("send-key") || "enter";
-$("send-key").addEventListener("change", ({ target }) => kept.put("send-key", target.value));
-
-box.addEventListener("keydown", (event) => {
+box.onkeydown = (event) => {
 	// a key that an input method takes for itself sends nothing
 	if (event.key !== "Enter" || event.isComposing || event.keyCode === 229 || event.shiftKey || event.altKey) return;
-	const mod = event.ctrlKey || event.metaKey;
-	if (!mod && (touch.matches || $("send-key").value === "mod")) return;
+	if (!event.ctrlKey && !event.metaKey && (touch.matches || $("send-key").value === "mod")) return;
 	event.preventDefault();
 	if (!event.repeat) $("composer").requestSubmit();
-});
+};
+$("send-key").value = kept.get("send-key") || "enter";
+$("send-key").onchange = () => kept.put("send-key", $("send-key").value);
 
-for (const button of document.querySelectorAll("[data-opens]")) {
-	button.addEventListener("click", () => panels[button.dataset.opens].open());
-}
+for (const button of document.querySelectorAll("[data-opens]")) button.onclick = () => panels[button.dataset.opens].open();
 addEventListener("keydown", (event) => {
 	if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-	if (event.key === "Escape" && chat.current) void chat.stop();
+	if (event.key === "Escape") void chat.stop();
 	if (event.key !== "/" || $("bar").hidden || event.target.closest("input, textarea, select")) return;
 	event.preventDefault();
 	panels.search.open();
 });
 
-// -------------------------------------------------------------------------------------------- the beginning
+// ---- the beginning ----
 
 addEventListener("hashchange", () => {
-	const { token: given, conversation } = fromAddress();
-	if (given) daemon.connect(given);
-	else if (conversation && conversation !== chat.id) void chat.open(conversation);
+	const given = fromAddress();
+	if (given.has("token")) daemon.connect(token());
+	else if (given.has("c") && given.get("c") !== chat.id) void chat.open(given.get("c"));
 });
-// where a keyboard on the screen covers the page, only this tells how much is left
-visualViewport?.addEventListener("resize", () => document.documentElement.style.setProperty("--height", `${visualViewport.height}px`));
+// only this tells how much a keyboard on the screen leaves
+visualViewport?.addEventListener("resize", () => {
+	if (visualViewport.scale === 1) document.documentElement.style.setProperty("--height", `${visualViewport.height}px`);
+	scrollTo(0, 0);
+});
 
 keepToken(token(), kept.get("token") !== "");
-wanted = fromAddress().conversation ?? "";
+wanted = fromAddress().get("c");
 write(brief.get("draft"));
 daemon.connect(token());

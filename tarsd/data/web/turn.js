@@ -1,27 +1,20 @@
-/** A question and its answer: what each event of the daemon does to it. Pure; nothing here touches the page. */
+/** A question and its answer: what each event of the daemon does to it. Nothing here touches the page. */
 
-const ENDS = ["done", "stopped", "interrupted", "failed", "unsent"];
+const ENDS = ["done", "stopped", "interrupted", "failed"];
 
-/**
- * A turn of which nothing is known yet but its question. `id` is ours until the daemon gives one. `state` is "sending",
- * "queued", "looking", "answering", or one of the ends; `seq` is the number of the last event that is in it.
- */
-export function begun(id, question, state = "looking") {
-	return {
-		id, question, state, seq: 0, text: "", waiting: "", position: 0, error: null, model: "", local: true, private: false,
-		sources: [], closest: [], citations: [], notices: [], withheld: [], behind: 0, tools: [], approvals: [], writes: [],
-	}; // prettier-ignore
-}
+/** A turn of which only the question is known. `state`: "sending", "queued", "looking", "answering" or one of the ends. */
+export const begun = (id, question, state = "looking") => ({
+	id, question, state, seq: 0, text: "", waiting: "", position: 0, error: null, model: "", local: true, private: false, behind: 0,
+	sources: [], closest: [], citations: [], notices: [], withheld: [], tools: [], approvals: [], writes: [],
+});
 
 export const ended = (turn) => ENDS.includes(turn.state);
 
-/** A turn as the daemon keeps it. What still runs is empty: its events bring everything, from the first on. */
-export function restored(saved) {
-	const turn = begun(saved.id, saved.message);
-	if (saved.state === "running") return turn;
-	const { state, text, sources, citations, error, model, private: seen } = saved;
-	const tools = saved.tools.map((tool, n) => ({ ...tool, call: `t${n}` }));
-	return Object.assign(turn, { state, text, sources, citations, error, model, private: seen, tools, seq: Infinity });
+/** A turn as the daemon keeps it; of one that still runs, its events bring everything. */
+export function restored({ id, message, state, text, sources, citations, error, model, private: seen, tools }) {
+	if (state === "running") return begun(id, message);
+	const used = tools.map((tool, n) => ({ ...tool, call: `t${n}` }));
+	return { ...begun(id, message, state), text, sources, citations, error, model, private: seen, tools: used };
 }
 
 /** Change the turn by an event that is not in it yet. */
@@ -29,7 +22,6 @@ export function apply(turn, event) {
 	if (event.seq <= turn.seq || ended(turn)) return;
 	turn.seq = event.seq;
 	turn.private ||= event.private === true;
-	if (["token", "thinking", "tool"].includes(event.type)) Object.assign(turn, { state: "answering", waiting: "" });
 	switch (event.type) {
 		case "queued":
 			Object.assign(turn, { state: "queued", position: event.position });
@@ -43,7 +35,7 @@ export function apply(turn, event) {
 			turn.waiting = event.text;
 			break;
 		case "token":
-			turn.text += event.text;
+			Object.assign(turn, { waiting: "", text: turn.text + event.text });
 			break;
 		case "retract":
 			turn.text = "";
@@ -59,26 +51,27 @@ export function apply(turn, event) {
 			if (turn.tools.some((tool) => tool.state === "running")) put(turn.writes, "id", event);
 			break;
 		case "done":
-			closed(turn, event.stopped ? "stopped" : "done", event);
+			close(turn, event.stopped ? "stopped" : "done", event);
 			break;
 		case "failed":
-			closed(turn, event.error.code === "interrupted" ? "interrupted" : "failed", event);
+			close(turn, event.error.code === "interrupted" ? "interrupted" : "failed", event);
 	}
 }
 
 /** The turn ends here, whatever the daemon may still do. */
-export function fail(turn, failure, state = "failed") {
-	closed(turn, state, { error: { message: failure.message, hint: failure.hint }, text: turn.text });
+export function fail(turn, { message, hint }) {
+	close(turn, "failed", { error: { message, hint } });
 }
 
 function used(turn, { call, name, state, sources = [] }) {
+	turn.waiting = "";
 	put(turn.tools, "call", { call, name, state });
 	turn.sources = [...turn.sources, ...sources.filter(({ n }) => !turn.sources.some((known) => known.n === n))];
 	const asked = turn.approvals.find((one) => one.call === call);
 	if (asked && state !== "running") asked.state = state === "refused" ? "refused" : "allowed";
 }
 
-function closed(turn, state, { text, citations = [], notices = turn.notices, error = null }) {
+function close(turn, state, { text, citations = [], notices = turn.notices, error = null }) {
 	Object.assign(turn, { state, text: text || turn.text, citations, notices, error, waiting: "" });
 	for (const one of turn.tools) if (one.state === "running") one.state = "stopped";
 	for (const one of turn.approvals) if (["asked", "answered"].includes(one.state)) one.state = "lapsed";
@@ -86,6 +79,6 @@ function closed(turn, state, { text, citations = [], notices = turn.notices, err
 
 function put(list, key, item) {
 	const known = list.find((one) => one[key] === item[key]);
-	if (known) Object.assign(known, item, { name: item.name || known.name });
+	if (known) Object.assign(known, item);
 	else list.push(item);
 }
