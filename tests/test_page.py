@@ -100,25 +100,20 @@ async def test_under_a_foreign_name_or_for_a_foreign_page_there_is_none(place: P
 
 PATHS = [
     *(f"/{path}" for path in CASE.read_text(encoding="utf-8").splitlines()),
-    "/..", "/../", "/../../etc/passwd", "/%2e%2e", "/%2e%2e/", "/%2e%2e%2fpage.py", "/..%5c..%5cx", "/vendor", "/vendor/",
-    "/vendor/..", "/vendor/../page.js", "/vendor/%2e%2e/index.html", "/vendor/README.md", "/vendor/LICENSE-dompurify",
-    "//", "//page.js", "///", "/page.js/", "/page.js/..", "/page.js%00", "/%00", "/page.js\x00.css", "/PAGE.JS",
-    "/index.html", "/index.html/", "/page.js;x", "/./page.js", "/page.js%2f", "/page%252ejs", "/.", "/~", "/favicon.ico",
-    "/%c0%ae%c0%ae/x", "/..%c0%afx", "/\xe2\x80\xa4\xe2\x80\xa4/page.js", "/page.js ", "/%", "/%zz",
+    "/..", "/../", "/../../etc/passwd", "/%2e%2e", "/%2e%2e/", "/%2e%2e%2fpage.py", "/..%5c..%5cx", "/vendor",
+    "/vendor/", "/vendor/..", "/vendor/../page.js", "/vendor/%2e%2e/index.html", "/vendor/README.md",
+    "/vendor/LICENSE-dompurify", "//", "//page.js", "///", "/page.js/", "/page.js/..", "/page.js%00", "/%00",
+    "/page.js\x00.css", "/PAGE.JS", "/index.html", "/index.html/", "/page.js;x", "/./page.js", "/page.js%2f",
+    "/page%252ejs", "/.", "/~", "/favicon.ico", "/%c0%ae%c0%ae/x", "/..%c0%afx", "/\u2024\u2024/page.js", "/%", "/%zz",
     "/server/page.py", "/data/web/page.js", "/web/page.js", "/tarsd/data/web/page.js", "/page.py", "/" + "a/" * 4000,
-    "/" + "x" * 7000, "http://evil.example/page.js", "*", "page.js",
+    "/" + "x" * 7000, "*", "page.js",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_nothing_else_can_be_reached(place: Place, path: str) -> None:
-    for token, expected in ((None, (400, 401, 403)), (TOKEN, (400, 403, 404))):
-        reply = await place("GET", path, token=token)
-        # a path without its dots and escapes is what a client would have asked for in the first place
-        if reply.status == 200:
-            assert reply.body in {(WEB / name).read_bytes() for name in page.FILES.values()}
-            assert path in ("/./page.js", "/vendor/../page.js", "/vendor/%2e%2e/index.html", "http://evil.example/page.js")
-            continue
+    for token, expected in ((None, (400, 401)), (TOKEN, (400, 404))):
+        reply = await place("GET", path.encode().decode("latin-1"), token=token)
         assert reply.status in expected, reply.body
         assert b"root:" not in reply.body
         assert len(reply.body) < 500
@@ -191,7 +186,9 @@ def test_libraries_are_as_they_were_published_and_have_their_licence() -> None:
 @pytest.mark.parametrize("file", OWN, ids=lambda file: str(file.name))
 def test_no_code_makes_html_of_text(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
-    words = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\b|new Function|createContextualFragment"
+    words = (
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\b|new Function|createContextualFragment"
+    )
     assert not re.search(words, text)
     assert not re.search(r"https?://(?!www\.w3\.org/)|@import|url\(", text), "nothing is loaded from elsewhere"
     for name in re.findall(r'(?:from|import) "([^"]+)"', text):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -690,7 +692,7 @@ def test_properties_and_problems_come_back_as_they_went_in(store: Store) -> None
 
 def test_the_tables_are_made_once_and_files_are_private(store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "index.db").stat().st_mode & 0o077 == 0
-    assert "CREATE TABLE IF NOT EXISTS" not in schema.INDEX + schema.EMBEDDINGS
+    assert "CREATE TABLE IF NOT EXISTS" not in schema.INDEX.sql + schema.EMBEDDINGS.sql
 
 
 def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Store) -> None:
@@ -740,3 +742,64 @@ def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store:
     assert other.dump() == before and other.cached("f1", [digest("one")])
     assert len(other.knn(space, vector("one"), 3)) == 2
     other.close()
+
+
+# What the cache keeps, and for how long
+
+
+def test_vectors_that_no_vault_uses_are_dropped_after_three_months(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embeddings, day = tmp_path / "embeddings.db", time.time()
+    monkeypatch.setattr(time, "time", lambda: day)
+
+    def hashes() -> int:
+        with contextlib.closing(apsw.Connection(str(embeddings))) as db:
+            return int(db.execute("SELECT count(*) FROM vectors").get)
+
+    one, two = Store(tmp_path / "one.db", embeddings), Store(tmp_path / "two.db", embeddings)
+    for store, path in ((one, "One.md"), (two, "Two.md")):
+        store.apply(Batch(put=[note(path, path)]))
+        space = store.ensure_space("m", "m:1", 4, "model")
+        store.put_vectors(space.id, [digest(path)], np.ones((1, 4)))
+    one.apply(Batch(delete=[("", "One.md")]))
+    one.maintain()
+    assert hashes() == 2, "it may come back"
+    for _ in range(10):
+        day += 10 * 86_400
+        two.maintain()  # the other vault's daemon runs as well, and marks what it uses
+        one.maintain()
+    assert hashes() == 1
+    one.close()
+    two.close()
+
+
+def test_a_cache_of_an_older_format_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.db"
+    with contextlib.closing(apsw.Connection(str(path))) as db:
+        db.execute("PRAGMA journal_mode = WAL").fetchall()
+        db.execute(schema.EMBEDDINGS.sql.replace(",\n    used INTEGER NOT NULL DEFAULT 0", ""))
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}; PRAGMA user_version = 1")
+        db.execute("INSERT INTO embedders VALUES (1, 'm:1')")
+        db.execute("INSERT INTO vectors(embedder, hash, vector) VALUES (1, x'00', x'0000')")
+    store = Store(tmp_path / "index.db", path)
+    assert store.notice == ""
+    store.close()
+    with contextlib.closing(apsw.Connection(str(path))) as db:
+        assert db.execute("SELECT used > 20000 FROM vectors").get == 1
+
+
+def test_another_format_of_the_index_embeds_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
+    store.apply(Batch(put=[note("One.md", "tea")]))
+    space = store.ensure_space("m", "m:1", 4, "model")
+    store.put_vectors(space.id, [digest("tea")], np.ones((1, 4)))
+    store.close()
+    monkeypatch.setattr(schema, "INDEX", schema.INDEX._replace(format=schema.INDEX.format + 1))
+    store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
+    assert "another format" in store.notice
+    assert store.counts().chunks == 0
+    store.apply(Batch(put=[note("One.md", "tea")]))
+    store.ensure_space("m", "m:1", 4, "model")
+    assert [space.vectors for space in store.spaces()] == [1]
+    store.close()

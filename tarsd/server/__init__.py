@@ -48,7 +48,7 @@ class Unreadable(BadRequest):
 
 
 def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
-    """The server as an aiohttp application; the caller brings a socket and runs it. With a guard: over TCP, and the page."""
+    """The server as an aiohttp application; the caller brings a socket. With a guard it is for TCP and has the page."""
     app = web.Application(middlewares=[_answer, *([guard.middleware] if guard else [])], client_max_size=MAX_BODY)
     if guard is not None:
         app.on_response_prepare.append(guard.finish)
@@ -93,7 +93,7 @@ def _told(request: web.Request, error: web.HTTPException) -> TarsdError:
         return NotFound("There is no such route.", "The README lists them.")
     if isinstance(error, web.HTTPMethodNotAllowed):
         return WrongMethod(
-            f"This route does not take {request.method}.", f"It takes {', '.join(error.allowed_methods)}."
+            f"This route does not take {request.method}.", f"It takes {', '.join(sorted(error.allowed_methods))}."
         )
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return TooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MB.")

@@ -87,7 +87,7 @@ class Database:
 
     # Opening
 
-    def _ensure(self, path: Path, tables: str, what: str, *, shared: bool) -> apsw.Connection:
+    def _ensure(self, path: Path, tables: schema.Tables, what: str, *, shared: bool) -> apsw.Connection:
         """A connection to a file that is ours, whole and of this format; anything else is replaced by a new one."""
         try:
             return self._connect_checked(path, tables, shared)
@@ -97,7 +97,7 @@ class Database:
             self.notice = f"{self.notice} {what.capitalize()} {unusable.reason} and is rebuilt{where}.".strip()
         return self._connect_checked(path, tables, shared)
 
-    def _connect_checked(self, path: Path, tables: str, shared: bool) -> apsw.Connection:
+    def _connect_checked(self, path: Path, tables: schema.Tables, shared: bool) -> apsw.Connection:
         if path.is_dir():
             raise StoreError(f"{path} is a folder, not a file.", "Move it away; the index is made anew.")
         # A shared file that is empty may just be being made by another vault's daemon.
@@ -111,7 +111,7 @@ class Database:
                 if emptied:
                     self.notice = f"{self.notice} {path.name} was empty and is rebuilt.".strip()
             else:
-                _verify(db)
+                _verify(db, tables)
             _tune(db)
         except (apsw.CorruptError, apsw.NotADBError) as error:
             db.close()
@@ -243,7 +243,7 @@ class Database:
             db.execute("INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = ?2", (key, value))
 
 
-def _create(db: apsw.Connection, tables: str) -> bool:
+def _create(db: apsw.Connection, tables: schema.Tables) -> bool:
     """Make the tables in a file that has none. Two programs may do so at once: the second finds the first's."""
     if db.execute("PRAGMA schema_version").get != 0:
         return False
@@ -251,22 +251,34 @@ def _create(db: apsw.Connection, tables: str) -> bool:
     _begin(db)
     fresh = bool(db.execute("SELECT count(*) FROM sqlite_schema").get == 0)
     if fresh:
-        db.execute(tables)
-        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}; PRAGMA user_version = {schema.FORMAT}")
+        db.execute(tables.sql)
+        db.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}; PRAGMA user_version = {tables.format}")
     db.execute("COMMIT")
     return fresh
 
 
-def _verify(db: apsw.Connection) -> None:
-    """Raise when the file is damaged, somebody else's, half made or of another format."""
+def _verify(db: apsw.Connection, tables: schema.Tables) -> None:
+    """Bring an older format up to date; raise when the file is damaged, somebody else's or of another format."""
     ours = db.execute("PRAGMA application_id").get == schema.APPLICATION_ID
     if not ours:
         raise _Unusable("was not made by tarsd", aside=True)
-    if db.execute("PRAGMA user_version").get != schema.FORMAT:
+    _upgrade(db, tables)
+    if db.execute("PRAGMA user_version").get != tables.format:
         raise _Unusable("had another format", aside=False)
     small = db.execute("PRAGMA page_count").get * 4096 <= _CHECKED_BYTES
     if small and db.execute("PRAGMA quick_check(1)").get != "ok":
         raise _Unusable("was damaged", aside=True)
+
+
+def _upgrade(db: apsw.Connection, tables: schema.Tables) -> None:
+    """One step at a time, each in a transaction; another vault's daemon may be at it, too."""
+    while db.execute("PRAGMA user_version").get in tables.upgrades:
+        _begin(db)
+        found = int(db.execute("PRAGMA user_version").get)
+        if found in tables.upgrades:
+            db.execute(tables.upgrades[found])
+            db.execute(f"PRAGMA user_version = {found + 1}")
+        db.execute("COMMIT")
 
 
 def _tune(db: apsw.Connection) -> None:

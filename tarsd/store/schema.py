@@ -1,10 +1,20 @@
-"""The tables of the two database files, and the format number that decides whether a file is ours."""
+"""The tables of the two database files, and the format numbers that decide whether a file is ours."""
 
 from __future__ import annotations
 
-FORMAT = 1
-# What a row of the keyword index is made of. Another number has that leg alone made anew, from the stored passages:
-# FORMAT also stands for the cache of vectors, and nothing is embedded again for this.
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Tables(NamedTuple):
+    """What a file holds. One of another format is made anew, unless `upgrades` leads from its format to this one."""
+
+    sql: str
+    format: int
+    upgrades: Mapping[int, str]
+
+
+# What a row of the keyword index is made of. Another number has that leg alone made anew, from the stored passages.
 KEYWORDS = 2
 APPLICATION_ID = 0x74617273  # "tars"
 
@@ -14,7 +24,7 @@ COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors")
 # Marks belong to the letters they sit on (Mn, Mc): without them Hindi, Tamil and vocalised Arabic words fall apart.
 TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
 
-INDEX = f"""
+_INDEX = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files(
     id INTEGER PRIMARY KEY, collection TEXT NOT NULL, path TEXT NOT NULL, disk TEXT NOT NULL,
@@ -56,11 +66,24 @@ INSERT INTO fts(fts, rank) VALUES('automerge', 8);
 INSERT INTO meta VALUES('keywords', {KEYWORDS});
 """
 
-EMBEDDINGS = """
+# `used` is the day on which a vault last had a passage with this hash, in days since 1970.
+_EMBEDDINGS = """
 CREATE TABLE embedders(id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE);
-CREATE TABLE vectors(id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, hash BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE TABLE vectors(
+    id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, hash BLOB NOT NULL, vector BLOB NOT NULL,
+    used INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
 """
+_USED = """
+ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+UPDATE vectors SET used = unixepoch() / 86400;
+"""
+
+INDEX = Tables(_INDEX, 1, {})
+"""The index can be made anew from the notes, with the vectors of the cache: another format embeds nothing again."""
+
+EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED})
+"""The cache costs hours to make: every older format has an upgrade."""
 
 
 def vec_table(space_id: int, bits: int, virtual: bool) -> str:

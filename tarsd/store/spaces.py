@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -81,9 +82,10 @@ class Spaces(Reading):
                 wanted = [hash for hash, fine in zip(hashes, good, strict=True) if fine]
                 db.executemany(
                     # One of another length can be read into no space; kept, its text would stay missing for ever.
-                    "INSERT INTO vectors(embedder, hash, vector) VALUES (?, ?, ?) ON CONFLICT(embedder, hash) "
-                    "DO UPDATE SET vector = excluded.vector WHERE length(vector) != length(excluded.vector)",
-                    ((number, hash, row.tobytes()) for hash, row in zip(wanted, unit, strict=True)),
+                    "INSERT INTO vectors(embedder, hash, vector, used) VALUES (?, ?, ?, ?) "
+                    "ON CONFLICT(embedder, hash) DO UPDATE SET vector = excluded.vector, used = excluded.used "
+                    "WHERE length(vector) != length(excluded.vector)",
+                    ((number, hash, row.tobytes(), today()) for hash, row in zip(wanted, unit, strict=True)),
                 )
                 added = db.total_changes() - before
         return added, [int(position) for position in np.flatnonzero(~good)]
@@ -213,6 +215,11 @@ class Spaces(Reading):
 
 def _hexes(hashes: Collection[bytes]) -> str:
     return json.dumps([hash.hex().upper() for hash in hashes])
+
+
+def today() -> int:
+    """The day, counted from 1970 in UTC."""
+    return int(time.time() // 86_400)
 
 
 def _register(db: apsw.Connection, fingerprint: str) -> int:

@@ -13,10 +13,14 @@ from tarsd.store import schema
 from tarsd.store.codes import code_bits
 from tarsd.store.database import fetch
 from tarsd.store.rows import Dump
+from tarsd.store.spaces import today
 from tarsd.store.writing import Writing
 
 _SLACK_ROWS = 2_048
 _SLACK_PAGES = 100
+_TOUCHED_DAYS = 7
+_KEPT_DAYS = 90
+_SLICE = 2_000
 _MERGED_PAGES = 500
 _MERGES = 40
 
@@ -95,7 +99,13 @@ class Store(Writing):
         return said
 
     def maintain(self) -> None:
-        """Give space back: code tables that are mostly holes are rebuilt, free pages returned to the disk."""
+        """Give space back: code tables that are mostly holes are rebuilt, vectors that nobody uses any more dropped.
+
+        Free pages return to the disk. Called now and then; what is done at most once a day is counted here.
+        """
+        if self.meta("tidied") != today():
+            self._tidy_cache()
+            self.set_meta("tidied", today())
         for space in self.spaces() if self.vec0 else ():
             with self.reader() as db:
                 held = int(db.execute(f"SELECT coalesce(sum(size), 0) FROM vec_{space.id}_chunks").get)
@@ -108,10 +118,28 @@ class Store(Writing):
                 if db.total_changes() - before < 2:  # as SQLite says it: nothing was left to merge
                     break
         with self._lock, self._translated():
-            free = int(self._db.execute("PRAGMA freelist_count").get)
-            if free > _SLACK_PAGES and free > int(self._db.execute("PRAGMA page_count").get) // 4:
-                self._db.execute("PRAGMA incremental_vacuum").fetchall()
+            for db in (self._db, self._vectors):
+                free = int(db.execute("PRAGMA main.freelist_count").get)
+                if free > _SLACK_PAGES and free > int(db.execute("PRAGMA main.page_count").get) // 4:
+                    db.execute("PRAGMA main.incremental_vacuum").fetchall()
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def _tidy_cache(self) -> None:
+        """Keep the vectors of this vault's passages, and drop those that no vault had for three months.
+
+        Other vaults share the cache, and only their own daemons know what they use: so each marks what it uses.
+        """
+        with self.reader() as db:
+            sql = "SELECT id FROM emb.vectors WHERE used < ? AND hash IN (SELECT hash FROM chunks)"
+            mine = [(today(), row[0]) for row in db.execute(sql, (today() - _TOUCHED_DAYS,))]
+            sql = "SELECT id FROM emb.vectors WHERE used < ? AND hash NOT IN (SELECT hash FROM chunks)"
+            dead = [row for row in db.execute(sql, (today() - _KEPT_DAYS,))]
+        for start in range(0, len(mine), _SLICE):
+            with self._transaction(self._vectors) as db:
+                db.executemany("UPDATE vectors SET used = ? WHERE id = ?", mine[start : start + _SLICE])
+        for start in range(0, len(dead), _SLICE):
+            with self._transaction(self._vectors) as db:
+                db.executemany("DELETE FROM vectors WHERE id = ?", dead[start : start + _SLICE])
 
     def _rebuild_codes(self, space_id: int) -> None:
         space = self._space(space_id)

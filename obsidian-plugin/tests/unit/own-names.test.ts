@@ -2,8 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import ts from "typescript";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownNames } from "../../scripts/own-names.mjs";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+
+interface OwnNames {
+	ownNames(program: ts.Program, src: string): { names: string[]; inherited: Set<string> };
+}
+
+const { ownNames } = await vi.importActual<OwnNames>("../../scripts/own-names.mjs");
 
 /** The app: a class to extend, and what a plugin gives it and gets from it. */
 const APP = `
