@@ -542,6 +542,14 @@ def test_events_that_do_not_come_are_a_fault(subject: Subject, vault: Path, monk
     assert sorted(vault.rglob("*")) == before
 
 
+@pytest.mark.parametrize(("mode", "kind"), [("polling", "ext4"), ("auto", "nfs4")])
+def test_where_nobody_waits_for_events_none_is_made(
+    home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch, mode: str, kind: str
+) -> None:
+    monkeypatch.setattr("tarsd.watch.filesystem.filesystem_of", lambda path: kind)
+    assert one(keyed(home, vault, f'[watch]\nmode = "{mode}"\n'), "File watching", "events").state == "skipped"
+
+
 def test_a_hidden_file_wakes_no_daemon(daemon: Start, subject: Subject, vault: Path) -> None:
     before = daemon().wait()
     assert well(one(subject, "File watching", "events"))
@@ -1012,6 +1020,15 @@ def test_a_log_that_is_a_pipe_keeps_nobody_waiting(run: Run, quick: None, subjec
     logs.mkdir()
     os.mkfifo(logs / f"tarsd-{subject.config.vault_id}.log")
     assert "There is none to be read." in run("doctor", "--vault", str(vault), "--report", "-")[1]
+
+
+def test_a_user_without_an_account_has_a_report(
+    run: Run, quick: None, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pwd
+
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[number])
+    assert run("doctor", "--vault", str(vault), "--report", "-")[1].startswith("# tarsd report")
 
 
 def test_names_are_hidden_as_whole_words() -> None:

@@ -557,3 +557,8 @@ def test_hostile_text_ends(text: str) -> None:
     found = parse(text, "a.md")
     assert math.isfinite(len(found.lines))
     assert list(hidden.spans("")) == []
+
+
+def test_what_follows_code_over_two_lines_begins_no_line() -> None:
+    (one,) = parse("a `x\ny`# no heading\n\n# one", "n.md").headings
+    assert (one.text, one.line) == ("one", 4)

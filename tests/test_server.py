@@ -21,6 +21,7 @@ from tarsd.errors import NotFound, StoreError, VaultUnavailable
 from tarsd.protocol import (
     MAX_BODY,
     ROUTES,
+    Audience,
     CheckRequest,
     FeedbackRequest,
     ReindexRequest,
@@ -113,7 +114,7 @@ class Stub:
     def notes(self, filters: Mapping[str, str]) -> dict[str, Any]:
         return {"notes": []}
 
-    def note(self, path: str) -> dict[str, Any]:
+    def note(self, path: str, audience: Audience) -> dict[str, Any]:
         self.library.check(path)
         return {"path": path}
 

@@ -243,6 +243,7 @@ def test_every_turn_stays_a_section_whatever_is_said(question: str, reply: str, 
 
 @settings(max_examples=200, deadline=None)
 @given(anything)
+@example("`\n`# ")
 def test_plain_words_are_never_lost(reply: str) -> None:
     shown = contained(f"before {reply} after")
     assert "before" in shown

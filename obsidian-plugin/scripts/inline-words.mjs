@@ -115,8 +115,10 @@ export function inlineWords(program, src) {
 			}
 			const wanted = checker.getContextualType(node);
 			if (wanted && sectionOf(wanted) === section) return;
+			// what it is read as may name a part of it; anything looser, such as `Object.entries`, reads all of it
+			const own = new Set(section.initializer.properties.map((member) => member.name.text));
 			const names = wanted?.getProperties().map((one) => one.name) ?? [];
-			if (names.length > 0 && !wanted.getStringIndexType()) keep(section, new Set(names));
+			if (names.length > 0 && names.every((name) => own.has(name))) keep(section, new Set(names));
 			else keepAll(section);
 		};
 		visit(file);

@@ -37,6 +37,7 @@ COMMANDS = {
     "mcp": "mcp",
     "service": "service",
     "reindex": "status",
+    "index": "index",
     "init": "config",
     "config": "config",
     "stop": "run",

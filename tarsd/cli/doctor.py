@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -46,6 +47,7 @@ def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool
         raise BadRequest("--json and --report - both want the output.", "Name a file for the report.", field="report")
     if target not in (None, "-") and os.path.lexists(str(target)):
         raise Refused(f"{target} is there already and stays as it is.", "Name another file.")
+    logging.getLogger().addHandler(logging.NullHandler())  # what the parts log is not for the terminal
     subject = Subject(vault, model=not no_model)
     out = Terminal(sys.stdout)
     shown = _Shown(out, quiet=as_json or target == "-")

@@ -27,6 +27,7 @@ from tarsd.config.settings import (
     McpServer,
     MemorySettings,
     Paths,
+    PerformanceSettings,
     PrivacySettings,
     SearchSettings,
     ToolSettings,
@@ -38,7 +39,7 @@ from tarsd.errors import ConfigError
 
 SECTIONS = (
     "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
-    "tools", "privacy", "http", "mcp"
+    "tools", "privacy", "http", "performance", "mcp"
 )  # fmt: skip
 NO_KEYS = "keys never stand in the config: use tarsd key set"
 
@@ -115,6 +116,7 @@ class _Reader:
             privacy=privacy,
             http=self.fill(HttpSettings(), table, "http"),
             mcp=self.mcp(table),
+            performance=self.fill(PerformanceSettings(), table, "performance"),
         )
         if self.found:
             raise ConfigError([text for _, text in sorted(self.found, key=lambda one: one[0])])

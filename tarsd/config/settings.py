@@ -31,6 +31,18 @@ def _scores() -> dict[str, int]:
 
 
 @dataclass(frozen=True)
+class PerformanceSettings:
+    """How much of the machine is taken. "small": less memory and fewer cores at once, for somewhat more time."""
+
+    profile: Literal["normal", "small"] = _one_of("normal", "small")
+
+    @property
+    def small(self) -> bool:
+        """Whether the machine is to be spared."""
+        return self.profile == "small"
+
+
+@dataclass(frozen=True)
 class Collection:
     """A folder of notes that is searched under a name; the vault itself has the empty name."""
 
@@ -196,6 +208,7 @@ class Config:
     privacy: PrivacySettings = PrivacySettings()
     http: HttpSettings = HttpSettings()
     mcp: tuple[McpServer, ...] = ()
+    performance: PerformanceSettings = PerformanceSettings()
 
 
 @dataclass(frozen=True)
@@ -220,7 +233,7 @@ def as_tables(config: Config) -> dict[str, Any]:
     }
     if config.collections:
         tables["collection"] = [{"name": one.name, "path": str(one.root)} for one in config.collections]
-    for name in ("embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "http"):
+    for name in ("embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "http", "performance"):
         section = getattr(config, name)
         own = [one.name for one in fields(section) if not one.metadata.get("elsewhere")]
         values = {key: getattr(section, key) for key in own}

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import tarsd
 from tarsd import embed, keys
 from tarsd.config import Config
-from tarsd.daemon import status
+from tarsd.daemon import carry, status
 from tarsd.daemon.assistant import Assistant
 from tarsd.daemon.check import Check
 from tarsd.daemon.embedding import Embedding
@@ -38,6 +38,7 @@ from tarsd.protocol import (
     ReindexRequest,
     RelatedRequest,
     SearchRequest,
+    VectorsRequest,
     WhyRequest,
     query_number,
     read_audience,
@@ -48,8 +49,9 @@ from tarsd.vault import Vault, content_hash, decode, nfc
 from tarsd.watch import Watcher, WatchState
 from tarsd.why import why
 
-THREADS = 8
+THREADS, FEW_THREADS = 8, 3
 LOAD_S = 20.0
+REST_S = 60.0
 PROGRESS_S = 0.05
 INDEXED_S = 3.0
 SAID_S = 3600.0
@@ -77,7 +79,7 @@ class Engine:
         self._of_settings = ("", "")
         self._emptied: set[Key] = set()
         self._looks = status.Looks()
-        self._pool = DaemonThreads(THREADS, "tarsd-request")
+        self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
         self._vaults |= {one.name: Vault(one.root, one.name, config.exclude) for one in config.collections}
         self._store: Store | None = None
@@ -152,7 +154,10 @@ class Engine:
         if settings.model.startswith("openai:"):
             settings = dataclasses.replace(settings, openai_key=keys.get("openai"))
         table = embed.make(dataclasses.replace(settings, model="table"))
-        model: Embedder | None = embed.make(settings) if settings.model != "table" else None
+        model: Embedder | None = None
+        if settings.model != "table":
+            rest_s = REST_S if self.config.performance.small else None
+            model = embed.make(settings, rest_s=rest_s, rested=give_memory_back)
         self._store = store
         self._search = Searcher(store, self.config.search, table, model)
         self._embedders = [table] if model is None else [table, model]
@@ -435,6 +440,16 @@ class Engine:
 
         look = Check(self._searcher, embedders, self._vaults, self.assistant.chat.means, self.behind, self.thread)
         return look.run(request)
+
+    def vectors(self) -> AsyncGenerator[Json, None]:
+        """As `server.Engine.vectors`."""
+        return carry.export(lambda: self._searcher().store, self.thread)
+
+    def add_vectors(self, request: VectorsRequest) -> Json:
+        """As `server.Engine.add_vectors`."""
+        store = self._searcher().store
+        assert self._indexer is not None
+        return carry.add(store, self._indexer, request)
 
     def _private_paths(self) -> frozenset[str]:
         return self.assistant.private_paths()

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from tarsd import keys
 from tarsd.config import HttpSettings
-from tarsd.server import Engine, application
+from tarsd.server import Engine, Runner, application
 from tarsd.server.guard import BODY_S, Guard, Token, bracketed, is_local
 
 AGAIN_S = 30.0
@@ -69,7 +69,7 @@ class Listener:
         settings = self._settings
         self._token = Token(self._read, engine.thread)
         guard = Guard(settings, self._token, body_s=self._body_s)
-        runner = web.AppRunner(
+        runner = Runner(
             application(engine, guard=guard),
             access_log=None,
             handle_signals=False,

@@ -19,7 +19,7 @@ from tarsd.daemon.notify import notify
 from tarsd.daemon.renew import Renewal
 from tarsd.daemon.supervised import pulse, tell
 from tarsd.errors import TarsdError
-from tarsd.server import application
+from tarsd.server import Runner, application
 
 CLOSE_S = 1.0
 LOOK_S = 30.0
@@ -54,7 +54,7 @@ async def _serve(config: Config, door: Door, stopping: asyncio.Event, load: Call
     engine = Engine(config, lambda: loop.call_soon_threadsafe(stopping.set))
     engine.start()
     await engine.assistant.start()
-    runner = web.AppRunner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
+    runner = Runner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
     await runner.setup()
     await door.open(runner)
     renewal = Renewal(config, load)

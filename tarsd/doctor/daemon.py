@@ -67,7 +67,7 @@ def _start(subject: Subject) -> str:
 
 def _hung(pid: int, subject: Subject) -> Finding:
     who = f"Process {pid} holds the vault and does" if pid else "The daemon does"
-    text = f"{who} not answer within {HELLO_S:.0f} s."
+    text = f"{who} not answer in time."
     if pid and _state(pid).startswith("T"):
         return fault(f"{text} It is suspended.", f"kill -CONT {pid}")
     return fault(

@@ -59,7 +59,8 @@ def _origin(real: str) -> str:
 
 def package(subject: Subject) -> Finding:
     """Which tarsd this is."""
-    return ok(f"tarsd {tarsd.__version__}, in {Path(tarsd.__file__).parent}.")
+    version = f"tarsd {tarsd.__version__}"
+    return ok(f"{version}, in {Path(tarsd.__file__).parent}.", public=f"{version}.")
 
 
 def sqlite(subject: Subject) -> Finding:

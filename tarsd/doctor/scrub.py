@@ -8,10 +8,11 @@ import platform
 import pwd
 import re
 import socket
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from tarsd.config import Config
+from tarsd.config import Config, expand
 from tarsd.config.places import user_home
 from tarsd.doctor.finding import Skip
 from tarsd.doctor.subject import Subject
@@ -63,10 +64,16 @@ def _machine(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for host in {socket.gethostname(), platform.node()}:
         yield from ((name, "host") for name in (host, host.lower(), host.partition(".")[0]))
     home = user_home(env)
-    for user in (pwd.getpwuid(os.getuid()).pw_name, home.name, env.get("USER", ""), env.get("LOGNAME", "")):
-        yield user, "user"
-    for place in (str(home), os.path.realpath(home), pwd.getpwuid(os.getuid()).pw_dir):
-        yield place, "~"
+    users, homes = [home.name, env.get("USER", ""), env.get("LOGNAME", "")], [str(home), os.path.realpath(home)]
+    with contextlib.suppress(KeyError):  # a container's user may have no account
+        account = pwd.getpwuid(os.getuid())
+        users.append(account.pw_name)
+        homes.append(account.pw_dir)
+    yield from ((user, "user") for user in users)
+    yield from ((place, "~") for place in homes)
+    yield sys.prefix, "<installation>"
+    if env.get("TARSD_HOME"):
+        yield str(expand(env["TARSD_HOME"], env)), "$TARSD_HOME"
 
 
 def _vaults(config: Config) -> Iterator[tuple[str, str]]:
@@ -106,6 +113,7 @@ def _known(subject: Subject) -> list[dict[str, Any]]:
     if subject.hello is None:
         return []
     try:
-        return list(subject.client(ASK_S).get("/v1/notes").get("notes") or [])
+        listed = subject.client(ASK_S).get("/v1/notes").get("notes") or []
     except TarsdError:
         return []
+    return [one for one in listed if isinstance(one, dict) and one.get("path")]

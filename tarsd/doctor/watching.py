@@ -34,9 +34,12 @@ class _Listener:
 
 def events(subject: Subject) -> Finding:
     """Make a hidden, empty file in the vault, take it away at once, and wait until the system tells of it."""
+    from tarsd.watch.filesystem import filesystem_of, is_silent
     from tarsd.watch.observer import end, native_observer
 
-    root = subject.root
+    root, mode = subject.root, subject.config.watch.mode
+    if mode == "polling" or (mode == "auto" and is_silent(filesystem_of(root))):
+        return skipped("None are needed: the vault is looked at every few seconds.")
     if not os.access(root, os.W_OK | os.X_OK):
         return skipped("It was not tried: nothing can be written into the vault.")
     # Obsidian, its Sync and tarsd itself pass over names that begin with a dot.

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING
 from tarsd.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tarsd.config import EmbeddingSettings
     from tarsd.embed.base import Embedder
 
 __all__ = ["make"]
 
 
-def make(settings: EmbeddingSettings) -> Embedder:
+def make(
+    settings: EmbeddingSettings, *, rest_s: float | None = None, rested: Callable[[], object] = lambda: None
+) -> Embedder:
     """The embedder that `settings.model` names. Nothing is loaded or connected before its first use.
 
+    The built-in model lets go of its memory after `rest_s` seconds without a text, and calls `rested`.
     Raises ConfigError for a name that no member answers to.
     """
     family, _, rest = settings.model.partition(":")
@@ -29,7 +34,7 @@ def make(settings: EmbeddingSettings) -> Embedder:
     if family == "minilm" and not rest:
         from tarsd.embed.minilm import MiniLM
 
-        return MiniLM()
+        return MiniLM(rest_s=rest_s, rested=rested)
     if family == "ollama" and rest:
         from tarsd.embed.ollama import Ollama
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,10 @@ _CLS, _SEP = 101, 102
 
 
 class MiniLM:
-    """Builtin and local. The session (about 45 MB) opens at the first text and goes with `close`."""
+    """Builtin and local. The session (about 45 MB) opens at the first text and goes with `close`.
+
+    With `rest_s` it also goes after so many seconds without a text; then `rested` is called, from another thread.
+    """
 
     name: Final = "minilm"
     dim: Final = DIM
@@ -36,8 +40,13 @@ class MiniLM:
     max_tokens: Final = MAX_TOKENS
     batch: Final = 32
 
-    def __init__(self, threads: int = 1) -> None:
+    def __init__(
+        self, threads: int = 1, *, rest_s: float | None = None, rested: Callable[[], object] = lambda: None
+    ) -> None:
         self._threads = threads
+        self._rest_s, self._rested = rest_s, rested
+        self._used = 0.0
+        self._timer: threading.Timer | None = None
         self._session: onnxruntime.InferenceSession | None = None
         self._kinds: NDArray[np.uint8] | None = None
         self._lock = threading.Lock()
@@ -66,6 +75,26 @@ class MiniLM:
     def close(self) -> None:
         with self._lock:
             self._session = None
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    def _watch(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._rest)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _rest(self) -> None:
+        """Close the session, if nothing was asked for so long; who embeds at this moment keeps it till the end."""
+        assert self._rest_s is not None
+        with self._lock:
+            self._timer = None
+            left = self._used + self._rest_s - time.monotonic()
+            if self._session is not None and left > 0:
+                self._watch(left)
+                return
+            self._session = None
+        self._rested()
 
     def _readable(self, ids: Sequence[int]) -> bool:
         """Whether enough of the words are words to the model.
@@ -81,6 +110,9 @@ class MiniLM:
 
     def _opened(self) -> onnxruntime.InferenceSession:
         with self._lock:
+            self._used = time.monotonic()
+            if self._rest_s is not None and self._timer is None:
+                self._watch(self._rest_s)
             if self._session is None:
                 # Otherwise it keeps a device id and an event log in the user's cache folder, for sending home.
                 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

@@ -26,7 +26,7 @@ from tarsd.store import NOT_READ, Pending, Prepared, Space, Store
 _MARKS = 2
 _BUILTIN = "minilm"
 _QUEUE = 2_048
-_BATCH = 32
+_BATCH, _FEW = 32, 8
 _BATCH_TOKENS = 8_192
 _IDLE_S = 60.0
 _BUSY_S = 0.02
@@ -55,9 +55,13 @@ class Background:
         pool: Pool,
         busy: Callable[[], bool],
         on_event: Callable[[dict[str, Any]], None],
+        *,
+        small: bool = False,
     ) -> None:
         self._store, self._model, self._pool = store, model, pool
         self._busy, self._on_event = busy, on_event
+        cores = os.cpu_count() or 1
+        self._most, self._threads = (_FEW, 1) if small else (_BATCH, max(min(cores, 2), cores // 2))
         self._wake = threading.Event()
         self._stale = True
         self._queue: deque[Pending] = deque()
@@ -109,6 +113,17 @@ class Background:
         """Something was indexed: look again, and take it first."""
         self._stale = True
         self._wake.set()
+
+    def took_in(self, fingerprint: str) -> bool | None:
+        """Look again, for vectors of this model came from elsewhere; whether it is ours, None while that is not known.
+
+        The built-in model is known at once, others when their server has answered.
+        """
+        self.wake()
+        if self._model is None:
+            return False
+        own = self._fingerprint or (self._model.fingerprint if self._model.name == _BUILTIN else "")
+        return own == fingerprint if own else None
 
     def forgive(self) -> None:
         """Try again what failed, for good or for now."""
@@ -195,7 +210,7 @@ class Background:
             self._failures = 0
             self._say("complete")
             return []
-        most = max(1, min(model.batch, _BATCH))
+        most = max(1, min(model.batch, self._most))
         batch = [self._queue.popleft()]
         tokens = batch[0].tokens
         # A text that failed before is asked for alone: it costs no other one a further call, and is sent only once.
@@ -312,9 +327,8 @@ class Background:
         """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""
         if model.name != _BUILTIN or self._children_died > 1:
             return model.embed(texts, "document")
-        cores = os.cpu_count() or 1
         try:
-            found: Vectors = self._pool.call("tarsd.embed.minilm:embed_batch", texts, max(min(cores, 2), cores // 2))
+            found: Vectors = self._pool.call("tarsd.embed.minilm:embed_batch", texts, self._threads)
         except ChildDied as error:
             if self._closing.is_set():
                 raise EmbedError("Embedding was stopped.") from error

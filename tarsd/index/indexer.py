@@ -92,8 +92,9 @@ class Indexer:
             isinstance(table, Table),
         )
         self._private_paths = private_paths
-        self._pool = Pool(processes, nice=5)
-        self._background = Background(store, model, self._pool_for_model(), busy, self._on_event)
+        small = config.performance.small
+        self._pool, self._ahead = Pool(1 if small else processes, nice=5), 2 if small else 6
+        self._background = Background(store, model, self._pool_for_model(), busy, self._on_event, small=small)
         self._long = threading.Lock()
         self._short = threading.Lock()
         self._apply_lock = threading.Lock()
@@ -144,6 +145,10 @@ class Indexer:
     def embed_once(self) -> int:
         """The same until nothing is left or the model does not answer; how many passages got one."""
         return self._background.drain()
+
+    def took_in(self, fingerprint: str) -> bool | None:
+        """Vectors of this model came from elsewhere; whether it is the one in use, None while that is not known."""
+        return self._background.took_in(fingerprint)
 
     def close(self) -> None:
         """End the child processes. The store stays open."""
@@ -446,7 +451,7 @@ class Indexer:
         running: deque[tuple[list[work.Job], Future[work.Done]]] = deque()
         try:
             while waiting or running:
-                while waiting and len(running) < 6:
+                while waiting and len(running) < self._ahead:
                     group = waiting.popleft()
                     running.append((group, self._pool.submit("tarsd.index.work:prepare_group", group, settings)))
                 group, future = running.popleft()

@@ -115,9 +115,10 @@ def _without(body: str, spans: list[hidden.Span]) -> str:
     parts: list[str] = []
     at = 0
     for span in spans:
-        # the backtick stands for the code, so that what touches it stays no tag
+        # a backtick on either side stands for the code: what touches it is no tag, and begins no line
         mark = "`" if span.kind == "code" else ""
-        parts += (body[at : span.start], mark, "\n" * body.count("\n", span.start, span.end))
+        lines = "\n" * body.count("\n", span.start, span.end)
+        parts += (body[at : span.start], mark, lines, mark if lines else "")
         at = span.end
     return "".join((*parts, body[at:]))
 

@@ -16,9 +16,11 @@ from tarsd.protocol.limits import (
     MAX_BODY,
     MAX_ID,
     MAX_MESSAGE,
+    MAX_NUMBERS,
     MAX_PATH,
     MAX_PATHS,
     MAX_QUERY,
+    MAX_ROWS,
     MAX_WAIT_S,
     PROTOCOL,
     Audience,
@@ -39,6 +41,7 @@ from tarsd.protocol.requests import (
     ReviewDecisions,
     SearchRequest,
     TurnRequest,
+    VectorsRequest,
     WhyRequest,
     WriteReport,
     read_audience,
@@ -47,12 +50,12 @@ from tarsd.protocol.requests import (
 )
 
 __all__ = [
-    "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_MESSAGE", "MAX_PATH", "MAX_PATHS",
-    "MAX_QUERY", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest", "CheckRequest",
-    "Decision", "Event", "EventType", "FeedbackRequest", "Fields", "MalformedJson", "MemoryKind", "Mode",
-    "ReindexRequest", "RelatedRequest", "RememberRequest", "ReviewDecisions", "Route", "SearchRequest", "TurnRequest",
-    "WhyRequest", "WriteReport", "Writer", "checked", "decode", "encode", "error_json", "query_number",
-    "read_audience", "read_event", "read_line", "read_title",
+    "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_MESSAGE", "MAX_NUMBERS", "MAX_PATH",
+    "MAX_PATHS", "MAX_QUERY", "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
+    "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "Fields", "MalformedJson", "MemoryKind",
+    "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "ReviewDecisions", "Route", "SearchRequest",
+    "TurnRequest", "VectorsRequest", "WhyRequest", "WriteReport", "Writer", "checked", "decode", "encode", "error_json",
+    "query_number", "read_audience", "read_event", "read_line", "read_title",
 ]  # fmt: skip
 
 
@@ -69,6 +72,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/v1/status", "status"),
     Route("POST", "/v1/reindex", "reindex"),
     Route("POST", "/v1/check", "check"),
+    Route("GET", "/v1/vectors", "vectors"),
+    Route("POST", "/v1/vectors", "add_vectors"),
     Route("POST", "/v1/search", "search"),
     Route("POST", "/v1/related", "related"),
     Route("POST", "/v1/why", "why"),
@@ -103,5 +108,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 FEATURES: Final = (
     "search", "related", "why", "turns", "long-poll", "conversations", "notes", "approvals", "writes", "memory",
-    "feedback", "review", "audience", "check",
+    "feedback", "review", "audience", "check", "vectors",
 )  # fmt: skip

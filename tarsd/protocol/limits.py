@@ -13,6 +13,9 @@ MAX_ID: Final = 200
 MAX_PATH: Final = 4_096
 MAX_PATHS: Final = 10_000
 MAX_WAIT_S: Final = 60
+MAX_ROWS: Final = 256
+MAX_NUMBERS: Final = 8_192
+"""Vectors in an object, and the numbers of each: as many as any setting allows. Together they fit into a body."""
 
 Mode = Literal["hybrid", "fts", "vec"]
 Writer = Literal["client", "daemon"]

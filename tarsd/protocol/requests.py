@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from tarsd.errors import BadRequest
 from tarsd.protocol.fields import Fields, checked
-from tarsd.protocol.limits import MAX_ID, MAX_MESSAGE, MAX_PATH, MAX_QUERY, Audience, MemoryKind, Mode, Writer
+from tarsd.protocol.limits import (
+    MAX_ID,
+    MAX_MESSAGE,
+    MAX_NUMBERS,
+    MAX_PATH,
+    MAX_QUERY,
+    MAX_ROWS,
+    Audience,
+    MemoryKind,
+    Mode,
+    Writer,
+)
 
 AUDIENCES = ("person", "here", "elsewhere")
 
@@ -102,6 +115,43 @@ class CheckRequest:
     def read(cls, body: Mapping[str, Any]) -> CheckRequest:
         """From a request body; raises `BadRequest`."""
         return cls(Fields(body).boolean("model", default=True))
+
+
+@dataclass(frozen=True)
+class VectorsRequest:
+    """Vectors of passages, for the cache: the model's fingerprint, how many numbers each has, and (hash, float16)."""
+
+    model: str
+    dim: int
+    rows: tuple[tuple[bytes, bytes], ...]
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> VectorsRequest:
+        """From a request body; raises `BadRequest`."""
+        fields = Fields(body)
+        model = fields.text("model", limit=MAX_ID)
+        if not re.fullmatch(r"[0-9a-f]{16}", model):
+            raise BadRequest("The field “model” must be a fingerprint of 16 hex digits.", field="model")
+        if not fields.has("dim"):
+            raise BadRequest("The field “dim” is missing.", field="dim")
+        dim, rows = fields.integer("dim", 0, 1, MAX_NUMBERS), body.get("rows")
+        if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_ROWS:
+            raise BadRequest(f"The field “rows” must be a list of 1 to {MAX_ROWS} rows.", field="rows")
+        return cls(model, dim, tuple(_row(row, dim) for row in rows))
+
+
+def _row(row: object, dim: int) -> tuple[bytes, bytes]:
+    """A passage's hash and its vector."""
+    match row:
+        case [str(hash), str(vector)] if re.fullmatch(r"[0-9a-f]{32}", hash):
+            try:
+                data = base64.b64decode(vector, validate=True)
+            except ValueError:
+                raise BadRequest("A vector in “rows” is not base64.", field="rows") from None
+            if len(data) != 2 * dim:
+                raise BadRequest(f"A vector in “rows” has not {dim} numbers of 2 bytes.", field="rows")
+            return bytes.fromhex(hash), data
+    raise BadRequest("Each of “rows” must be [32 hex digits, base64].", field="rows")
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from tarsd.server.engine import Engine
 from tarsd.server.guard import Guard
 from tarsd.server.page import add_page
 from tarsd.server.routes import HEARTBEAT, Routes, json_reply
+from tarsd.server.runner import Runner, Unreadable
 
-__all__ = ["Engine", "Guard", "application", "peer_uid"]
+__all__ = ["Engine", "Guard", "Runner", "application", "peer_uid"]
 
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -39,12 +40,6 @@ class WrongMethod(BadRequest):
 
     code = "wrong_method"
     status = 405
-
-
-class Unreadable(BadRequest):
-    """What came is no HTTP, or its body is not what its headers say."""
-
-    status = 400
 
 
 def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:

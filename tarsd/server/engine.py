@@ -15,6 +15,7 @@ from tarsd.protocol import (
     RememberRequest,
     ReviewDecisions,
     SearchRequest,
+    VectorsRequest,
     WhyRequest,
     WriteReport,
 )
@@ -119,6 +120,14 @@ class Engine(Protocol):
 
     def check(self, request: CheckRequest) -> AsyncGenerator[Json, None]:
         """What is found when everything is looked at, a line each; nothing is repaired."""
+        ...
+
+    def vectors(self) -> AsyncGenerator[Json, None]:
+        """The model's vectors of the passages that are here, some with every object."""
+        ...
+
+    def add_vectors(self, request: VectorsRequest) -> Json:
+        """Take in vectors that were made elsewhere; nothing of a request is kept when a part of it is bad."""
         ...
 
     async def thread(self, work: Callable[..., T], *arguments: Any) -> T:

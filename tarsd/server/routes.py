@@ -53,6 +53,13 @@ class Routes:
         wanted = protocol.CheckRequest.read(await _body(request))
         return await _stream(request, self._engine.check(wanted))
 
+    async def vectors(self, request: web.Request) -> web.StreamResponse:
+        return await _stream(request, self._engine.vectors())
+
+    async def add_vectors(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.VectorsRequest.read(await _body(request))
+        return json_reply(await self._engine.thread(self._engine.add_vectors, wanted))
+
     async def plain_index(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.ReindexRequest.read(await _body(request))
         last: Json = {}

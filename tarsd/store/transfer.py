@@ -15,6 +15,8 @@ HASH_BYTES = 16
 MOST_NUMBERS = 8_192
 """The longest vector that any setting allows."""
 
+AGAIN = "Export them anew."
+
 Row = tuple[bytes, bytes]
 """A passage's hash, and its vector as float16[dim] in bytes, little-endian."""
 
@@ -45,16 +47,40 @@ def export_vectors(store: Store) -> Iterator[tuple[str, list[Row]]]:
 def import_vectors(store: Store, fingerprint: str, rows: Sequence[Row]) -> int:
     """Put vectors into the cache, and give them to the passages that are here; how many were new.
 
-    Raises BadRequest when they are not what `export_vectors` gives.
+    Raises BadRequest, and keeps none of them, when they are not what `export_vectors` gives.
     """
     widths = {len(vector) for _, vector in rows}
     hashes = [hash for hash, _ in rows]
     if len(widths) != 1 or not all(0 < width <= 2 * MOST_NUMBERS and width % 2 == 0 for width in widths):
-        raise BadRequest("The vectors are not all of one length.", "Export them anew.", field="rows")
+        raise BadRequest("The vectors are not all of one length.", AGAIN, field="rows")
     if any(len(hash) != HASH_BYTES for hash in hashes):
-        raise BadRequest("A passage's hash has another length.", "Export them anew.", field="rows")
+        raise BadRequest("A passage's hash has another length.", AGAIN, field="rows")
     data = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f2").reshape(len(rows), -1)
-    added, bad = store.cache_vectors(fingerprint, hashes, data.astype(np.float32))
+    vectors = data.astype(np.float32)
+    norms = np.linalg.norm(vectors, axis=1)
+    bad = int(np.count_nonzero(~np.isfinite(norms) | (norms == 0)))
     if bad:
-        raise BadRequest(f"{len(bad)} vectors cannot be compared with anything.", "Export them anew.", field="rows")
-    return added
+        raise BadRequest(f"{bad} vectors cannot be compared with anything.", AGAIN, field="rows")
+    new = len(set(hashes) - store.cached(fingerprint, hashes))
+    space = store.space_for(fingerprint)
+    dim = space.dim if space is not None else _dim(store, fingerprint)
+    if dim not in (0, vectors.shape[1]):
+        message = f"Vectors of this model have {dim} numbers, and these have {vectors.shape[1]}."
+        raise BadRequest(message, AGAIN, field="dim")
+    if space is None:
+        store.cache_vectors(fingerprint, hashes, vectors)
+        space = store.space_for(fingerprint)  # made meanwhile, it may have been filled before these were there
+    if space is not None:
+        store.put_vectors(space.id, hashes, vectors)
+    return new
+
+
+def _dim(store: Store, fingerprint: str) -> int:
+    """How many numbers a vector of this model has in the cache, where other vaults' are as well; 0 if there is none."""
+    with store.reader() as db:
+        found = db.execute(
+            "SELECT length(v.vector) FROM emb.embedders e JOIN emb.vectors v ON v.embedder = e.id "
+            "WHERE e.fingerprint = ? LIMIT 1",
+            (fingerprint,),
+        ).get
+    return int(found or 0) // 2

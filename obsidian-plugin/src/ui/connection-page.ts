@@ -24,7 +24,7 @@ export function drawConnection(el: HTMLElement, { connection }: Services, told?:
 		el.empty();
 		const head = add(el, "div", `tarsd-link-state mod-${state.name}`, "", { role: "status" });
 		addIcon(head, "tarsd-link-icon", STATE_ICONS[state.name]);
-		add(head, "span", "", "failure" in state ? state.failure.title : words[state.name]);
+		add(head, "span", "", "failure" in state ? state.failure.title : words[state.name], { role: "heading", "aria-level": "3" });
 		if (state.name === "connected") {
 			const { version, vault, chat_model: model } = state.hello;
 			const { place } = connection.where;

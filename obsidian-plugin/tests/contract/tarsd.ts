@@ -15,6 +15,9 @@ export const PYTHON = process.env["TARSD_PYTHON"] ?? (existsSync(OWN) ? OWN : "p
 const THEIRS = /^(TARSD|OLLAMA|OPENAI|ANTHROPIC|XDG)_/;
 const TOKEN = "a-token-of-the-tests-0123456789-0123456789";
 
+/** Time to start and index; less than a test has, so that it can still say what is wrong and clear up. */
+const START_MS = 45_000;
+
 /** As much of the status as is waited for. */
 interface Status {
 	behind: number;
@@ -106,9 +109,11 @@ export class Tarsd {
 			ended = true;
 			this.said += String(error);
 		});
-		for (;;) {
-			if (ended) throw new Error(`The daemon ended (${PYTHON}): ${this.said.slice(-2000)}`);
-			const status = (await this.call("GET", "/v1/status").catch(() => null)) as Status | null;
+		const end = Date.now() + START_MS;
+		for (let status: Status | null = null; ; ) {
+			const why = ended ? "ended" : `is not ready: ${JSON.stringify(status)}`;
+			if (ended || Date.now() > end) throw new Error(`The daemon (${PYTHON}) ${why}\n${this.said.slice(-2000)}`);
+			status = (await this.call("GET", "/v1/status").catch(() => null)) as Status | null;
 			if (status?.behind === 0 && (!this.tcp || status.http.url !== "")) {
 				this.address = status.http.url;
 				return;

@@ -56,7 +56,7 @@ export class Daemon extends EventTarget {
 				const status = await this.json("GET", "v1/status");
 				if (run !== this.#run) return;
 				[this.hello, this.status, tries] = [hello, status, 0];
-				if (status.behind || status.embedding.remaining) pause = BUSY_MS;
+				if (status.behind) pause = BUSY_MS;
 				this.#set("connected");
 			} catch (error) {
 				if (run !== this.#run) return;

@@ -103,9 +103,9 @@ function drawHead() {
 /** What the index lacks, if anything. */
 function indexing(status) {
 	const { behind, embedding, watch } = status ?? {};
-	if (watch?.reason) return watch.reason;
 	if (behind) return `Indexing: ${plural(behind, "note")} behind`;
-	return embedding?.remaining && `Reading for meaning: ${plural(embedding.remaining, "passage")} to go`;
+	if (embedding?.state === "embedding") return `Reading for meaning: ${plural(embedding.remaining, "passage")} to go`;
+	return watch?.reason || embedding?.reason;
 }
 
 function aboutWords({ hello, status }) {

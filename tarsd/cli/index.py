@@ -1,0 +1,260 @@
+"""The commands that carry vectors to another machine with the same notes: index export, index import."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from tarsd.cli.common import Group, json_option, print_json, vault_option
+from tarsd.cli.status import progress
+from tarsd.cli.terminal import Terminal, line
+from tarsd.client import Client
+from tarsd.errors import EXIT_NOTHING, ClientError, NotFound, Refused, TarsdError
+from tarsd.protocol import MAX_BODY
+
+FORMAT, VERSION = "tarsd-vectors", 1
+DENSEST = 50
+"""A file that unfolds to more than so many times its size holds no vectors: those can hardly be compressed."""
+
+SLACK = 1 << 20
+AGAIN = "Copy or export it anew. What was read is kept: nothing of it is read twice."
+
+
+@dataclass
+class Taken:
+    """How many vectors of a model there were in a file, and whether they are of the configured one."""
+
+    name: str
+    added: int = 0
+    known: int = 0
+    fits: bool | None = None
+
+
+@dataclass
+class Tally:
+    """What was taken in so far, by the fingerprint of the model."""
+
+    models: dict[str, Taken] = field(default_factory=dict)
+
+    def add(self, about: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+        """One object of the file, and what the daemon said to it."""
+        one = self.models.setdefault(str(about["model"]), Taken(line(about.get("name") or about["model"])[:200]))
+        one.added += int(reply.get("added") or 0)
+        one.known += int(reply.get("known") or 0)
+        one.fits = reply.get("fits")
+
+    @property
+    def count(self) -> int:
+        """All vectors."""
+        return sum(one.added + one.known for one in self.models.values())
+
+
+@click.group(cls=Group)
+def index() -> None:
+    """Carry the embedding model's work to another machine that has the same notes.
+
+    Export on the fast one (tarsd index export notes.vectors), import on the slow one: only what differs is embedded.
+    """
+
+
+@index.command("export")
+@click.argument("file", type=click.Path(path_type=Path))
+@vault_option
+@json_option
+@click.pass_context
+def export(context: click.Context, file: Path, vault: Path | None, as_json: bool) -> None:
+    """Write the vectors of this vault's passages into FILE: no text and no names, but keep it to yourself.
+
+    Example: tarsd index export notes.vectors
+    """
+    client, target = Client.find(vault), Path(os.path.realpath(file))
+    _check_target(target)
+    about = client.get("/v1/status").get("embedding") or {}
+    total, tally = int(about.get("done") or 0), Tally()
+    with _fresh(target) as raw:
+        with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed, progress("Exporting", quiet=as_json) as step:
+            packed.write(_line({"format": FORMAT, "version": VERSION}))
+            for one in client.stream("/v1/vectors"):
+                packed.write(_line(one))
+                tally.add(one, {"known": len(one["rows"])})
+                step(tally.count, max(total, tally.count))
+        if not tally.count:
+            raise NotFound(
+                "There are no vectors of a model to export.",
+                f"The embedding model is {line(about.get('model') or 'none')}; tarsd status says how far it is.",
+            )
+    size = target.stat().st_size
+    if as_json:
+        print_json({"file": str(target), "bytes": size, "vectors": tally.count, "models": _models(tally)})
+        return
+    names = ", ".join(one.name for one in tally.models.values())
+    click.echo(f"Wrote {line(target)}: {tally.count:,} vectors of {names}, {size / 1e6:.1f} MB.")
+    if remaining := int(about.get("remaining") or 0):
+        click.echo(f"{remaining:,} passages have none yet; export again when tarsd status says complete.", err=True)
+
+
+@index.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@vault_option
+@json_option
+@click.pass_context
+def import_(context: click.Context, file: Path, vault: Path | None, as_json: bool) -> None:
+    """Take in the vectors in FILE, made by tarsd index export; what has one is not embedded here.
+
+    It does not matter whether the notes are there already, and doing it twice changes nothing.
+    Example: tarsd index import notes.vectors
+    """
+    client, tally = Client.find(vault), Tally()
+    configured = line(client.get("/v1/hello").get("embedding_model") or "")
+    with _opened(file) as raw, progress("Importing", quiet=as_json) as step:
+        size = os.fstat(raw.fileno()).st_size
+        try:
+            for one in _objects(raw, size):
+                tally.add(one, client.post("/v1/vectors", {name: one[name] for name in ("model", "dim", "rows")}))
+                step(raw.tell() // 1024, max(1, size // 1024), "kB")
+        except TarsdError as error:
+            hint = AGAIN if tally.count else error.hint
+            kept = f" {tally.count:,} vectors before it were taken in." if tally.count else ""
+            raise ClientError(error.message + kept, hint, code=error.code, exit_code=error.exit_code) from None
+    useless = all(one.fits is False for one in tally.models.values())
+    if as_json:
+        print_json({"file": str(file), "vectors": tally.count, "models": _models(tally)})
+    else:
+        _say(tally, configured)
+        _say_rest(client)
+    if useless:
+        context.exit(EXIT_NOTHING)
+
+
+# ------------------------------------------------------------------------------------------------ saying it
+
+
+def _models(tally: Tally) -> list[dict[str, Any]]:
+    return [{"model": model, **vars(one)} for model, one in tally.models.items()]
+
+
+def _say(tally: Tally, configured: str) -> None:
+    err = Terminal(sys.stderr)
+    if not tally.models:
+        click.echo("There are no vectors in the file.")
+    for one in tally.models.values():
+        total = one.added + one.known
+        click.echo(f"{total:,} vectors of {one.name}: {one.added:,} new, {one.known:,} were here already.")
+        if one.fits is False:
+            same = "another version of it" if one.name == configured else f"{configured}, says the config"
+            click.echo(err.yellow(f"They are of no use here: the embedding model is {same}."), err=True)
+        elif one.fits is None:
+            text = f"Whether they fit is seen when the server of {configured} answers; they are kept until then."
+            click.echo(err.yellow(text), err=True)
+
+
+def _say_rest(client: Client) -> None:
+    status = client.get("/v1/status")
+    remaining = int((status.get("embedding") or {}).get("remaining") or 0)
+    if not status.get("behind"):
+        click.echo(
+            f"{remaining:,} passages have none and are embedded here." if remaining else "None are left to make."
+        )
+
+
+# ------------------------------------------------------------------------------------------------ the file
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _check_target(target: Path) -> None:
+    """Raises Refused unless there is nothing, or an older export."""
+    try:
+        mode = os.lstat(target).st_mode
+    except OSError:
+        return  # whether it can be made shows when it is made
+    if not stat.S_ISREG(mode):
+        raise Refused(f"{line(target)} is no file.", "Name a file that is not there yet.")
+    try:
+        with open(target, "rb") as raw:
+            next(_objects(raw, os.fstat(raw.fileno()).st_size), None)
+    except (OSError, TarsdError):
+        raise Refused(
+            f"{line(target)} is there already, and no export of tarsd's.", "Name a file that is not there yet."
+        ) from None
+
+
+@contextlib.contextmanager
+def _fresh(target: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `target` when all went well, and can be read by nobody else at any moment."""
+    fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+    try:
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with open(handle, "wb") as raw:
+                yield raw
+                raw.flush()
+                os.fsync(raw.fileno())
+            os.replace(fresh, target)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Refused(f"{line(target)} cannot be written: {error.strerror}.", "Name another file.") from None
+
+
+@contextlib.contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    try:
+        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {line(file)}.", "It is made by: tarsd index export FILE.") from None
+    except OSError as error:
+        raise Refused(f"{line(file)} cannot be read: {error.strerror}.", "Look who owns it.") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise Refused(f"{line(file)} is no file.", "It is made by: tarsd index export FILE.")
+    with open(handle, "rb") as raw:
+        yield raw
+
+
+def _objects(raw: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
+    """The objects below the header. Raises Refused for what is no export, or is damaged, where that begins."""
+    left = DENSEST * size + SLACK
+    try:
+        with gzip.GzipFile(fileobj=raw) as packed:
+            header = _object(packed.readline(MAX_BODY))
+            if header.get("format") != FORMAT:
+                raise ValueError
+            if header.get("version") != VERSION:
+                raise Refused("The file is of another version of tarsd.", "Install the same version on both machines.")
+            while text := packed.readline(MAX_BODY):
+                left -= len(text)
+                one = _object(text)
+                if left < 0 or one.get("type") != "vectors" or not {"model", "dim", "rows"} <= one.keys():
+                    raise Refused("The file holds what is no vector.", AGAIN)
+                yield one
+    except EOFError:
+        raise Refused("The file ends in the middle.", AGAIN) from None
+    except (gzip.BadGzipFile, zlib.error, UnicodeDecodeError):
+        raise Refused("The file is damaged, or no export of tarsd's.", AGAIN) from None
+    except OSError as error:
+        raise Refused(f"The file cannot be read: {error.strerror}.", AGAIN) from None
+    except (ValueError, RecursionError):
+        raise Refused("The file is no export of tarsd's.", "It is made by: tarsd index export FILE.") from None
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    """A line as an object; raises ValueError, also for one that was too long to be read to its end."""
+    value = json.loads(text) if text.endswith(b"\n") else None
+    if not isinstance(value, dict):
+        raise ValueError
+    return value

@@ -1,0 +1,48 @@
+"""aiohttp's runner; what comes as no HTTP at all is answered in the form of all our errors, too."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from tarsd.errors import BadRequest, TarsdError
+from tarsd.protocol import error_json
+from tarsd.server.routes import json_reply
+
+
+class Unreadable(BadRequest):
+    """What came is no HTTP, or its body is not what its headers say."""
+
+    status = 400
+
+
+class Runner(web.AppRunner):
+    """As `web.AppRunner`."""
+
+    async def _make_server(self) -> web.Server:
+        made = await super()._make_server()
+        return _Server(made.request_handler, request_factory=made.request_factory, **self._kwargs)
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Connection(web.RequestHandler):
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        super().handle_error(request, status, exc, message)  # its log, and its end when half an answer is sent
+        error = TarsdError("The daemon failed at this request.", "Its log says where.")
+        if 400 <= status < 500:
+            error = Unreadable("This is no HTTP request that can be read.", "Send HTTP/1.1, as any HTTP client does.")
+        reply = json_reply(error_json(error), error.status)
+        reply.headers["Server"] = "tarsd"
+        reply.force_close()
+        return reply
