@@ -414,20 +414,22 @@ def peculiar(door: Door) -> Iterable[tuple[str, str, bytes, dict[str, str]]]:
                     {"Transfer_Encoding": "identity"}, {"Trailer": "Host"}, {"Content_Length": str(len(body) - 3)},
                     {"Connection": "close, Host, Authorization"}, {"Forwarded": f"host={MARK}"}):  # fmt: skip
         yield "POST", "/v1/search", body, headers
-        yield "GET", "/v1/notes", b"", headers
-        yield "GET", "/", b"", headers
-    for body in (gzip.compress(body)[:-4], zlib.compress(body)[:-2], gzip.compress(body) + b"x" * 9, body):
+        if "Content_Length" not in headers:
+            yield "GET", "/v1/notes", b"", headers
+            yield "GET", "/", b"", headers
+    for lie in (gzip.compress(body)[:-4], zlib.compress(body)[:-2], gzip.compress(body) + b"x" * 9, body):
         for coding in ("gzip", "deflate", "br", "zstd"):
-            yield "POST", "/v1/search", body, {"Content_Encoding": coding}
+            yield "POST", "/v1/search", lie, {"Content_Encoding": coding}
 
 
 def test_whole_requests_that_are_odd_do_nothing(place: Place) -> None:
     for door in place.doors:
         for method, target, body, headers in peculiar(door):
             raw = door.message(method, target, body, **headers)
+            head = method == "HEAD" and target.startswith("/")  # what cannot be read is answered with a body
             # a proxy's request may wait for more, and a body that is longer than it says is the next request
-            for answer in door.answers(raw, quiet=QUIET if method == "CONNECT" else SECONDS, head=method == "HEAD"):
-                sound(answer, raw[:300], head=method == "HEAD")
+            for answer in door.answers(raw, quiet=QUIET if method == "CONNECT" else SECONDS, head=head):
+                sound(answer, raw[:300], head=head)
                 assert b"stopping" not in answer.body, raw[:300]
     socket_door, tcp = place.doors
     assert tcp.ask("GET", "/", Range="bytes=0-9").status == 200
@@ -468,7 +470,7 @@ def test_over_tcp_only_our_names_and_origins_come_in(place: Place) -> None:
 
 OUTSIDE = [line for line in (Path(__file__).parent / "fixtures" / "paths.txt").read_text("utf-8").splitlines() if line]
 OUTSIDE += ["../secret.md", "../../../../../../etc/passwd", "..", ".", "/", "\\\\host\\share\\x", "a\0b.md", "%00",
-            "....//....//x.md", "..;/x.md", "\uff0e\uff0e/x.md", "CON", "x" * 5000, "a/" * 2000, "file:///etc/passwd",
+            "....//....//x.md", "..;/x.md", "\uff0e\uff0e/x.md", "x" * 5000, "a/" * 2000, "file:///etc/passwd",
             ".obsidian/app.json", "tars/../../secret.md", "\ud800.md", "Quorl.md/../../secret.md"]  # fmt: skip
 """Case C131 and more of its kind."""
 
@@ -523,24 +525,23 @@ def test_half_requests_and_readers_that_go_hold_nothing_up(place: Place) -> None
         held = []
         for number in range(120):
             raw = rng.choice(whole)
-            connection = door.connect()
+            held.append(connection := door.connect())
             connection.sendall(raw[: rng.randrange(1, len(raw) + 1)])
             if number % 3 == 0:
-                held.append(connection)  # it says nothing more
-                continue
+                continue  # it says nothing more
             if number % 3 == 1:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, torn)
             connection.close()
         assert door.ask("GET", "/v1/hello").status == 200
-        slow = door.connect()
+        held.append(slow := door.connect())
         body = as_json({"query": "brass wedge"})
         raw = door.message("POST", "/v1/search", body)
-        for place_in in range(0, len(raw), 7):
-            slow.sendall(raw[place_in : place_in + 7])
+        for at in range(0, len(raw), 7):
+            slow.sendall(raw[at : at + 7])
         answer = http.client.HTTPResponse(slow)
         answer.begin()
-        assert (answer.status, len(json.loads(answer.read())["hits"])) == (200, 1)
-        for connection in [*held, slow]:
+        assert (answer.status, json.loads(answer.read())["hits"][0]["path"]) == (200, "Quorl.md")
+        for connection in held:
             connection.close()
 
 
@@ -549,7 +550,7 @@ def test_many_requests_in_one_breath_are_answered_in_order(place: Place) -> None
         hello = door.message("GET", "/v1/hello", Connection="keep-alive")
         unknown = door.message("GET", "/v1/nothing", Connection="keep-alive")
         last = door.message("GET", "/v1/hello")
-        statuses = [sound(answer, "pipelined") for answer in door.answers((hello + unknown) * 100 + last + hello)]
+        statuses = [sound(answer, "pipelined") for answer in door.answers((hello + unknown) * 100 + last)]
         assert statuses == [200, 404] * 100 + [200]
         statuses = [sound(answer, "then rubbish") for answer in door.answers(hello + b"\x00rubbish\r\n\r\n" + hello)]
         assert statuses in ([200, 400], [400]), statuses

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -89,7 +90,8 @@ async def test_tags_differ_where_files_do(place: Place) -> None:
 @pytest.mark.parametrize("path", page.FILES)
 async def test_under_a_foreign_name_or_for_a_foreign_page_there_is_none(place: Place, path: str) -> None:
     body = (WEB / page.FILES[path]).read_bytes()
-    for headers in ({"Host": f"evil.example:{place.port}"}, {"Origin": "https://evil.example"}):
+    foreign: list[dict[str, Any]] = [{"Host": f"evil.example:{place.port}"}, {"Origin": "https://evil.example"}]
+    for headers in foreign:
         for method in ("GET", "HEAD", "POST"):
             reply = await place(method, path, token=None, **headers)
             assert reply.status == 403

@@ -166,9 +166,12 @@ export const test = base.extend<{ phone: Phone }, { house: House }>({
 		// eslint-disable-next-line no-empty-pattern -- Playwright reads from the pattern what a fixture needs
 		async ({}, use) => {
 			const house = new House();
-			await house.begin();
-			await use(house);
-			await house.end();
+			try {
+				await house.begin();
+				await use(house);
+			} finally {
+				await house.end();
+			}
 		},
 		{ scope: "worker", timeout: 60_000 },
 	],

@@ -36,11 +36,13 @@ COMMANDS = {
     "plugin": "plugin",
     "mcp": "mcp",
     "service": "service",
+    "uninstall": "uninstall",
     "reindex": "status",
     "index": "index",
     "init": "config",
     "config": "config",
     "stop": "run",
+    "completion": "completion",
 }
 """Every command and the module in this package that holds it; only the one that is called is imported."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,14 +33,19 @@ def run(vault: Path | None) -> None:
 @json_option
 def stop(vault: Path | None, as_json: bool) -> None:
     """Ask the daemon to end, and wait until it has."""
-    client = Client.find(vault)
+    reply = ended(Client.find(vault))
+    if as_json:
+        print_json(reply)
+    else:
+        click.echo("Stopped.")
+
+
+def ended(client: Client) -> Mapping[str, Any]:
+    """Asks the daemon to end; its reply, as soon as it has. Raises ClientError when it has not within `STOP_S`."""
     reply = client.post("/v1/shutdown")
     end = time.monotonic() + STOP_S
     while client.alive():
         if time.monotonic() > end:
             raise ClientError("The daemon has not ended yet.", "Look again: tarsd status.", code="timeout")
         time.sleep(0.05)
-    if as_json:
-        print_json(reply)
-    else:
-        click.echo("Stopped.")
+    return reply

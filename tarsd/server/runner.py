@@ -1,4 +1,4 @@
-"""aiohttp's runner; what comes as no HTTP at all is answered in the form of all our errors, too."""
+"""aiohttp's runner; what it refuses before any route or middleware is told is answered in our form, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ class Runner(web.AppRunner):
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()
-        return _Server(made.request_handler, request_factory=made.request_factory, **self._kwargs)
+
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            try:
+                return await made.request_handler(request)
+            except web.HTTPExpectationFailed as error:  # the only one that is raised outside of the middlewares
+                refusal = Unreadable("What the header Expect asks for is not done here.", "Leave it out.")
+                return json_reply(error_json(refusal), error.status)
+
+        return _Server(handle, request_factory=made.request_factory, **self._kwargs)
 
 
 class _Server(web.Server):

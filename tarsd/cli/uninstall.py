@@ -1,0 +1,214 @@
+"""The command that takes away what tarsd has put on this machine; the notes stay as they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from tarsd import keys, services
+from tarsd.cli.asking import confirm, somebody
+from tarsd.cli.common import Command, Folder, json_option, print_json
+from tarsd.cli.plugin import ID as PLUGIN
+from tarsd.cli.run import ended
+from tarsd.cli.terminal import line
+from tarsd.client import Client
+from tarsd.config import config_file, expand, load, vault_id
+from tarsd.config.places import paths
+from tarsd.errors import EXIT_REFUSED, EXIT_USAGE, ClientError, ConfigError, NotFound, Refused, TarsdError
+from tarsd.services import Service, traces
+from tarsd.services.traces import Trace
+
+PROGRAM = "The program itself: uv tool uninstall tarsd, pipx uninstall tarsd, or delete its virtual environment."
+MEMORY = "tars"
+"""The folder of tars in a vault, unless the config names another."""
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Which vault; `root` is None when only its id is known. `notes` are all folders of notes that are known."""
+
+    vault_id: str
+    root: Path | None
+    notes: list[Path]
+    memory: str = MEMORY
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What goes and what stays."""
+
+    service: Service | None
+    remove: list[Trace]
+    keys: list[str]
+    left: list[Trace]
+
+
+@click.command(cls=Command)
+@click.option("--vault", type=Folder(), help="The vault, if not the configured or only one.")
+@click.option("--purge", is_flag=True, help="Also remove index, vectors, conversations, logs, settings and keys.")
+@click.option("--plugin", is_flag=True, help="Also remove the Obsidian plugin from the vault.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_context
+def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: bool, yes: bool, as_json: bool) -> None:
+    """Stop the daemon and remove what tarsd has put on this machine. Your notes stay, and those that tars wrote.
+
+    Without --purge that is the service alone. What several vaults share goes with the last of them.
+    """
+    meant = _meant(vault)
+    plan = _plan(meant, purge=purge, plugin=plugin)
+    alive = Client(paths(meant.vault_id, os.environ).socket).alive()
+    if not as_json:
+        _show(meant, plan, alive=alive)
+    if not (plan.service or plan.remove or plan.keys or alive):
+        if as_json:
+            print_json({"removed": [], "keys": [], "failed": [], "left": _rows(plan.left)})
+        return
+    if not yes:
+        if as_json or not somebody():
+            raise Refused("Nothing is removed without a yes.", "Say --yes.")
+        if not confirm("Remove this?"):
+            click.echo("Nothing was removed.")
+            return
+    failed = _carry_out(meant, plan)
+    if as_json:
+        print_json(
+            {
+                "removed": _rows([one for one in plan.remove if one.path not in failed]),
+                "keys": plan.keys,
+                "failed": [{"path": str(path), "reason": why} for path, why in failed.items()],
+                "left": _rows(plan.left),
+            }
+        )
+    else:
+        for path, why in failed.items():
+            click.echo(f"{line(path)} cannot be removed: {why}.", err=True)
+        click.echo("Removed." if not failed else "Removed all but this.")
+        if purge:
+            click.echo(PROGRAM)
+    if failed:
+        context.exit(EXIT_REFUSED)
+
+
+def _meant(vault: Path | None) -> Meant:
+    """The named vault, the configured one, or the only one of which there is anything."""
+    env = os.environ
+    if vault is not None:
+        root = expand(str(vault), env)
+        notes, memory = [Path(os.path.realpath(root))], MEMORY
+        try:
+            config = load(vault=root)
+            notes, memory = [config.vault, *(one.root for one in config.collections)], config.memory_folder
+        except ConfigError:
+            pass  # it need not be sound to be removed
+        return Meant(vault_id(root), root, notes, memory)
+    try:
+        config = load()
+    except ConfigError:
+        found = traces.vaults(env) | {one.vault_id for one in services.installed()}
+        if not found and os.path.lexists(config_file()):
+            raise
+        if not found:
+            raise NotFound(
+                "There is nothing of tarsd here.", "If there should be: name the vault with --vault."
+            ) from None
+        if len(found) > 1:
+            raise ClientError(
+                f"There is something of {len(found)} vaults here.",
+                "Name one with --vault.",
+                code="ambiguous",
+                exit_code=EXIT_USAGE,
+            ) from None
+        only = found.pop()
+        known = services.vault_of(services.service(only))
+        return Meant(only, known, [known] if known is not None else [])
+    notes = [config.vault, *(one.root for one in config.collections)]
+    return Meant(config.vault_id, config.vault, notes, config.memory_folder)
+
+
+def _plan(meant: Meant, *, purge: bool, plugin: bool) -> Plan:
+    """Raises Refused if it would touch notes."""
+    env = os.environ
+    installed = {one.vault_id: one.file for one in services.installed()}
+    service = services.service(meant.vault_id) if meant.vault_id in installed else None
+    last = not ((traces.vaults(env) | set(installed)) - {meant.vault_id})
+    own, common = traces.of_vault(meant.vault_id, env), traces.shared(env)
+    goes = traces.of_daemon(meant.vault_id, env)
+    stays: list[Trace] = []
+    (goes if purge else stays).extend(own)
+    (goes if purge and last else stays).extend(common)
+    traces.check(goes, meant.notes)
+    (goes if plugin else stays).extend(_plugin(meant.root))
+    return Plan(service, goes, traces.kept_keys(env) if purge and last else [], stays)
+
+
+def _plugin(vault: Path | None) -> list[Trace]:
+    """The plugin's folder, or the link in its place, if it is in the vault."""
+    if vault is None:
+        return []
+    folder = vault / ".obsidian" / "plugins" / PLUGIN
+    return [traces.measured("Obsidian plugin", folder)] if os.path.lexists(folder) else []
+
+
+def _carry_out(meant: Meant, plan: Plan) -> dict[Path, str]:
+    """Stops, then removes; what could not be removed, with the reason. Raises what keeps the daemon from ending."""
+    folders = []
+    if plan.service is not None:
+        plan.service.uninstall()
+        folders = [plan.service.file.parent / "default.target.wants", plan.service.file.parent]
+    client = Client(paths(meant.vault_id, os.environ).socket)
+    if client.alive():
+        ended(client)
+    failed: dict[Path, str] = {}
+    with traces.hold(meant.vault_id, os.environ):
+        for name in plan.keys:
+            try:
+                keys.remove(name)
+            except Exception as error:  # keyrings fail in their own ways
+                failed[Path(f"key {name}")] = error.message if isinstance(error, TarsdError) else type(error).__name__
+        for trace in plan.remove:
+            try:
+                traces.remove(trace)
+            except OSError as error:
+                failed[trace.path] = error.strerror or type(error).__name__
+    traces.tidy(meant.vault_id, os.environ, folders)
+    return failed
+
+
+# ------------------------------------------------------------------------------------------------ saying it
+
+
+def _show(meant: Meant, plan: Plan, *, alive: bool) -> None:
+    of = f" of {line(meant.root)}" if meant.root is not None else f" of the vault {meant.vault_id}"
+    rows = [("daemon", "is stopped", "")] if alive else []
+    rows += [("service", line(plan.service.file), "")] if plan.service is not None else []
+    rows += [(one.what, line(one.path), _size(one.bytes)) for one in plan.remove]
+    rows += [("keys", f"for {', '.join(plan.keys)}", "")] if plan.keys else []
+    if rows:
+        click.echo(f"What tarsd has here{of}, and what goes:")
+    else:
+        click.echo(f"There is nothing{of} to remove.")
+    for what, where, size in rows:
+        click.echo(f"  {what:<20} {where}{f'  ({size})' if size else ''}")
+    if plan.left:
+        click.echo("What stays:")
+    for one in plan.left:
+        click.echo(f"  {one.what:<20} {line(one.path)}  ({_size(one.bytes)})")
+    if meant.root is not None and (meant.root / meant.memory).is_dir():
+        click.echo(
+            f"Your notes are not touched, and neither are those that tars wrote: {line(meant.root / meant.memory)}"
+        )
+    else:
+        click.echo("Your notes are not touched.")
+
+
+def _rows(listed: list[Trace]) -> list[Mapping[str, object]]:
+    return [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in listed]
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"

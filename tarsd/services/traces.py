@@ -1,0 +1,186 @@
+"""What tarsd has put on this machine for a vault, and taking it away again. Nothing here touches a vault."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tarsd import keys
+from tarsd.config import expand, short_folder
+from tarsd.config.places import paths, user_home
+from tarsd.errors import ClientError, ConfigError, Refused
+
+ID = re.compile(r"[0-9a-f]{12}")
+END_S = 20.0
+PAUSE_S = 0.05
+PLACES = ("HOME", "TARSD_HOME", "TARSD_CONFIG")
+"""Variables that say where keys are; the others may hold keys themselves, and those nobody can take away."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Something on disk: what it is, where, and how many bytes."""
+
+    what: str
+    path: Path
+    bytes: int
+
+
+def vaults(env: Mapping[str, str]) -> set[str]:
+    """The ids of all vaults that have an index, conversations, or a daemon that listens or has listened."""
+    places = paths("0" * 12, env)
+    folders = (places.cache.parent, places.state.parent)
+    found = {one.name for folder in folders for one in _listed(folder) if one.is_dir()}
+    found |= {one.stem for one in _listed(places.socket.parent) if one.suffix == ".sock"}
+    return {name for name in found if ID.fullmatch(name)}
+
+
+def of_daemon(identity: str, env: Mapping[str, str]) -> list[Trace]:
+    """What a daemon that was killed leaves lying: its socket."""
+    return list(_there("socket", [paths(identity, env).socket]))
+
+
+def of_vault(identity: str, env: Mapping[str, str]) -> list[Trace]:
+    """What belongs to this vault alone."""
+    places = paths(identity, env)
+    logs = [one for one in _listed(places.logs) if one.name.startswith(f"tarsd-{identity}.log")]
+    return [
+        *_there("index", [places.cache]),
+        *_there("conversations, undo", [places.state]),
+        *_there("log", logs),
+    ]
+
+
+def shared(env: Mapping[str, str]) -> list[Trace]:
+    """What all vaults use: settings, vectors, the file of keys."""
+    places = paths("0" * 12, env)
+    vectors = [one for one in _listed(places.cache.parent) if one.name.startswith(places.embeddings_db.name)]
+    return [
+        *_there("vectors", vectors),
+        *_there("settings", [places.config_file]),
+        *_there("keys", [keys.key_file(env)]),
+    ]
+
+
+def kept_keys(env: Mapping[str, str]) -> list[str]:
+    """The names of the keys that were given to tarsd, wherever they are kept."""
+    own = {name: env[name] for name in env if name in PLACES or name.startswith("XDG_")}
+    found = []
+    for name in keys.VENDORS:
+        with contextlib.suppress(ConfigError):  # a file that is open to others is listed as a file
+            if keys.source(name, own):
+                found.append(name)
+    return found
+
+
+def measured(what: str, path: Path) -> Trace:
+    """The trace at a path."""
+    return Trace(what, path, _size(path))
+
+
+def check(traces: list[Trace], notes: list[Path]) -> None:
+    """Raises Refused if removing these would touch a folder of notes."""
+    for trace in traces:
+        real = Path(os.path.realpath(trace.path.parent)) / trace.path.name
+        for root in notes:
+            if real == root or root in real.parents or real in root.parents:
+                raise Refused(
+                    f"{trace.path} and the notes in {root} lie in each other; nothing was removed.",
+                    "Remove it yourself, once you are sure what is in it.",
+                )
+
+
+@contextlib.contextmanager
+def hold(identity: str, env: Mapping[str, str]) -> Iterator[None]:
+    """Be in the daemon's place, so that none runs meanwhile; one that is ending is waited for.
+
+    Raises ClientError when it does not end.
+    """
+    try:
+        handle = os.open(paths(identity, env).lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # none has run, or its folder is not ours to change: then nothing can be removed either
+        yield
+        return
+    try:
+        until = time.monotonic() + END_S
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    raise ClientError("The daemon does not end.", "End it yourself: tarsd doctor names it.") from None
+                time.sleep(PAUSE_S)
+        yield
+    finally:
+        os.close(handle)
+
+
+def remove(trace: Trace) -> None:
+    """Take a file, a link, or a folder with all that is in it away. Raises OSError."""
+    try:
+        mode = os.lstat(trace.path).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        shutil.rmtree(trace.path)
+    else:
+        trace.path.unlink()
+
+
+def tidy(identity: str, env: Mapping[str, str], more: list[Path]) -> None:
+    """Remove the folders that are left empty: those of tarsd, the ones in `more`, and those above them."""
+    places = paths(identity, env)
+    own = [places.cache.parent, places.logs, places.state.parent, places.config_file.parent, places.socket.parent]
+    home = expand(env["TARSD_HOME"], env) if env.get("TARSD_HOME") else None
+    for folder in [*own, *more]:
+        for one in (folder, *folder.parents):
+            inside = home is not None and one.is_relative_to(home)
+            if not (inside or one == short_folder() or _below_home(one, env)):
+                break
+            try:
+                one.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                break
+            if one == home:
+                break
+
+
+def _below_home(folder: Path, env: Mapping[str, str]) -> bool:
+    home = user_home(env)
+    return folder.is_relative_to(home) and folder != home
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _there(what: str, candidates: list[Path]) -> Iterator[Trace]:
+    return (measured(what, one) for one in candidates if os.path.lexists(one))
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file, or of all in a folder; links are not followed."""
+    total = 0
+    with contextlib.suppress(OSError):
+        about = os.lstat(path)
+        if not stat.S_ISDIR(about.st_mode):
+            return about.st_size
+    for folder, _, files in os.walk(path):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(folder, name)).st_size
+    return total
