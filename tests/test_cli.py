@@ -15,11 +15,14 @@ from typing import Any
 import click
 import pytest
 
+import tarsd
 from tarsd import cli
 from tarsd.cli import common
 from tarsd.cli.progress import Bar, Lines
 from tarsd.cli.status import glance
 from tarsd.cli.terminal import Terminal
+from tarsd.embed.minilm import MODEL_SHA256
+from tarsd.embed.table import VECTORS_SHA256
 from tarsd.errors import EXIT_CONFIG, EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from tests.stub import HIT, Run, Stub
 
@@ -409,7 +412,18 @@ def test_effective_settings_are_valid_toml(run: Run, home: Path, vault: Path) ->
 def test_version_names_what_matters(run: Run) -> None:
     code, out, _ = run("--version")
     assert code == EXIT_OK
-    assert re.match(r"tarsd [\d.]+ \(Python 3\.\d+\.\d+, SQLite 3\.\d+\.\d+, sqlite-vec [\d.]+, \w+\)\n$", out)
+    parts = r"Python 3\.\d+\.\d+, SQLite 3\.\d+\.\d+, sqlite-vec [\d.]+, onnxruntime [\d.]+, \w+ \w+"
+    assert re.fullmatch(rf"tarsd [\d.]+ \({parts}\)\nmodels: minilm [0-9a-f]{{8}}, table [0-9a-f]{{8}}\n", out)
+    assert MODEL_SHA256[:8] in out and VECTORS_SHA256[:8] in out
+
+
+def test_version_names_a_daemon_of_another_one(run: Run, stub: Stub) -> None:
+    stub.replies["GET /v1/hello"]["version"] = tarsd.__version__
+    assert "daemon" not in run("--version")[1]
+    stub.replies["GET /v1/hello"]["version"] = "0.0.1"
+    assert "The daemon that runs is version 0.0.1." in run("--version")[1]
+    stub.replies["GET /v1/hello"] = (500, {})
+    assert run("--version")[0] == EXIT_OK
 
 
 def test_every_command_has_help_and_speaks_json() -> None:
@@ -418,7 +432,7 @@ def test_every_command_has_help_and_speaks_json() -> None:
         command = cli.cli.get_command(context, name)
         assert isinstance(command, common.Command | common.Group), name
         assert command.help
-        if not isinstance(command, click.Group) and name not in ("run", "chat", "mcp"):
+        if not isinstance(command, click.Group) and name not in ("run", "chat", "mcp", "completion"):
             assert "as_json" in {parameter.name for parameter in command.params}, name
 
 

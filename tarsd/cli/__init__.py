@@ -9,10 +9,14 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from tarsd.cli.common import Group, ReaderGone
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["COMMANDS", "cli", "main", "tars"]
 
@@ -58,6 +62,13 @@ class Commands(Group):
         """The command, its module imported now."""
         return _command(name) if name in COMMANDS else None
 
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, without what each does: nothing is imported for a press of Tab."""
+        from click.shell_completion import CompletionItem
+
+        names = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, context, incomplete)]
+
 
 def _command(name: str) -> click.Command:
     command: click.Command = getattr(import_module(f"tarsd.cli.{COMMANDS[name]}"), name)
@@ -67,14 +78,9 @@ def _command(name: str) -> click.Command:
 def _version(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
     if not asked or context.resilient_parsing:
         return
-    from importlib import metadata
-    from platform import python_version, system
+    from tarsd.cli.version import versions
 
-    import tarsd
-
-    sqlite = metadata.version("apsw").rsplit(".", 1)[0]  # apsw carries its SQLite, and its number
-    vec = metadata.version("sqlite-vec")
-    click.echo(f"tarsd {tarsd.__version__} (Python {python_version()}, SQLite {sqlite}, sqlite-vec {vec}, {system()})")
+    click.echo("\n".join(versions()))
     context.exit()
 
 

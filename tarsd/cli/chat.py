@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from tarsd.cli import completion
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, fail, vault_option, words
 from tarsd.cli.keyboard import Cleared, Keyboard
@@ -30,9 +31,19 @@ MOST_RECALLED = 2_000
 
 
 @click.command(cls=Command)
-@click.option("--conversation", "-c", help="Go on with the conversation of this name, or begin it.")
 @click.option(
-    "--note", "-a", "notes", multiple=True, help="Attach a note to every message; may be given several times."
+    "--conversation",
+    "-c",
+    shell_complete=completion.conversations,
+    help="Go on with the conversation of this name, or begin it.",
+)
+@click.option(
+    "--note",
+    "-a",
+    "notes",
+    multiple=True,
+    shell_complete=completion.notes,
+    help="Attach a note to every message; may be given several times.",
 )
 @click.option("--last", is_flag=True, help="Go on with the conversation that was touched last.")
 @vault_option

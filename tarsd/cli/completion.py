@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -21,6 +22,9 @@ PATIENCE_S = 0.3
 """Who presses Tab does not wait for longer; then there is nothing to choose from."""
 
 MOST = 200
+STRICT = {"read type value": "read -r type value", "COMPREPLY+=($value)": 'COMPREPLY+=("$value")'}
+"""In click's script for bash: a name comes onto the command line letter for letter, or what is in it would be run."""
+
 PLAIN = re.compile(r"[^\w@%+=:,./-]")
 """What bash takes for more than a letter of a word."""
 
@@ -38,12 +42,17 @@ def completion(context: click.Context, shell: str) -> None:
     assert kind is not None
     root = context.find_root().command
     for name in PROGRAMS:
-        click.echo(kind(root, {}, name, VARIABLES[name]).source())
+        script = kind(root, {}, name, VARIABLES[name]).source()
+        for loose, strict in STRICT.items():
+            script = script.replace(loose, strict)
+        click.echo(script)
 
 
 def notes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Paths of notes that begin so, or have it in them; a path from the current folder on is the shell's own."""
-    paths = [str(one.get("path") or "") for one in _asked(context, f"/v1/notes?name={incomplete}", "notes")]
+    paths = [
+        str(one.get("path") or "") for one in _asked(context, f"/v1/notes?name={quote(incomplete, safe='')}", "notes")
+    ]
     begun = [path for path in paths if path.casefold().startswith(incomplete.casefold())]
     return [_item(path) for path in (begun or paths)[:MOST]]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from tarsd.cli import completion
 from tarsd.cli.common import Command, Function, json_option, note_path, print_json, vault_option, words
 from tarsd.cli.passages import WEAK, notes_below, show
 from tarsd.cli.terminal import Terminal, clean
@@ -110,7 +111,7 @@ def _exit(found: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("note")
+@click.argument("note", shell_complete=completion.notes)
 @_limit
 @vault_option
 @json_option
@@ -150,7 +151,7 @@ def roots(client: Client) -> dict[str, Path]:
 
 
 @click.command(cls=Command)
-@click.argument("note")
+@click.argument("note", shell_complete=completion.notes)
 @click.argument("query", nargs=-1, required=True)
 @vault_option
 @json_option

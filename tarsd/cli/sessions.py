@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import click
 
+from tarsd.cli import completion
 from tarsd.cli.asking import confirm, somebody, waiting
 from tarsd.cli.common import Group, json_option, print_json, sentence, vault_option, words
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
@@ -55,7 +56,7 @@ def list_(query: str | None, vault: Path | None, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion.conversations)
 @vault_option
 @json_option
 def show(id: str, vault: Path | None, as_json: bool) -> None:
@@ -85,7 +86,7 @@ def show(id: str, vault: Path | None, as_json: bool) -> None:
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion.conversations)
 @click.argument("title", nargs=-1, required=True)
 @vault_option
 @json_option
@@ -99,7 +100,7 @@ def rename(id: str, title: tuple[str, ...], vault: Path | None, as_json: bool) -
 
 
 @sessions.command()
-@click.argument("id")
+@click.argument("id", shell_complete=completion.conversations)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @vault_option
 @json_option

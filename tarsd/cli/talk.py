@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from tarsd.cli import completion
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, json_option, note_path, vault_option, words
 from tarsd.cli.show import Show
@@ -16,8 +17,20 @@ from tarsd.client import Client
 
 @click.command(cls=Command)
 @click.argument("question", nargs=-1)
-@click.option("--conversation", "-c", help="Go on with the conversation of this name, or begin it.")
-@click.option("--note", "-a", "notes", multiple=True, help="Attach a note; may be given several times.")
+@click.option(
+    "--conversation",
+    "-c",
+    shell_complete=completion.conversations,
+    help="Go on with the conversation of this name, or begin it.",
+)
+@click.option(
+    "--note",
+    "-a",
+    "notes",
+    multiple=True,
+    shell_complete=completion.notes,
+    help="Attach a note; may be given several times.",
+)
 @vault_option
 @json_option
 def ask(
