@@ -394,7 +394,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("vault", nargs="?", default=os.environ.get("TARSD_BENCH"), help="a vault folder or .tar.gz")
     parser.add_argument("--quick", action="store_true", help="fewer runs")
+    parser.add_argument("--soak", nargs="?", type=float, const=10.0, metavar="MINUTES", help="everything at once")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the soak")
+    parser.add_argument("--embedding", default="table", choices=["table", "minilm"], help="of the soak")
     options = parser.parse_args()
+    if options.soak is not None:
+        from bench_soak import soak
+
+        source = Path(options.vault) if options.vault else None
+        sys.exit(soak(options.soak, source, options.embedding, options.seed))
     if not options.vault:
         parser.error("name a vault, or set TARSD_BENCH")
     scratch = Path(tempfile.mkdtemp(prefix="tb"))

@@ -69,8 +69,8 @@ class Player:
         self.said[name] = reply
         return reply
 
-    def lines(self, name: str, path: str, body: Mapping[str, Any]) -> None:
-        """Ask for a stream, and keep its lines."""
+    def lines(self, name: str, path: str, body: Mapping[str, Any] | None = None) -> None:
+        """Ask for a stream, with POST if there is a body, and keep its lines."""
         self.said[name] = list(self.client.stream(path, body))
 
     def ask(self, text: str, conversation: str = "c1") -> str:
@@ -145,6 +145,9 @@ def _index(player: Player) -> None:
     player.keep("hello", "GET", "/v1/hello")
     player.lines("reindex", "/v1/reindex", {"full": True})
     player.lines("check", "/v1/check", {})
+    player.lines("vectors", "/v1/vectors")
+    row = ["0123456789abcdef" * 2, "ADwAAAAAAAA="]
+    player.keep("add_vectors", "POST", "/v1/vectors", {"model": "0123456789abcdef", "dim": 4, "rows": [row]})
     player.keep("plain_index", "POST", "/index", {"paths": ["Harbour/Tides.md"]})
     player.daemon.wait()
     player.keep("status", "GET", "/v1/status")
@@ -228,6 +231,7 @@ def _refuse(player: Player) -> None:
     player.refused("POST", "/v1/search", b"{")
     player.refused("POST", "/v1/search", b'{"query": 1}')
     player.refused("POST", "/v1/related", b'{"path": "../../etc/passwd"}')
+    player.refused("POST", "/v1/vectors", b'{"model": "0123456789abcdef", "dim": 4, "rows": [["ab", "AA=="]]}')
     player.refused("GET", "/v1/turns/none/events")
     player.refused("POST", f"/v1/writes/{player.said['claim_write']['id']}/claim")
     player.refused("POST", "/v1/memory", b'{"text": "My sister Ann lives in Leeds", "section": "Family"}')

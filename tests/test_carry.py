@@ -7,6 +7,8 @@ import gzip
 import json
 import os
 import stat
+import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -120,7 +122,7 @@ def test_nothing_is_embedded_twice_whether_the_notes_come_first_or_the_vectors(
     pi = machines.daemon("pi")
     code, out, _ = run("index", "import", str(file), *machines.at("pi"))
     assert code == EXIT_OK
-    assert out == "3 vectors of ollama:nomic-embed-text: 3 new, 0 were here already.\nNone are left to make.\n"
+    assert out == "3 vectors of ollama:nomic-embed-text: 3 new, 0 here already.\nNone are left to make.\n"
     machines.write("pi", NOTES)
     embedded(pi)
     pi.wait(lambda status: status["embedding"]["done"] == len(NOTES))
@@ -133,7 +135,7 @@ def test_nothing_is_embedded_twice_whether_the_notes_come_first_or_the_vectors(
     embedded(pi)
     assert [text for text in texts_in(machines.double)[len(NOTES) :] if "any more" not in text] == []
     assert (
-        "3 vectors of ollama:nomic-embed-text: 0 new, 3 were here"
+        "3 vectors of ollama:nomic-embed-text: 0 new, 3 here"
         in run("index", "import", str(file), *machines.at("pi"))[1]
     )
 
@@ -162,6 +164,26 @@ def test_vectors_for_notes_that_wait_for_their_model_are_used_at_once(
     assert (status["done"], status["remaining"]) == (len(NOTES), 0)
     embedded(pi)
     assert len(texts_in(machines.double)) == asked
+
+
+def test_vectors_that_come_while_others_are_made_leave_the_rest_unmade(
+    machines: Machines, run: Run, tmp_path: Path
+) -> None:
+    notes = {f"{n}.md": f"# Note {n}\n\nShelf {n} in the shed.\n" for n in range(100)}
+    for name in machines.vaults:
+        machines.write(name, notes)
+    embedded(machines.daemon("mac"))
+    file = tmp_path / "notes.vectors"
+    assert run("index", "export", str(file), *machines.at("mac"))[0] == EXIT_OK
+    before, go = len(texts_in(machines.double)), threading.Event()
+    machines.double.answer = lambda batch: (go.wait(60) and None) if "shed" in " ".join(batch) else None
+    pi = machines.daemon("pi")
+    pi.wait(lambda status: len(texts_in(machines.double)) > before)
+    assert run("index", "import", str(file), *machines.at("pi"))[0] == EXIT_OK
+    go.set()
+    embedded(pi)
+    assert 0 < len(texts_in(machines.double)) - before < 50, "what was on its way, and no more"
+    assert vectors_of(pi).keys() and pi.client.get("/v1/status")["embedding"]["done"] == len(notes)
 
 
 def test_vectors_of_another_model_are_said_to_be_of_no_use(machines: Machines, run: Run, tmp_path: Path) -> None:
@@ -212,7 +234,7 @@ def test_a_file_that_is_cut_short_or_damaged_keeps_what_was_read(run: Run, takin
     file.write_bytes(whole[: len(whole) // 2])
     code, _, err = run("index", "import", str(file))
     assert (code, 0 < taken(taking) < 40) == (EXIT_REFUSED, True)
-    assert "The file ends in the middle. " in err and "vectors before it were taken in" in err
+    assert "The file ends in the middle. " in err and "Taken in before that: " in err
     broken = bytearray(whole)
     broken[len(whole) // 2 : len(whole) // 2 + 40] = bytes(40)
     file.write_bytes(broken)
@@ -253,7 +275,11 @@ def test_a_file_that_unfolds_without_end_is_left(run: Run, taking: Stub, tmp_pat
     bomb = (b" " * 100_000 + end) * 3_000
     file = packed(tmp_path / "bomb.vectors", ROW, b'{"a": 1}' + bomb)
     assert file.stat().st_size < len(bomb) / 100
+    tracemalloc.start()
     code, _, err = run("index", "import", str(file))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * MAX_BODY < len(bomb)
     assert (code, taken(taking)) == (EXIT_REFUSED, 1), err
     many = packed(tmp_path / "many.vectors", *[ROW] * 60_000)
     code, _, err = run("index", "import", str(many))
@@ -349,7 +375,7 @@ def test_a_request_with_a_bad_vector_leaves_nothing_behind(daemon: Start, bad: f
     with pytest.raises(ClientError) as refused:
         one.client.post("/v1/vectors", vectors(*rows))
     assert (refused.value.exit_code, refused.value.message) == (
-        EXIT_USAGE, "1 vectors cannot be compared with anything."
+        EXIT_USAGE, "1 of the vectors cannot be compared with anything."
     )  # fmt: skip
     assert one.client.post("/v1/vectors", vectors(rows[0])) == {"added": 1, "known": 0, "fits": False}
     assert one.client.post("/v1/vectors", vectors(rows[0])) == {"added": 0, "known": 1, "fits": False}

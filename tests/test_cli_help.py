@@ -55,7 +55,9 @@ def test_every_option_and_argument_is_explained(name: str, command: click.Comman
             assert parameter.opts[0] in told
         else:
             shown = str(parameter.name).upper() if parameter.metavar is None else parameter.metavar
-            named = isinstance(parameter.type, click.Choice) or re.search(rf"\b{shown.rstrip('S')}", prose)
+            named = isinstance(parameter.type, click.Choice) or re.search(
+                rf"\b{shown.rstrip('S')}", prose, re.IGNORECASE
+            )
             assert named or not shown, f"{name}: {shown} is not explained"
 
 
@@ -129,7 +131,8 @@ def test_a_daemon_that_is_slow_or_wrong_offers_nothing(stub: Stub) -> None:
         time.sleep(3)
         return {"notes": [{"path": "Tea.md"}]}
 
-    for reply in (slow, (500, {}), {}, {"notes": 3}, {"notes": [1, {}]}):
+    replies: list[object] = [slow, (500, {}), {}, {"notes": 3}, {"notes": [1, {}]}]
+    for reply in replies:
         stub.replies["GET /v1/notes?name=T"] = reply
         assert completed("related", "T") in ([], [""])
 

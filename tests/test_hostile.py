@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tarsd.errors import BadRequest
 from tarsd.protocol import MAX_BODY, ROUTES, Route, requests
 from tarsd.server.page import FILES
 from tests.conftest import Daemon
@@ -245,13 +246,16 @@ WRONG: tuple[Any, ...] = (
 )  # fmt: skip
 NO_JSON: tuple[bytes, ...] = (
     b"[]", b'"x"', b"null", b"1", b"true", b"{", b"}", b"{}{}", b"{,}", b'{"a":1,}', b"{'a': 1}", b'{"a"}', b"\x00",
-    b"\xff\xfe{\x00}\x00", b'{"query": "\xff"}', b'{"query": "\xed\xa0\x80"}', b'{"limit": NaN}', b'{"limit": Infinity}',
+    b"\xff\xfe{\x00}\x00", b'{"query": "\xff"}', b'{"query": "\xed\xa0\x80"}', b'{"limit": NaN}',
+    b'{"limit": Infinity}',
     b'{"min_score": -Infinity}', b'{"min_score": 1e999}', b'{"limit": 1' + b"0" * 5000 + b"}", b"[" * 10_000,
     b'{"a":' * 10_000, b'{"query": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", b"{" * 100_000, b'{"query": "\\ud800"}',
-    b'{"query": "\\u0000"}', b'{"query": "a", "query": 5}', b"a=b&c=d", b"<x/>", b"--x\r\nContent-Disposition: form-data",
+    b'{"query": "\\u0000"}', b'{"query": "a", "query": 5}', b"a=b&c=d", b"<x/>",
+    b"--x\r\nContent-Disposition: form-data",
     b'{"query": "' + MARK.encode(),
 )  # fmt: skip
-TYPES = ("", "text/plain", "text/plain;charset=utf-16", "application/x-www-form-urlencoded", "application/json; charset=x",
+TYPES = ("", "text/plain", "text/plain;charset=utf-16", "application/x-www-form-urlencoded",
+         "application/json; charset=x",
          "multipart/form-data; boundary=x", "\u00ff", "application/json, text/html", "x" * 3000)  # fmt: skip
 
 
@@ -285,7 +289,8 @@ def test_no_field_of_any_route_takes_what_it_should_not(place: Place) -> None:
     assert sent > 1000
 
 
-EXTRA = {"notes", "selection", "selection_note", "writer", "approvals", "audience", "section", "replace", "conversation",
+EXTRA = {"notes", "selection", "selection_note", "writer", "approvals", "audience", "section", "replace",
+         "conversation",
          "note", "always", "hash", "error", "mode", "limit", "min_score", "filters", "paths", "full", "model",
          "conversation_id", "kind"}  # fmt: skip
 """Fields that may be left out."""
@@ -301,7 +306,7 @@ def fits(name: str, body: dict[str, Any]) -> bool:
         return False
     try:
         readers[name](json.loads(as_json(body)))
-    except requests.BadRequest:
+    except BadRequest:
         return False
     return True
 
@@ -348,24 +353,31 @@ def malformed(door: Door) -> Iterable[bytes]:
     ask = door.message
 
     def heads(**headers: str) -> bytes:
-        return ask("POST", "/v1/search", **{"Connection": "keep-alive", "Content_Length": "", **headers})
+        return ask("POST", "/v1/search", b"", **{"Connection": "keep-alive", "Content_Length": "", **headers})
 
-    for coding in ("chunked", "Chunked", "chunked, identity", "identity, chunked", "xchunked", "gzip, chunked", "chunked;x",
+    for coding in ("chunked", "Chunked", "chunked, identity", "identity, chunked", "xchunked", "gzip, chunked",
+                   "chunked;x",
                    " chunked", "chunked\t", "\x0bchunked", "chunked\r\nTransfer-Encoding: x", "identity"):  # fmt: skip
         yield heads(Transfer_Encoding=coding, Content_Length="4") + chunks + inner
         yield heads(Transfer_Encoding=coding, Content_Length=str(len(chunks + inner))) + chunks + inner
-    for length in ("-1", "+4", "0x4", "4,4", "4 4", "4\r\nContent-Length: 5", "9" * 30, "", "４".encode().decode("latin-1"),
+    for length in ("-1", "+4", "0x4", "4,4", "4 4", "4\r\nContent-Length: 5", "9" * 30, "",
+                   "４".encode().decode("latin-1"),
                    "1e3", " ", "4;x"):  # fmt: skip
         yield heads(Content_Length=length or "x") + b"{  }" + inner
     for size in (b"-1", b"0x5", b"5 ;x", b"g", b"f" * 20, b"5\n", b"", b" 5", b"5;\x00"):
         yield heads(Transfer_Encoding="chunked") + size + b"\r\n{   }\r\n0\r\n\r\n" + inner
     yield heads(Transfer_Encoding="chunked") + b"5\r\n{   }XX0\r\n\r\n" + inner
-    for line in (b"GET", b"GET /v1/hello", b"GET  /v1/hello HTTP/1.1", b"GET /v1/hello HTTP/1.1 x", b"GET /v1/hello HTTP/9.9",
-                 b"GET /v1/hello http/1.1", b"GET\t/v1/hello\tHTTP/1.1", b" GET /v1/hello HTTP/1.1", b"G\x00T / HTTP/1.1",
-                 b"GET /v1/\x00hello HTTP/1.1", b"GET /\xff\xfe HTTP/1.1", b"GET /v1/hello HTTP/1.1\r", b"\xc3\xa9 / HTTP/1.1",
-                 b"PRI * HTTP/2.0", b"GET /v1/" + b"x" * 100_000 + b" HTTP/1.1", b"{}", b"<policy-file-request/>"):  # fmt: skip
+    for line in (b"GET", b"GET /v1/hello", b"GET  /v1/hello HTTP/1.1", b"GET /v1/hello HTTP/1.1 x",
+                 b"GET /v1/hello HTTP/9.9",
+                 b"GET /v1/hello http/1.1", b"GET\t/v1/hello\tHTTP/1.1", b" GET /v1/hello HTTP/1.1",
+                 b"G\x00T / HTTP/1.1",
+                 b"GET /v1/\x00hello HTTP/1.1", b"GET /\xff\xfe HTTP/1.1", b"GET /v1/hello HTTP/1.1\r",
+                 b"\xc3\xa9 / HTTP/1.1",
+                 b"PRI * HTTP/2.0", b"GET /v1/" + b"x" * 100_000 + b" HTTP/1.1", b"{}",
+                 b"<policy-file-request/>"):  # fmt: skip
         yield line + b"\r\nHost: " + door.host.encode() + b"\r\nConnection: close\r\n\r\n" + inner
-    for header in (b"X", b": x", b"X : y", b"X\x00: y", b"X: a\x00b", b" X: y", b"X: y\r\n folded", b"X: a\rb", b"X\r\n: y",
+    for header in (b"X", b": x", b"X : y", b"X\x00: y", b"X: a\x00b", b" X: y", b"X: y\r\n folded", b"X: a\rb",
+                   b"X\r\n: y",
                    b"X: " + b"y" * 100_000, b"X" * 100_000 + b": y", b"\r\n".join(b"X%d: y" % n for n in range(5000)),
                    b"Host: evil.example", b"Content-Length: 4\r\nContent-Length: 4"):  # fmt: skip
         yield b"GET /v1/status HTTP/1.1\r\nHost: " + door.host.encode() + b"\r\n" + header + b"\r\n\r\n"
@@ -401,13 +413,17 @@ def peculiar(door: Door) -> Iterable[tuple[str, str, bytes, dict[str, str]]]:
                    "/v1/shutdown/", "/V1/shutdown", "/v1/%73hutdown%00", "/%2e%2e/v1/shutdown", "/v1/shutdown;x", "*",
                    "/%zz", "/%", "?", "/v1/shutdown%0d%0aX:y", "/v1/x/../../../../etc/passwd", "/v1/notes?recent=-1",
                    "/v1/notes?recent=" + "9" * 5000, "/v1/notes?audience=x", "/v1/notes?tag=%ff", "/v1/notes?%00=%00",
-                   "/v1/turns/x/events?after=1e3", "/v1/turns/x/events?wait=61", "/v1/turns/x/events?after=%F0%9D%9F%8F",
+                   "/v1/turns/x/events?after=1e3", "/v1/turns/x/events?wait=61",
+                   "/v1/turns/x/events?after=%F0%9D%9F%8F",
                    "/v1/notes/Quorl.md?audience=%00"):  # fmt: skip
         yield "GET", target, b"", {}
-    for headers in ({"Expect": "100-continue"}, {"Expect": "x"}, {"Upgrade": "websocket", "Connection": "Upgrade, close"},
+    for headers in ({"Expect": "100-continue"}, {"Expect": "x"}, {"Upgrade": "websocket",
+                    "Connection": "Upgrade, close"},
                     {"Upgrade": "h2c", "Connection": "Upgrade, HTTP2-Settings, close", "HTTP2_Settings": "AAMAAABk"},
-                    {"Range": "bytes=0-9"}, {"Range": "bytes=9-0,-1,x"}, {"If_None_Match": '"x", *, "'}, {"If_Match": '"x"'},
-                    {"If_Modified_Since": "x"}, {"Accept": "x/x;q=0"}, {"Accept_Encoding": "br;q=x"}, {"Cookie": "a=b;" * 900},
+                    {"Range": "bytes=0-9"}, {"Range": "bytes=9-0,-1,x"}, {"If_None_Match": '"x", *, "'},
+                    {"If_Match": '"x"'},
+                    {"If_Modified_Since": "x"}, {"Accept": "x/x;q=0"}, {"Accept_Encoding": "br;q=x"},
+                    {"Cookie": "a=b;" * 900},
                     {"X_HTTP_Method_Override": "DELETE"}, {"X_Forwarded_For": "127.0.0.1"}, {"Via": "x" * 5000},
                     {"Content_Encoding": "gzip"}, {"Content_Encoding": "deflate"}, {"Content_Encoding": "br"},
                     {"Content_Encoding": "zstd"}, {"Content_Encoding": "gzip, gzip"}, {"Content_Encoding": "x"},
@@ -497,8 +513,8 @@ def test_c131_no_path_leads_out_of_the_vault(place: Place) -> None:
                 route = next(one for one in ROUTES if one.name == name)
                 if field == "paths" and bad in (".", "/"):  # all of the vault
                     continue
-                value = bad if field == "path" else [bad]
-                answer = door.ask(route.method, route.path, as_json(VALID[name] | {field: value}))
+                given = {field: bad if field == "path" else [bad]}
+                answer = door.ask(route.method, route.path, as_json(VALID[name] | given))
                 assert sound(answer, (name, bad[:200])) in (400, 404, 422), (name, bad[:200])
 
 
@@ -510,8 +526,8 @@ def requests_without_effect(door: Door) -> list[bytes]:
     return [
         door.message("POST", "/v1/search", as_json({"query": "brass wedge"}), **keep),
         door.message("POST", "/v1/why", as_json({"path": "Quorl.md", "query": "brass"}), **keep),
-        door.message("GET", "/v1/notes/Quorl.md", **keep),
-        door.message("GET", "/v1/status", **keep),
+        door.message("GET", "/v1/notes/Quorl.md", b"", **keep),
+        door.message("GET", "/v1/status", b"", **keep),
         door.message("POST", "/v1/reindex", as_json({"paths": ["Quorl.md"]}), **keep),
         door.message("POST", "/v1/check", as_json({"model": False}), **keep),
     ]

@@ -29,6 +29,7 @@ from tarsd.protocol import (
     RememberRequest,
     ReviewDecisions,
     SearchRequest,
+    VectorsRequest,
     WhyRequest,
     WriteReport,
 )
@@ -129,6 +130,12 @@ class Stub:
 
     async def check(self, request: CheckRequest) -> AsyncGenerator[dict[str, Any], None]:
         yield {"type": "check", "group": "Models", "name": "chat", "state": "ok" if request.model else "skipped"}
+
+    async def vectors(self) -> AsyncGenerator[dict[str, Any], None]:
+        yield {"type": "vectors", "model": "0123456789abcdef", "name": "fake", "dim": 1, "rows": []}
+
+    def add_vectors(self, request: VectorsRequest) -> dict[str, Any]:
+        return {"added": len(request.rows), "known": 0, "fits": True}
 
     async def thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.to_thread(work, *arguments)

@@ -188,6 +188,28 @@ def test_what_is_shared_goes_with_the_last_vault(
     assert not home.exists() or everything(home) == {}
 
 
+def test_the_config_of_a_vault_that_was_never_indexed_stays(
+    run: Run, one: Daemon, vault: Path, tmp_path: Path, home: Path
+) -> None:
+    other = tmp_path / "other"
+    write(other, "Coffee.md", "# Coffee\n")
+    assert run("init", "--vault", str(other))[0] == EXIT_OK
+    assert run("uninstall", "--purge", "--yes", "--vault", str(vault))[0] == EXIT_OK
+    assert (home / "config.toml").exists() and not one.config.paths.cache.exists()
+    assert run("uninstall", "--purge", "--yes")[0] == EXIT_OK
+    assert not home.exists() or everything(home) == {}
+
+
+def test_folders_above_its_own_stay(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, vault = tmp_path / "h", tmp_path / "Notes"
+    write(vault, "Tea.md", "# Tea\n")
+    for name, value in {**NO_RING, "HOME": str(home), "TARSD_HOME": str(home / "mine" / "own")}.items():
+        monkeypatch.setenv(name, value)
+    write(home / "mine" / "own" / "state" / vault_id(vault), "port", "8427")
+    assert run("uninstall", "--purge", "--yes", "--vault", str(vault))[0] == EXIT_OK
+    assert (home / "mine").is_dir() and not (home / "mine" / "own").exists()
+
+
 # What must never go
 
 

@@ -1,16 +1,9 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
-import { dirname, join } from "node:path";
 import { expect, test as base, type Locator, type Page } from "@playwright/test";
-import { Model } from "../tests/contract/model";
+import type { Model } from "../tests/contract/model";
+import { TOKEN } from "../tests/contract/tarsd";
+import { World } from "./world";
 
-export { expect };
-
-const ROOT = join(import.meta.dirname, "../..");
-const OWN = join(ROOT, ".venv/bin/python");
-const PYTHON = process.env["TARSD_PYTHON"] ?? (existsSync(OWN) ? OWN : "python3");
-export const TOKEN = "a-token-of-the-page-tests-0123456789";
+export { expect, TOKEN };
 
 const NOTES: Readonly<Record<string, string>> = {
 	"House/Boiler.md": "---\ntags: [house]\n---\n# Boiler\n\n## Pressure\n\nThe gauge should read 1.2 bar when cold. See [[Plumber]].\n\n## Summer\n\nTurn it off in June.\n",
@@ -19,78 +12,47 @@ const NOTES: Readonly<Record<string, string>> = {
 	"House/Paint.md": "# Paint\n\nThe kitchen is painted in a warm white, number 9010.\n",
 };
 
-/** A real daemon with its page, on a vault of its own; all of it is in one temporary folder. */
+/** A real daemon with its page, and its model. */
 export class House {
-	readonly model = new Model();
-	private readonly folder = mkdtempSync("/tmp/tp-");
-	readonly vault = join(this.folder, "Notes & more");
-	private readonly home = join(this.folder, "home");
-	private port = 0;
-	private process: ChildProcess | null = null;
-	private said = "";
+	private constructor(private readonly world: World) {}
 
-	get address(): string {
-		return `http://127.0.0.1:${this.port}`;
+	static async begin(): Promise<House> {
+		return new House(await World.begin(NOTES, "", "Notes & more"));
 	}
 
-	/** Make the vault and begin; `config` is appended to its config.toml. */
-	async begin(config = ""): Promise<void> {
-		mkdirSync(join(this.vault, ".obsidian"), { recursive: true });
-		mkdirSync(this.home);
-		for (const [path, text] of Object.entries(NOTES)) this.write(path, text);
-		this.port = await freePort();
-		const listener = `[http]\nenabled = true\nport = ${this.port}\n`;
-		writeFileSync(join(this.home, "config.toml"), `${listener}${await this.model.config()}${config}`);
-		await this.start();
+	end(): Promise<void> {
+		return this.world.end();
+	}
+
+	get model(): Model {
+		return this.world.model;
+	}
+
+	get address(): string {
+		return this.world.daemon.address;
 	}
 
 	read(path: string): string {
-		return readFileSync(join(this.vault, path), "utf8");
+		return this.world.daemon.read(path);
 	}
 
 	write(path: string, text: string): void {
-		const place = join(this.vault, path);
-		mkdirSync(dirname(place), { recursive: true });
-		writeFileSync(place, text);
+		this.world.daemon.write(path, text);
 	}
 
 	/** Start the daemon, at the same address as before, and wait until its index is complete. */
-	async start(): Promise<void> {
-		const env = { ...process.env, TARSD_HOME: this.home, TARSD_EMBEDDING: "table", TARSD_OPENAI_KEY: "sk-scripted", TARSD_TCP_KEY: TOKEN, PYTHON_KEYRING_BACKEND: "keyring.backends.fail.Keyring", PYTHONPATH: ROOT };
-		const child = spawn(PYTHON, ["-c", "from tarsd.cli import main; main()", "run", "--vault", this.vault], { env, stdio: ["ignore", "pipe", "pipe"] });
-		this.process = child;
-		for (const stream of [child.stdout, child.stderr]) stream.on("data", (text: Buffer) => (this.said += text.toString()));
-		for (const end = Date.now() + 30_000; ; ) {
-			if (child.exitCode !== null || Date.now() > end) throw new Error(`The daemon did not start (${PYTHON}): ${this.said.slice(-2000)}`);
-			const status = await this.call<{ behind: number }>("GET", "v1/status").catch(() => null);
-			if (status?.behind === 0) return;
-			await new Promise((resolve) => setTimeout(resolve, 50));
-		}
+	start(): Promise<void> {
+		return this.world.daemon.start();
 	}
 
 	/** End it as a person would, or as a crash does. */
-	async stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
-		const child = this.process;
-		this.process = null;
-		if (child === null || child.exitCode !== null) return;
-		const gone = new Promise((resolve) => child.once("exit", resolve));
-		child.kill(signal);
-		await gone;
-	}
-
-	async end(): Promise<void> {
-		await this.stop("SIGKILL");
-		await this.model.close();
-		rmSync(this.folder, { recursive: true, force: true });
+	stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+		return this.world.daemon.stop(signal);
 	}
 
 	/** A request as another client would make it. */
 	async call<T>(method: string, path: string, body?: unknown): Promise<T> {
-		const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
-		const reply = await fetch(`${this.address}/${path}`, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
-		const text = await reply.text();
-		if (!reply.ok) throw new Error(`${path}: ${text}`);
-		return JSON.parse(text.trim().split("\n").at(-1) ?? "null") as T;
+		return (await this.world.daemon.call(method, `/${path}`, body)) as T;
 	}
 
 	/** A turn that was asked elsewhere, and is over. */
@@ -165,9 +127,8 @@ export const test = base.extend<{ phone: Phone }, { house: House }>({
 	house: [
 		// eslint-disable-next-line no-empty-pattern -- Playwright reads from the pattern what a fixture needs
 		async ({}, use) => {
-			const house = new House();
+			const house = await House.begin();
 			try {
-				await house.begin();
 				await use(house);
 			} finally {
 				await house.end();
@@ -184,15 +145,3 @@ export const test = base.extend<{ phone: Phone }, { house: House }>({
 		expect(complaints, "what the console said, and what was asked of others").toEqual([]);
 	},
 });
-
-function freePort(): Promise<number> {
-	return new Promise((resolve) => {
-		const server = createServer();
-		server.listen(0, "127.0.0.1", () => {
-			const { port } = server.address() as AddressInfo;
-			server.close(() => {
-				resolve(port);
-			});
-		});
-	});
-}

@@ -28,9 +28,9 @@ export class World {
 		readonly files: Readonly<Record<string, string>>,
 	) {}
 
-	static async begin(files = NOTES, config = ""): Promise<World> {
+	static async begin(files = NOTES, config = "", name = "vault"): Promise<World> {
 		const model = new Model();
-		const daemon = tarsd(files, (await model.config()) + config, { tcp: true });
+		const daemon = tarsd(files, (await model.config()) + config, { tcp: true, name });
 		const world = new World(model, daemon, files);
 		try {
 			await daemon.start();

@@ -55,9 +55,8 @@ class Group(click.Group):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """As click does it; options without a command's name are the default command's."""
-        bare = (not args and not context.resilient_parsing) or (
-            args[0].startswith("-") and args[0] not in context.help_option_names
-        )
+        options = bool(args) and args[0].startswith("-") and args[0] not in context.help_option_names
+        bare = options or not (args or context.resilient_parsing)  # Tab after a group's name is for its commands
         return super().parse_args(context, [self.default, *args] if self.default and bare else args)
 
     def list_commands(self, context: click.Context) -> list[str]:

@@ -15,7 +15,7 @@ from tarsd.errors import BadRequest, Refused
 
 TEMPLATE = """\
 # Settings of tarsd. Only the vault is needed; what stands behind a # is the default.
-# After a change: tarsd config check, then start the daemon again.
+# A daemon that runs reads it again when it is saved; tarsd config check tells the faults.
 
 [vault]
 path = {path}
@@ -45,6 +45,9 @@ path = {path}
 # [[mcp]]               # an MCP server whose tools the model may use, after your yes
 # name = "fetch"
 # command = ["uvx", "mcp-server-fetch"]
+
+[performance]
+# profile = "normal"    # or "small", for a machine with little memory
 
 [privacy]
 # local_only = ["Private/", "#private"]          # never sent off this machine

@@ -89,6 +89,7 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
                 packed.write(_line(one))
                 tally.add(one, {"known": len(one["rows"])})
                 step(tally.count, max(total, tally.count))
+            step(tally.count, tally.count)
         if not tally.count:
             raise NotFound(
                 "There are no vectors of a model to export.",
@@ -99,7 +100,7 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
         print_json({"file": str(target), "bytes": size, "vectors": tally.count, "models": _models(tally)})
         return
     names = ", ".join(one.name for one in tally.models.values())
-    click.echo(f"Wrote {line(target)}: {tally.count:,} vectors of {names}, {size / 1e6:.1f} MB.")
+    click.echo(f"Wrote {line(target)}: {_count(tally.count)} of {names}, {size / 1e6:.1f} MB.")
     if remaining := int(about.get("remaining") or 0):
         click.echo(f"{remaining:,} passages have none yet; export again when tarsd status says complete.", err=True)
 
@@ -117,15 +118,15 @@ def import_(context: click.Context, file: Path, vault: Path | None, as_json: boo
     """
     client, tally = Client.find(vault), Tally()
     configured = line(client.get("/v1/hello").get("embedding_model") or "")
-    with _opened(file) as raw, progress("Importing", quiet=as_json) as step:
+    with _opened(file) as raw, progress("Importing (kB)", quiet=as_json) as step:
         size = os.fstat(raw.fileno()).st_size
         try:
             for one in _objects(raw, size):
                 tally.add(one, client.post("/v1/vectors", {name: one[name] for name in ("model", "dim", "rows")}))
-                step(raw.tell() // 1024, max(1, size // 1024), "kB")
+                step(-(-raw.tell() // 1024), -(-size // 1024))
         except TarsdError as error:
             hint = AGAIN if tally.count else error.hint
-            kept = f" {tally.count:,} vectors before it were taken in." if tally.count else ""
+            kept = f" Taken in before that: {_count(tally.count)}." if tally.count else ""
             raise ClientError(error.message + kept, hint, code=error.code, exit_code=error.exit_code) from None
     useless = all(one.fits is False for one in tally.models.values())
     if as_json:
@@ -140,6 +141,10 @@ def import_(context: click.Context, file: Path, vault: Path | None, as_json: boo
 # ------------------------------------------------------------------------------------------------ saying it
 
 
+def _count(number: int) -> str:
+    return f"{number:,} vector{'s' * (number != 1)}"
+
+
 def _models(tally: Tally) -> list[dict[str, Any]]:
     return [{"model": model, **vars(one)} for model, one in tally.models.items()]
 
@@ -150,7 +155,7 @@ def _say(tally: Tally, configured: str) -> None:
         click.echo("There are no vectors in the file.")
     for one in tally.models.values():
         total = one.added + one.known
-        click.echo(f"{total:,} vectors of {one.name}: {one.added:,} new, {one.known:,} were here already.")
+        click.echo(f"{_count(total)} of {one.name}: {one.added:,} new, {one.known:,} here already.")
         if one.fits is False:
             same = "another version of it" if one.name == configured else f"{configured}, says the config"
             click.echo(err.yellow(f"They are of no use here: the embedding model is {same}."), err=True)

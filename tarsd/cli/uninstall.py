@@ -135,7 +135,7 @@ def _plan(meant: Meant, *, purge: bool, plugin: bool) -> Plan:
     env = os.environ
     installed = {one.vault_id: one.file for one in services.installed()}
     service = services.service(meant.vault_id) if meant.vault_id in installed else None
-    last = not ((traces.vaults(env) | set(installed)) - {meant.vault_id})
+    last = not ((traces.vaults(env) | set(installed) | _configured()) - {meant.vault_id})
     own, common = traces.of_vault(meant.vault_id, env), traces.shared(env)
     goes = traces.of_daemon(meant.vault_id, env)
     stays: list[Trace] = []
@@ -144,6 +144,14 @@ def _plan(meant: Meant, *, purge: bool, plugin: bool) -> Plan:
     traces.check(goes, meant.notes)
     (goes if plugin else stays).extend(_plugin(meant.root))
     return Plan(service, goes, traces.kept_keys(env) if purge and last else [], stays)
+
+
+def _configured() -> set[str]:
+    """The id of the vault that the config names: it may be about to be used for the first time."""
+    try:
+        return {load().vault_id}
+    except ConfigError:
+        return set()
 
 
 def _plugin(vault: Path | None) -> list[Trace]:

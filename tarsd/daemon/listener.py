@@ -7,6 +7,7 @@ import contextlib
 import errno
 import logging
 import socket
+import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ class Listener:
     async def open(self, engine: Engine) -> bool:
         """Listen once; whether that worked. Why it did not is in the state."""
         settings = self._settings
-        self._token = Token(self._read, engine.thread)
+        there: Engine = weakref.proxy(engine)  # as in `application`
+        self._token = Token(self._read, lambda work: there.thread(work))
         guard = Guard(settings, self._token, body_s=self._body_s)
         runner = Runner(
             application(engine, guard=guard),

@@ -16,6 +16,7 @@ from tarsd.config import Config
 from tarsd.daemon.engine import Engine
 from tarsd.daemon.lock import listen
 from tarsd.daemon.notify import notify
+from tarsd.daemon.process import give_memory_back
 from tarsd.daemon.renew import Renewal
 from tarsd.daemon.supervised import pulse, tell
 from tarsd.errors import TarsdError
@@ -43,6 +44,7 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     try:
         while not stopping.is_set():
             config = await _serve(config, door, stopping, load)
+            give_memory_back()  # of the parts that are no more
     finally:
         pulses.cancel()
         door.close()

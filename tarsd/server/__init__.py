@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import sys
+import weakref
 from collections.abc import Awaitable, Callable
 
 from aiohttp import http_exceptions, web
@@ -43,13 +44,17 @@ class WrongMethod(BadRequest):
 
 
 def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
-    """The server as an aiohttp application; the caller brings a socket. With a guard it is for TCP and has the page."""
+    """The server as an aiohttp application; the caller brings a socket, and keeps the engine.
+
+    With a guard it is for TCP and has the page.
+    """
     app = web.Application(middlewares=[_answer, *([guard.middleware] if guard else [])], client_max_size=MAX_BODY)
     if guard is not None:
         app.on_response_prepare.append(guard.finish)
         add_page(app.router)  # a browser reaches no Unix socket
     app[HEARTBEAT] = heartbeat
-    routes = Routes(engine)
+    # aiohttp keeps every handler that was called, and all that hangs on it, for as long as the process lives
+    routes = Routes(weakref.proxy(engine))
     for route in ROUTES:
         app.router.add_route(route.method, route.path, getattr(routes, route.name))
     return app

@@ -60,7 +60,7 @@ def import_vectors(store: Store, fingerprint: str, rows: Sequence[Row]) -> int:
     norms = np.linalg.norm(vectors, axis=1)
     bad = int(np.count_nonzero(~np.isfinite(norms) | (norms == 0)))
     if bad:
-        raise BadRequest(f"{bad} vectors cannot be compared with anything.", AGAIN, field="rows")
+        raise BadRequest(f"{bad} of the vectors cannot be compared with anything.", AGAIN, field="rows")
     new = len(set(hashes) - store.cached(fingerprint, hashes))
     space = store.space_for(fingerprint)
     dim = space.dim if space is not None else _dim(store, fingerprint)

@@ -13,7 +13,8 @@ export const PYTHON = process.env["TARSD_PYTHON"] ?? (existsSync(OWN) ? OWN : "p
 
 /** Settings of whoever runs the tests, which are no business of the daemon here. */
 const THEIRS = /^(TARSD|OLLAMA|OPENAI|ANTHROPIC|XDG)_/;
-const TOKEN = "a-token-of-the-tests-0123456789-0123456789";
+/** What TCP asks for. */
+export const TOKEN = "a-token-of-the-tests-0123456789-0123456789";
 
 /** Time to start and index; less than a test has, so that it can still say what is wrong and clear up. */
 const START_MS = 45_000;
@@ -46,8 +47,9 @@ export class Tarsd {
 		notes: Readonly<Record<string, string>>,
 		private readonly config: string,
 		private readonly tcp: boolean,
+		name: string,
 	) {
-		this.vault = join(folder, "vault");
+		this.vault = join(folder, name);
 		this.home = join(folder, "home");
 		mkdirSync(join(this.vault, ".obsidian"), { recursive: true });
 		mkdirSync(this.home);
@@ -176,7 +178,12 @@ export class Refusal extends Error {
 	}
 }
 
-/** A daemon that is not started yet; its folder has a short path, as a socket's must be. `tcp`: it listens there too. */
-export function tarsd(notes: Readonly<Record<string, string>>, config = '[chat]\nmodel = "extractive"\n', { tcp = false } = {}): Tarsd {
-	return new Tarsd(mkdtempSync("/tmp/tp-"), notes, config, tcp);
+const EXTRACTIVE = '[chat]\nmodel = "extractive"\n';
+
+/**
+ * A daemon that is not started yet; its folder has a short path, as a socket's must be. With `tcp` it listens there,
+ * too; `name` is the vault's.
+ */
+export function tarsd(notes: Readonly<Record<string, string>>, config = EXTRACTIVE, { tcp = false, name = "vault" } = {}): Tarsd {
+	return new Tarsd(mkdtempSync("/tmp/tp-"), notes, config, tcp, name);
 }
