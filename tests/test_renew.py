@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.conftest import Daemon
 from tests.doubles.openai import OpenAIDouble
 from tests.doubles.script import Say
@@ -114,4 +116,105 @@ def test_a_request_meanwhile_is_answered_and_a_signal_looks_at_once(vault: Path,
         for _ in range(20):
             assert one.client.get("/v1/hello")["name"] == "tarsd"
     until(lambda: found(one, "quorl"))
+    assert one.stop() == 0
+
+
+def test_a_second_save_while_the_first_one_waits_is_not_lost(vault: Path, home: Path, daemon: Start) -> None:
+    with OpenAIDouble() as model:
+        settle(home, model.config())
+        one = daemon(TARSD_CHAT="", **model.env())
+        model.enqueue(Say("one two three four five six", pause=0.7))
+        turn = one.client.post("/v1/turns", {"conversation": "c", "message": "count", "request_id": "r"})["turn"]
+        until(lambda: model.requests)
+        settle(home, '[chat]\nmodel = "extractive"\n')
+        one.wait(lambda status: "wait for the answer" in json.dumps(status["problems"]))
+        settle(home, '[chat]\nmodel = "fake"\n')
+        assert list(one.client.stream(f"/v1/turns/{turn}/events"))[-1]["type"] == "done"
+        until(lambda: one.client.get("/v1/hello")["chat_model"] == "fake")
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_config_that_is_gone_or_empty_opens_nothing_that_is_private(
+    vault: Path, home: Path, daemon: Start, gone: bool
+) -> None:
+    def elsewhere() -> list[str]:
+        hits = one.client.post("/v1/search", {"query": "quorl", "audience": "elsewhere"})["hits"]
+        return [hit["path"] for hit in hits]
+
+    write(vault, "Private/Diary.md", "The quorl is a secret of mine.")
+    text = '[privacy]\nlocal_only = ["Private/"]\n'
+    settle(home, text)
+    one = daemon()
+    assert found(one, "quorl") == [("", "Private/Diary.md")]
+    if gone:
+        (home / "config.toml").unlink()
+    else:
+        (home / "config.toml").write_text("\n")
+    one.wait(lambda status: "gone or empty" in json.dumps(status["problems"]))
+    assert elsewhere() == []
+    settle(home, text + "\n")
+    one.wait(lambda status: "gone or empty" not in json.dumps(status["problems"]))
+    assert elsewhere() == []
+    settle(home, "# nothing is private any more\n")
+    until(lambda: elsewhere() == ["Private/Diary.md"])
+
+
+def test_new_privacy_does_not_wait_for_an_answer(vault: Path, home: Path, daemon: Start) -> None:
+    write(vault, "Private/Diary.md", "The quorl is a secret of mine.")
+    with OpenAIDouble() as model:
+        settle(home, model.config())
+        one = daemon(TARSD_CHAT="", **model.env())
+        model.enqueue(Say("one two three four five six seven eight nine ten " * 6, pause=0.5))
+        one.client.post("/v1/turns", {"conversation": "c", "message": "count", "request_id": "r"})
+        until(lambda: model.requests)
+        settle(home, model.config() + '[privacy]\nlocal_only = ["Private/"]\n')
+        ask = {"query": "quorl", "audience": "elsewhere"}
+        until(lambda: one.client.post("/v1/search", ask)["hits"] == [])
+        (turn,) = one.client.get("/v1/conversations/c")["turns"]
+        assert turn["state"] == "interrupted"
+        assert turn["text"].startswith("one two"), "what had come is kept"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 5000,
+        "a = " + "9" * 5000,
+        '[openai]\nbase_url = "http://\\u0000"\n[chat]\nmodel = "openai:x"\n',
+        '[http]\nenabled = true\nhost = "\\u0000"\n',
+        '[[mcp]]\nname = "a"\ncommand = ["a\\u0000b"]\n',
+    ],
+    ids=["deep", "number", "url", "host", "command"],
+)
+def test_no_config_ends_the_daemon(vault: Path, home: Path, daemon: Start, text: str) -> None:
+    settle(home, '[chat]\nmodel = "fake"\n')
+    one = daemon(TARSD_CHAT="")
+    settle(home, text)
+    one.process.send_signal(signal.SIGHUP)
+    time.sleep(1.5)  # some of it is no fault before it is used
+    settle(home, '[chat]\nmodel = "extractive"\n')
+    until(lambda: one.client.get("/v1/hello")["chat_model"] == "extractive")
+
+
+def test_who_asks_all_the_time_is_answered_all_the_time(vault: Path, home: Path, daemon: Start) -> None:
+    write(vault, "Own.md", "The quorl is in my own vault.")
+    one = daemon()
+    begun = time.monotonic()
+    for number in range(40):
+        if number % 10 == 0:
+            settle(home, f'[vault]\npath = "{vault}"\nexclude = ["Old {number}/"]\n')
+            one.process.send_signal(signal.SIGHUP)
+        reply = one.client.post("/chat", {"conversation_id": f"c{number}", "message": "where is the quorl?"})
+        assert "my own vault" in reply["reply"]
+        assert found(one, "quorl")
+    assert time.monotonic() - begun < 120
+
+
+def test_a_signal_while_it_starts_is_no_end(vault: Path, daemon: Start) -> None:
+    one = daemon(wait=False)
+    until(lambda: one.config.paths.lock.exists())
+    for _ in range(20):
+        one.process.send_signal(signal.SIGHUP)
+        time.sleep(0.05)
+    one.wait()
     assert one.stop() == 0

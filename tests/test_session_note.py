@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tarsd.chat.answer import PRIVATE_HISTORY, PRIVATE_SELECTION
-from tarsd.daemon.library import PRIVATE
+from tarsd.chat.answer import PRIVATE_PASSAGES
 from tarsd.parse import parse
 from tarsd.protocol import Event
 from tarsd.session import (
@@ -318,7 +318,7 @@ def test_notices_and_tools_are_said() -> None:
 
 NOTICES = [
     "“Diary” is private and would leave this machine: it is not read.",
-    PRIVATE,
+    PRIVATE_PASSAGES,
     PRIVATE_SELECTION,
     PRIVATE_HISTORY,
 ]

@@ -58,6 +58,7 @@ export const en = {
 		foreign: (place: string) => `Something else answers${place && ` at ${place}`}. Check the address in the settings.`,
 		nowhereTitle: "No address yet",
 		nowhere: "Give the daemon's address and token in the settings.",
+		proxy: (status: number, place: string) => `Only the status ${status} came${place && ` from ${place}`}. Check that the daemon runs behind its proxy.`,
 		otherTitle: "Something failed",
 	},
 
@@ -113,6 +114,7 @@ export const en = {
 		elsewhere: (title: string, collection: string) => `${title}, in the collection “${collection}”`,
 		noSuchNote: "No such note in this vault",
 		attached: "Attached",
+		task: "Task",
 		lines: (from: number, to: number) => (from === to ? `line ${from}` : `lines ${from}–${to}`),
 		noticesLabel: "About this answer",
 		withheld: (names: string) => `Private, and not shown to this model: ${names}`,
@@ -128,6 +130,7 @@ export const en = {
 		wrong: "Wrong answer",
 		noEditor: "Put the cursor into a note first.",
 		noNote: "Open a note first.",
+		notText: "The note is not in UTF-8, so nothing was added.",
 		appendedTo: (name: string) => `Added to “${name}”.`,
 		savedAs: (path: string) => `Saved as “${path}”.`,
 		feedbackGood: "What was good about it?",
@@ -171,6 +174,7 @@ export const en = {
 		suggestions: "Notes, folders and tags",
 		suggestionCount: (count: number) => (count === 1 ? "1 suggestion" : `${count} suggestions`),
 		noSuggestions: "Nothing of that name",
+		tooLong: (most: number) => `The question is too long: ${most} characters are the most. Put the rest into a note.`,
 		leftOut: (count: number) => `Too many notes: ${count} of them did not go along.`,
 	},
 
@@ -212,6 +216,7 @@ export const en = {
 		changed: "The note was changed in the meantime",
 		missing: "The note is not there any more",
 		notText: "The note is no plain text",
+		another: "The change is not the one that was announced",
 	},
 
 	// ---- State of the connection (ui/connection-page.ts, ui/status-bar.ts) ----
@@ -339,6 +344,7 @@ export const en = {
 		question: "What to ask",
 		statusAbout: "Show the daemon and its index",
 		noQuestion: "Ask something: q=\"…\"",
+		unloaded: "The plugin was turned off before the answer was there.",
 		refused: "Something needed your yes and was not done: ask in the chat pane.",
 		notes: (count: number) => `Notes: ${count}`,
 		embedding: (name: string) => `Embedding: ${name}`,

@@ -1,4 +1,5 @@
 import type { App } from "obsidian";
+import { object, type Json } from "./protocol/values";
 import { listeners, type Listeners } from "./listeners";
 import { DEVICE_KEY, parseDevice, parseSettings, type DeviceSettings, type Settings } from "./settings";
 
@@ -25,6 +26,8 @@ export interface Store {
 export function openStore(app: App, file: DataFile): Store {
 	const { add, tell } = listeners<"settings" | "device">();
 	let settings = parseSettings(null);
+	// what another version has saved besides
+	let others: Json = {};
 	const set = (given: unknown): void => {
 		settings = parseSettings(given);
 		tell("settings");
@@ -37,11 +40,12 @@ export function openStore(app: App, file: DataFile): Store {
 			return parseDevice(app.loadLocalStorage(DEVICE_KEY));
 		},
 		async load() {
-			set(await file.loadData());
+			others = object(await file.loadData());
+			set(others);
 		},
 		async change(change) {
 			set({ ...settings, ...change });
-			await file.saveData(settings);
+			await file.saveData({ ...others, ...settings });
 		},
 		changeDevice(change) {
 			app.saveLocalStorage(DEVICE_KEY, parseDevice({ ...this.device, ...change }));

@@ -68,7 +68,12 @@ class Chat:
                 raise Conflict("Too many questions wait for an answer.", "Wait for one to end, or stop it.")
             if self._closed:
                 raise Conflict("The daemon is stopping.", "Ask again when it runs.")
-            turn = Turn(_turn_id(request), request.conversation, lambda event: self._keep(turn, event))
+            turn = Turn(
+                _turn_id(request),
+                request.conversation,
+                lambda event: self._keep(turn, event),
+                elsewhere=request.audience == "elsewhere",
+            )
             if turn.id in self._turns:  # asked while the log could not be written
                 return turn.id
             try:
@@ -193,7 +198,9 @@ class Chat:
         turn.add("done", **self._last_event(turn, stopped=stopped).data)
 
     def _last_event(self, turn: Turn, *, stopped: bool = False) -> Event:
-        text, citations = finish(turn.text, turn.evidence, self.means.library.exists)
+        # a link that stays one would tell that there is such a note, private or not
+        exists = _nowhere if turn.elsewhere else self.means.library.exists
+        text, citations = finish(turn.text, turn.evidence, exists)
         more: dict[str, Any] = {"stopped": True} if stopped else {}
         more |= {"private": True} if turn.private else {}
         data = {"text": text, "citations": citations, "notices": list(turn.notices), **more}
@@ -257,6 +264,11 @@ def _turn_id(request: TurnRequest) -> str:
 
 def _record(turn: Turn) -> TurnRecord:
     return TurnRecord(turn.id, "", 0.0, "", events=tuple(turn.events))
+
+
+def _nowhere(name: str) -> bool:
+    """No link leads anywhere, but to what the model was given."""
+    return False
 
 
 def _ignore(event: Event) -> None:

@@ -43,6 +43,7 @@ RETRIES = 2
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
+PRIVATE_PASSAGES = "Passages of private notes were left out, for they would leave this machine."
 PRIVATE_SELECTION = "The selection may be from a private note, and would leave this machine: it was left out."
 PRIVATE_HISTORY = "Earlier answers that drew on private notes were left out, for they would leave this machine."
 
@@ -155,7 +156,7 @@ class Answer:
             turn.private |= local and await self._thread(means.memory.withheld) > 0
         history, summary = await self._thread(self._history, local)
         turn.private |= any(record.private for record in history) or bool(summary and self._past.summary_private)
-        turn.notice(found.degraded or "", *means.library.notices())
+        turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *means.library.notices())
         draft = Draft(
             question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
@@ -170,18 +171,19 @@ class Answer:
         return found, draft, [*withheld, *found.withheld]
 
     async def _attach(self, local: bool) -> tuple[list[Evidence], list[str], list[str]]:
-        """The passages of the notes that were attached or named; those the model may not see; those not to be read."""
+        """The passages of the notes that were attached or named; those the model may not see; those not to be read.
+
+        Who asks from elsewhere is not told which of these it is: that would tell which names private notes have.
+        """
         attached: list[Evidence] = []
         withheld, unread = [], []
         for name in dict.fromkeys([*self._request.notes, *mentions(self._request.message)]):
             try:
                 attached += await self._thread(functools.partial(self._means.library.attach, name, local=local))
-            except Refused as error:
-                self._turn.notice(error.message)
-                withheld.append(name)
             except TarsdError as error:
-                self._turn.notice(error.message)
-                unread.append(name)
+                elsewhere = self._turn.elsewhere
+                self._turn.notice(f"There is no note “{name}” that may be read here." if elsewhere else error.message)
+                (withheld if isinstance(error, Refused) and not elsewhere else unread).append(name)
         return attached, withheld, unread
 
     async def _selection(self, local: bool, unseen: Collection[str]) -> tuple[str, bool]:
@@ -228,7 +230,7 @@ class Answer:
             found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory, private=private)
             relevance = max((passage.relevance for passage in found.passages), default=0.0)
             if relevance > top:
-                best, top = (found, at), relevance
+                best, top = (replace(found, withheld=()) if self._turn.elsewhere else found, at), relevance
             if relevance >= RELEVANT:
                 break
         return best

@@ -15,6 +15,7 @@ from tarsd.memory import MEMORY, NOTICED, RULES, Memory
 from tarsd.protocol import Approval, TurnRequest
 from tarsd.providers.base import Evidence, Message, Provider, ToolCall, ToolSpec
 from tarsd.tools import Context, Proposal, Result, Toolbox
+from tarsd.tools.catalog import AT_HOME
 from tarsd.writing import Change, Writer
 
 READY_S = 1.5
@@ -25,6 +26,9 @@ MOST_CALLS = 12
 """Calls of one round; those beyond are not made."""
 
 NOBODY = "Not done: it needs the person's yes, and nobody is there to give it."
+CLOSED = "There is no such note or section that may be read here. memory_search finds passages."
+FINDS = frozenset({"memory_search", "note_list"})
+"""Tools that find nothing private for a model elsewhere, so that their errors are about the call alone."""
 
 
 class Calls:
@@ -111,10 +115,22 @@ class Calls:
         try:
             answer = await self._toolbox.call(call.name, call.arguments, context)
         except TarsdError as error:
-            return error
+            return self._told_elsewhere(call.name) or error
         if isinstance(answer, Result):
             self._made[same] = name
         return answer
+
+    def _told_elsewhere(self, name: str) -> TarsdError | None:
+        """What a model elsewhere hears of a call that failed: not why, for that may tell which private notes exist."""
+        if not self._turn.elsewhere:
+            return None
+        try:
+            tool = self._toolbox.get(name)
+        except ToolError:
+            return None
+        if tool.group not in AT_HOME or tool.name in FINDS:
+            return None
+        return ToolError(CLOSED) if tool.name == "note_read" else Refused(NOBODY)
 
     async def _propose(self, name: str, call: ToolCall, proposal: Proposal) -> Result | TarsdError:
         """Ask, and do it if there is a yes."""
@@ -130,7 +146,10 @@ class Calls:
         """Whether there is a yes already; once private text was seen, none covers what leaves this machine.
 
         What was said for the rest of a conversation does not hold for somebody who asks in it and cannot be asked.
+        What the settings allow, they allow the person: a model that asks in their stead changes and sends nothing.
         """
+        if self._request.audience != "person":
+            return False
         private = self._turn.private
         at_home = proposal.change is not None or not private
         always = self._request.approvals and tool in self._always

@@ -15,16 +15,26 @@ from tarsd.session import TurnRecord
 class Turn:
     """One question on its way to an answer. `keep` is called with every event, before any reader sees it.
 
-    `private` once text of a private note was seen; `approvals` are the calls that wait for a yes.
+    `private` once text of a private note was seen; `approvals` are the calls that wait for a yes. `elsewhere`: a model
+    on another machine reads it, and nothing in it may tell which private notes there are.
     """
 
-    def __init__(self, id: str, conversation: str, keep: Callable[[Event], None], events: Iterable[Event] = ()) -> None:
+    def __init__(
+        self,
+        id: str,
+        conversation: str,
+        keep: Callable[[Event], None],
+        events: Iterable[Event] = (),
+        *,
+        elsewhere: bool = False,
+    ) -> None:
         self.id = id
         self.conversation = conversation
         self.evidence: tuple[Evidence, ...] = ()
         self.closest: tuple[Evidence, ...] = ()
         self.notices: list[str] = []
         self.private = False
+        self.elsewhere = elsewhere
         self.stopping = False
         self.approvals: dict[str, asyncio.Future[Approval]] = {}
         self.events: list[Event] = list(events)

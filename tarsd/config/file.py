@@ -37,6 +37,8 @@ def read_table(file: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], str]
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.rstrip().count("\n") + 1
         problem = f"{file}:{line}: is no TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}"
+    except (ValueError, RecursionError):
+        problem = f"{file}: cannot be read: something in it is nested too deeply, or a number is too long"
     raise ConfigError([problem])
 
 

@@ -45,6 +45,7 @@ def run(config: Config, load: Callable[[], Config]) -> int:
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there are settings that could be read anew
     lock = Lock(config.paths.lock)
     paths = config.paths
     try:

@@ -77,6 +77,7 @@ class Engine:
         self._loaded = threading.Event()
         self._said: list[tuple[float, str, str]] = []
         self._of_settings = ("", "")
+        self._passes = 0
         self._emptied: set[Key] = set()
         self._looks = status.Looks()
         self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
@@ -137,6 +138,11 @@ class Engine:
             with contextlib.suppress(StoreError):
                 self._store.close()
         self._pool.shutdown(wait=False)
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer, or for the end of a pass."""
+        return self.chat.busy or self._passes > 0
 
     def shutdown(self) -> None:
         """As `server.Engine.shutdown`."""
@@ -423,13 +429,17 @@ class Engine:
         scope = self._scope(request.paths)
         worker = self._long if scope is None or request.full else self._short
         worker.ask(Job(scope, request.full, progress, done))
-        while True:
-            item = await queue.get()
-            if isinstance(item, TarsdError):
-                raise item
-            yield item
-            if item["type"] == "report":
-                return
+        self._passes += 1
+        try:
+            while True:
+                item = await queue.get()
+                if isinstance(item, TarsdError):
+                    raise item
+                yield item
+                if item["type"] == "report":
+                    return
+        finally:
+            self._passes -= 1
 
     def check(self, request: CheckRequest) -> AsyncGenerator[Json, None]:
         """As `server.Engine.check`."""

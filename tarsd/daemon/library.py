@@ -21,7 +21,6 @@ from tarsd.vault import Vault, content_hash, decode
 from tarsd.writing import Loaded
 
 MAYBE = 0.25
-PRIVATE = "Passages of private notes were left out, for they would leave this machine."
 
 
 class Shelf:
@@ -62,11 +61,8 @@ class Shelf:
         if not local:
             hits = self.looked_at(hits)
         held = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
-        said = [results.degraded] if results.degraded else []
-        if held:
-            said.append(PRIVATE)
         passages = tuple(_evidence(hit) for hit in hits if local or not hit.local_only)
-        return Found(passages, " ".join(said) or None, tuple(dict.fromkeys(hit.path for hit in held)))
+        return Found(passages, results.degraded, tuple(dict.fromkeys(hit.path for hit in held)))
 
     def looked_at(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits by what holds on disk now: the index learns a moment later that a note became private, or went."""

@@ -56,7 +56,7 @@ class Listener:
         self._head_s = head_s
         self._body_s = body_s
         self._token: Token | None = None
-        self._runner: web.AppRunner | None = None
+        self._runner: Runner | None = None
         self._failure: tuple[str, str] | None = None
         self.url = ""
 
@@ -82,7 +82,7 @@ class Listener:
         await runner.setup()
         try:
             await self._bind(runner)
-        except (OSError, UnicodeError) as error:  # a name that is none fails as a UnicodeError
+        except (OSError, ValueError) as error:  # a name that is none fails as a UnicodeError, or for its NUL
             await runner.cleanup()
             if self._failure is None:
                 log.error("cannot listen on TCP", extra={"reason": type(error).__name__, "port": settings.port})
@@ -116,10 +116,10 @@ class Listener:
 
     def _found_before(self) -> Iterable[int]:
         try:
-            text = self._kept.read_text(encoding="ascii").strip()
+            kept = self._kept.read_text(encoding="ascii")[:8].strip() if self._kept.is_file() else ""
+            return [int(kept)] if FIRST_PORT <= int(kept) < FIRST_PORT + PORTS else []
         except (OSError, ValueError):
             return []
-        return [int(text)] if text.isdigit() and FIRST_PORT <= int(text) < FIRST_PORT + PORTS else []
 
     def _keep(self, port: int) -> None:
         with contextlib.suppress(OSError):  # a full disk: it is looked for again at the next start
@@ -147,10 +147,16 @@ class Listener:
             self._token.look()
         return self._token.trouble
 
-    async def close(self) -> None:
-        """End all connections."""
+    async def drain(self) -> None:
+        """Let nobody in any more; who is inside is answered."""
         if self._runner is not None:
-            await self._runner.cleanup()
+            await self._runner.drain()
+
+    async def close(self) -> None:
+        """End all connections. It may be opened again."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
 
 
 def _failure(error: Exception, settings: HttpSettings) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """What models outside of the daemon read: passages, lists and notes, as a prompt would hold them.
 
 Our own conversations are no sources, comments and what no reader sees are left out, and a model on another machine
-gets nothing of a private note, neither text nor name, by what holds on disk now.
+gets nothing of a private note, neither text nor name, by what holds on disk now. Nor does it learn what is in one, or
+what one is called, by guessing: no count and no error depends on how a request fits private notes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tarsd.config import Config
-from tarsd.daemon.library import MAYBE, Shelf
+from tarsd.daemon.library import Shelf
 from tarsd.daemon.naming import entry, matching, named
 from tarsd.errors import Conflict, NotFound
 from tarsd.parse import parse
@@ -21,7 +22,8 @@ from tarsd.providers.text import printable, visible
 from tarsd.search import MAX_LIMIT, Hit, Results, Searcher
 from tarsd.store import NoteRow
 from tarsd.tools.reading import shown_lines, target
-from tarsd.vault import Vault, nfc
+from tarsd.vault import nfc
+from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
@@ -32,7 +34,10 @@ Json = dict[str, Any]
 
 
 class Outside:
-    """For the audiences "here" and "elsewhere"; every reply says how much was `withheld`. Called from threads."""
+    """For the audiences "here" and "elsewhere". Called from threads.
+
+    The `withheld` of a reply is the number of private notes in the whole index, the same whatever was asked.
+    """
 
     def __init__(self, searcher: Callable[[], Searcher], shelf: Shelf, vault: Vault, config: Config) -> None:
         self._searcher = searcher
@@ -65,18 +70,15 @@ class Outside:
     def _hits(self, find: Callable[[int], Results], limit: int, audience: Audience) -> Json:
         """The best `limit` hits that may be shown; looked for further down where some may not."""
         started = time.perf_counter()
-        withheld: int | None = None
         for most in (limit, min(3 * limit, MAX_LIMIT), MAX_LIMIT):
             found = find(most)
             hits = [hit for hit in self._shelf.evident(found.hits) if hit.memory_type or not hit.ours]
             if audience == "elsewhere":
                 hits = self._shelf.looked_at(hits)
             shown = [hit for hit in hits if audience == "here" or not hit.local_only][:limit]
-            if withheld is None:
-                withheld = sum(hit.local_only and hit.relevance >= MAYBE for hit in hits) * (audience == "elsewhere")
             if len(shown) == limit or len(found.hits) < most:
                 break
-        reply: Json = {"hits": [_clean(hit).as_json() for hit in shown], "withheld": withheld}
+        reply: Json = {"hits": [_clean(hit).as_json() for hit in shown], "withheld": self._withheld(audience)}
         reply |= {"degraded": found.degraded} if found.degraded else {}
         return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
@@ -91,17 +93,20 @@ class Outside:
             name=filters.get("name", ""),
         )
         own = [row for row in every if not row.ours]
-        rows, hidden = self._shelf.parted(own) if audience == "elsewhere" else (own, [])
-        withheld = len(hidden)
+        rows = self._shelf.parted(own)[0] if audience == "elsewhere" else own
+        total = len(rows)
         shown: list[NoteRow] = []
         for row in rows:
             if len(shown) == most:
                 break
             private = audience == "elsewhere" and self._shelf.private_now(row.key, row.local_only)
-            withheld += bool(private)
+            total -= bool(private)
             if private is False:
                 shown.append(row)
-        return {"notes": [entry(row) for row in shown], "total": len(own) - withheld, "withheld": withheld}
+        return {"notes": [entry(row) for row in shown], "total": total, "withheld": self._withheld(audience)}
+
+    def _withheld(self, audience: Audience) -> int:
+        return len(self._shelf.parted(self._searcher().store.titles())[1]) if audience == "elsewhere" else 0
 
     def note(self, given: str, audience: Audience) -> Json:
         """The note that `[[given]]` leads to, as it is in the vault now.
@@ -115,11 +120,14 @@ class Outside:
             collection, path = row.key
         else:  # it may be too new for the index
             collection, path = "", name if "." in name[-7:] else f"{name}.md"
-            self._vault.resolve(path)
         try:
             view = self._shelf.view(collection, path)
         except NotFound:
             raise _missing(name) from None
+        except Unreadable:
+            if row is None and audience == "elsewhere":  # it may be private, and nobody can look
+                raise _missing(name) from None
+            raise
         if view.local_only and audience == "elsewhere":
             raise _missing(name)
         note = parse(view.loaded.text, path, include_comments=self._config.include_comments)
@@ -141,6 +149,8 @@ class Outside:
         if audience == "elsewhere":
             rows, _ = self._shelf.parted(rows)
         found = named(rows, name)
+        if audience == "elsewhere" and len(found) > 1:  # the index learns a moment later that a note became private
+            found = [row for row in found if self._shelf.private_now(row.key, row.local_only) is False]
         if len(found) > 1:
             places = [f"{row.collection}/{row.path}" if row.collection else row.path for row in found]
             listed = ", ".join(sorted(places)[:MOST_NAMED]) + (", …" if len(places) > MOST_NAMED else "")

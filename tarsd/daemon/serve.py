@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from aiohttp import web
 
@@ -24,7 +25,6 @@ from tarsd.server import Runner, application
 
 CLOSE_S = 1.0
 LOOK_S = 30.0
-INSIDE_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -39,19 +39,34 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
+    renewal = Renewal(config, load)
+    # without a terminal it asks for the settings to be read; with one, it says that the terminal was closed
+    loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else renewal.ask)
     pulses = asyncio.create_task(pulse(stopping))
     door = Door(config, server)
+    last: Config | None = None
     try:
         while not stopping.is_set():
-            config = await _serve(config, door, stopping, load)
+            try:
+                engine, runner = await _build(config, door, stopping)
+            except Exception:
+                if last is None:
+                    raise
+                log.exception("the daemon cannot be built for the new settings")
+                config, last = last, None
+                renewal.refuse(config)
+                continue
+            last = config
+            config = await _serve(engine, runner, door, stopping, renewal)
+            del engine, runner
             give_memory_back()  # of the parts that are no more
     finally:
         pulses.cancel()
         door.close()
 
 
-async def _serve(config: Config, door: Door, stopping: asyncio.Event, load: Callable[[], Config]) -> Config:
-    """All parts, built for these settings, until the end or until there are others; those to go on with."""
+async def _build(config: Config, door: Door, stopping: asyncio.Event) -> tuple[Engine, Runner]:
+    """All parts for these settings, begun and behind the open door."""
     loop = asyncio.get_running_loop()
     engine = Engine(config, lambda: loop.call_soon_threadsafe(stopping.set))
     engine.start()
@@ -59,30 +74,46 @@ async def _serve(config: Config, door: Door, stopping: asyncio.Event, load: Call
     runner = Runner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
     await runner.setup()
     await door.open(runner)
-    renewal = Renewal(config, load)
-    loop.add_signal_handler(signal.SIGHUP, renewal.ask)
-    renewed = asyncio.create_task(renewal.wait(engine.settings_say, lambda: engine.chat.busy))
+    return engine, runner
+
+
+async def _serve(engine: Engine, runner: Runner, door: Door, stopping: asyncio.Event, renewal: Renewal) -> Config:
+    """Serve until the end or until there are other settings; those to go on with."""
     ended = asyncio.create_task(stopping.wait())
-    chores = [
-        renewed,
+    chores: list[asyncio.Task[Any]] = [
         ended,
         asyncio.create_task(door.keep(runner)),
         asyncio.create_task(engine.listener.keep(engine)),
-        asyncio.create_task(tell(engine, config.vault.name)),
+        asyncio.create_task(tell(engine, engine.config.vault.name)),
     ]
+    config = engine.config
     try:
-        await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
-        return renewed.result() if renewed.done() and not stopping.is_set() else config
+        while not stopping.is_set():
+            renewed = asyncio.create_task(renewal.wait(engine.settings_say, lambda: engine.busy))
+            chores.append(renewed)
+            await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
+            if stopping.is_set():
+                break
+            config = renewed.result()
+            urgent = config.privacy != engine.config.privacy
+            await asyncio.gather(runner.drain(), engine.listener.drain())
+            if urgent or not engine.busy:
+                break
+            # somebody asked at the last moment: they are answered first
+            await door.open(runner)
+            await engine.listener.close()
+            chores.append(asyncio.create_task(engine.listener.keep(engine)))
+            renewal.refuse(engine.config)
+            renewal.ask()
+        return config
     finally:
         if stopping.is_set():
             notify("STOPPING=1", "STATUS=Stopping")
-        else:
-            await door.shut(runner)
         for chore in chores:
             chore.cancel()
         await engine.assistant.close()
-        await asyncio.to_thread(engine.close)
         await asyncio.gather(runner.cleanup(), engine.listener.close())
+        await asyncio.to_thread(engine.close)
 
 
 class Door:
@@ -92,21 +123,11 @@ class Door:
         self._path = config.paths.socket
         self._server = server
 
-    async def open(self, runner: web.AppRunner) -> None:
+    async def open(self, runner: Runner) -> None:
         """Let a server answer."""
         await web.SockSite(runner, self._server.dup()).start()  # a site closes what it is given
 
-    async def shut(self, runner: web.AppRunner) -> None:
-        """Who knocks from now on waits for the next server; who is inside already is answered."""
-        for site in list(runner.sites):
-            await site.stop()
-        await asyncio.sleep(INSIDE_S / 20)  # who was just let in is not among the connections yet
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(INSIDE_S):
-                while runner.server is not None and runner.server.connections:
-                    await asyncio.sleep(INSIDE_S / 20)
-
-    async def keep(self, runner: web.AppRunner) -> None:
+    async def keep(self, runner: Runner) -> None:
         """Listen anew when the socket file has been removed: tools that tidy /tmp do that."""
         while True:
             await asyncio.sleep(LOOK_S)

@@ -12,7 +12,7 @@ from tarsd.client import Client
 from tarsd.errors import ClientError, TarsdError
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.link import Link
-from tarsd.mcp_stdio.results import ROOM, Json, Reply, cut, fitting, line, listed, passage
+from tarsd.mcp_stdio.results import PRIVATE, ROOM, Json, Reply, counted, cut, fitting, line, listed, passage
 from tarsd.protocol import LAST_EVENTS, MAX_ID, MAX_MESSAGE, Fields
 
 PREFIX = "mcp-"
@@ -104,7 +104,7 @@ class _Answer:
             "sources": fitting(sources, ROOM // 4),
             "notices": fitting(self._last.get("notices") or [], ROOM // 16),
             "refused": fitting(self._refused, ROOM // 16),
-            "withheld": len(self._found.get("withheld") or []),
+            "withheld": link.get("/v1/notes", recent=1)["withheld"],
             "behind": self._found.get("behind", 0),
             "model": self._found.get("model", ""),
             "stopped": bool(self._last.get("stopped")),
@@ -121,9 +121,9 @@ def _told(data: Mapping[str, Any]) -> str:
     notices = [*data["notices"], *(["The answer was too long, and is cut."] if data["cut"] else [])]
     notices += ["The answer was stopped before its end."] if data["stopped"] else []
     if data["withheld"]:
-        notices.append(f"Withheld: {data['withheld']} private notes, which stay on the person's machine.")
+        notices.append(PRIVATE)
     if data["behind"]:
-        notices.append(f"The index is behind: {data['behind']} notes changed since.")
+        notices.append(f"The index is behind: {counted(data['behind'], 'note', 'notes')} changed since.")
     parts = [data["answer"] or "There is no answer."]
     parts += listed("Sources", cited)
     parts += listed("Not done", [f"- {one['tool']}: {one['reason']}" for one in data["refused"]])

@@ -21,6 +21,9 @@ NAME = 1_000
 
 ELLIPSIS = " […]"
 
+PRIVATE = "Private notes are never shown here."
+"""Said wherever the vault has any, whatever was asked: what depends on the question tells what is in them."""
+
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -100,11 +103,11 @@ def hits(reply: Mapping[str, Any], link: Link, nothing: str) -> Reply:
     }
     if reply.get("degraded"):
         data["degraded"] = reply["degraded"]
-    parts = [_counted(len(shown), "passage", "passages") + ", best first." if shown else nothing]
+    parts = [counted(len(shown), "passage", "passages") + ", best first." if shown else nothing]
     if shown and max(hit["relevance"] for hit in shown) < 0.5:
         parts[0] += " None of them is surely relevant: the notes may not hold this."
     parts += [f"{number}. {_headline(hit)}\n{quoted(hit['text'])}" for number, hit in enumerate(shown, 1)]
-    return Reply(data, "\n\n".join([*parts, *_below(data, "passages of private notes")]))
+    return Reply(data, "\n\n".join([*parts, *_below(data)]))
 
 
 def _headline(hit: Mapping[str, Any]) -> str:
@@ -134,10 +137,10 @@ def notes(reply: Mapping[str, Any], link: Link) -> Reply:
         "behind": reply["behind"],
         "left_out": len(every) - len(shown),
     }
-    head = f"{len(shown)} of {_counted(reply['total'], 'note', 'notes')}, the last changed first." if shown else ""
+    head = f"{len(shown)} of {counted(reply['total'], 'note', 'notes')}, the last changed first." if shown else ""
     rows = [_row(note) for note in shown]
     shown_text = "\n".join([head or "There are no such notes.", *rows])
-    return Reply(data, "\n\n".join([shown_text, *_below(data, "private notes")]))
+    return Reply(data, "\n\n".join([shown_text, *_below(data)]))
 
 
 def _row(note: Json) -> str:
@@ -145,15 +148,15 @@ def _row(note: Json) -> str:
     return f"- {note['modified'][:16].replace('T', ' ')}  {line(note['path'])}{tags}"
 
 
-def _below(data: Mapping[str, Any], private: str) -> list[str]:
+def _below(data: Mapping[str, Any]) -> list[str]:
     """What an answer has to say about itself."""
     said = []
     if data["left_out"]:
         said.append(f"{data['left_out']} more did not fit into this answer: ask for fewer, or more precisely.")
     if data["withheld"]:
-        said.append(f"Withheld: {data['withheld']} {private}, which stay on the person's machine.")
+        said.append(PRIVATE)
     if data["behind"]:
-        said.append(f"The index is behind by {_counted(data['behind'], 'note', 'notes')}: the latest may be missing.")
+        said.append(f"The index is behind by {counted(data['behind'], 'note', 'notes')}: the latest may be missing.")
     if data.get("degraded"):
         said.append(str(data["degraded"]))
     return ["\n".join(said)] if said else []
@@ -220,7 +223,8 @@ def line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def _counted(number: int, one: str, many: str) -> str:
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun."""
     return f"{number} {one if number == 1 else many}"
 
 

@@ -99,7 +99,7 @@ _RELEVANCE: Schema = {
     "type": "number",
     "description": "From 0 to 1, the same in every answer: from 0.75 relevant, 0.5 fairly, 0.25 maybe, below that not",
 }
-_WITHHELD = _count("How many were withheld because they are private and stay on the person's machine", None, 0)
+_WITHHELD = _count("How many private notes there are, none of which is ever shown; the same in every answer", None, 0)
 _BEHIND = _count("How many notes changed and are not indexed yet: above 0, the latest may be missing", None, 0)
 _LEFT_OUT = _count("How many more there are that did not fit into this answer", None, 0)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+
 from aiohttp import web
 
 from tarsd.errors import BadRequest, TarsdError
@@ -15,8 +18,21 @@ class Unreadable(BadRequest):
     status = 400
 
 
+INSIDE_S = 1.0
+
+
 class Runner(web.AppRunner):
     """As `web.AppRunner`."""
+
+    async def drain(self) -> None:
+        """Let nobody in any more, and wait a moment for those who are inside."""
+        for site in list(self.sites):
+            await site.stop()
+        await asyncio.sleep(INSIDE_S / 20)  # who was just let in is not among the connections yet
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(INSIDE_S):
+                while self.server is not None and self.server.connections:
+                    await asyncio.sleep(INSIDE_S / 20)
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()

@@ -1,5 +1,5 @@
 import type * as Real from "obsidian";
-import { FileManager, MetadataCache, type TFile, Vault, normalizePath, stripHeadingForLink } from "obsidian-test-mocks/obsidian";
+import { FileManager, FileSystemAdapter, MetadataCache, type TFile, Vault, normalizePath, stripHeadingForLink } from "obsidian-test-mocks/obsidian";
 
 /** What is patched in belongs to the real type; `this` is the package's object. */
 type Patch<R, P> = Partial<Record<keyof R, unknown>> & ThisType<P>;
@@ -31,21 +31,19 @@ const vault: Patch<Real.Vault, Vault> = {
 		if (this.getAbstractFileByPathInsensitive__(path) !== null) throw new Error("Folder already exists.");
 		return createFolder.call(this, path);
 	},
-	/** The bytes of any file; the package knows only those that were written as bytes. */
-	async readBinary(file: TFile): Promise<ArrayBuffer> {
-		let text: string;
-		try {
-			text = await this.adapter.read(file.path);
-		} catch {
-			return this.adapter.readBinary(file.path);
-		}
-		return new TextEncoder().encode(text).slice().buffer;
-	},
 	getName() {
 		return this.adapter.getName();
 	},
 };
 Object.assign(Vault.prototype, vault);
+
+const readBinary = FileSystemAdapter.prototype.readBinary;
+
+/** The bytes of any file; the package's own memory knows only those that were written as bytes. */
+FileSystemAdapter.prototype.readBinary = async function (path: string): Promise<ArrayBuffer> {
+	const text = await this.read(path).catch(() => null);
+	return text === null ? readBinary.call(this, path) : new TextEncoder().encode(text).slice().buffer;
+};
 
 /** The shortest text that finds a file from anywhere, as with the setting "shortest path when possible". */
 function linktext(cache: MetadataCache, file: TFile, source: string, bare: boolean): string {

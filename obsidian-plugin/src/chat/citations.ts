@@ -118,7 +118,7 @@ function opensHere(preceding: string): boolean {
 function closesHere(preceding: string, following: string): boolean {
 	if (following.startsWith("(") || following.startsWith("]")) return false;
 	// `[1]: https://…` at the start of a line says where a link leads
-	if (following.startsWith(":") && /(?:^|\n) {0,3}$/.test(preceding)) return false;
+	if (following.startsWith(":") && /(?:^|\n) {0,3}$/.test(preceding.slice(-4))) return false;
 	return !following.startsWith("[") || /^\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\??\]/.test(following);
 }
 
@@ -164,7 +164,7 @@ function stretches(markdown: string): Stretch[] {
 		}
 		if (LIST_ITEM.test(line)) listed = true;
 		else if (bare && !/^[ \t]/.test(line)) listed = false;
-		table = bare.includes("|") && (table || bare.startsWith("|") || TABLE_RULE.test(lines[index + 1] ?? ""));
+		table = bare.includes("|") && (table || bare.startsWith("|") || TABLE_RULE.test((lines[index + 1] ?? "").trim()));
 		// indented code goes on after its first line, a paragraph's line is never code
 		blank = !bare || (blank && !plain && !fence && !math);
 		const last = blocks[blocks.length - 1];
@@ -183,7 +183,7 @@ const SPAN = new RegExp(
 		/\$\$[\s\S]+?\$\$/,
 		/\$(?!\s)[^$\n]*[^\s$]\$(?!\d)/,
 		/\$[^\s$]\$(?!\d)/,
-		/\[\[[^\]\n]*\]\]/,
+		/\[\[[^[\]\n]*\]\]/,
 	]
 		.map((one) => one.source)
 		.join("|"),

@@ -49,6 +49,9 @@ export interface Request {
 /** So many notes the daemon takes with one question. */
 export const MOST_NOTES = 50;
 
+/** So many characters the daemon takes as a question. */
+export const MOST_CHARACTERS = 200_000;
+
 /** How the keys of selections begin. */
 const SELECTION = "selection ";
 
@@ -137,6 +140,11 @@ export function chips(context: Context): Chip[] {
 /** Whether there is anything to send. */
 export function sendable(message: string): boolean {
 	return message.trim() !== "";
+}
+
+/** Whether the daemon would refuse the message for its length, in characters and not in halves of them. */
+export function tooLong(message: string): boolean {
+	return message.length > MOST_CHARACTERS && Array.from(trimmed(message)).length > MOST_CHARACTERS;
 }
 
 /** The message as it is sent: without empty lines around it, its first line's indentation kept. */

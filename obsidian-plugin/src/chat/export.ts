@@ -51,12 +51,11 @@ export function turnMarkdown(message: Message, style: ExportStyle): string {
 	return `${quote.join("\n")}\n\n${answerMarkdown(message, style)}`.trimEnd();
 }
 
-/** The text to append to a note that ends with `tail`: apart from what is there by one empty line. */
+/** The text to append to a note that ends with `tail`: apart from it by one empty line, and with its line ends. */
 export function appended(tail: string, text: string): string {
-	const body = text.trim() + "\n";
-	if (!tail.trim()) return body;
-	if (/\n[^\S\n]*\n$/.test(tail)) return body;
-	return (tail.endsWith("\n") ? "\n" : "\n\n") + body;
+	const apart = !tail.trim() || /\n[^\S\n]*\n$/.test(tail) ? "" : tail.endsWith("\n") ? "\n" : "\n\n";
+	const more = `${apart}${text.trim()}\n`;
+	return tail.includes("\r\n") ? more.replace(/\r?\n/g, "\r\n") : more;
 }
 
 /**

@@ -49,8 +49,9 @@ const BEFORE_AT = /[\s([{"'“‘«—–-]/;
 export function mentionAt(text: string, caret: number): Mention | null {
 	const start = text.lastIndexOf("\n", caret - 1) + 1;
 	const line = text.slice(start, caret);
-	if (inCode(text.slice(0, start), line)) return null;
-	return linkAt(text, line, start, caret) ?? nameAt(line, start, caret);
+	const mention = linkAt(text, line, start, caret) ?? nameAt(line, start, caret);
+	// last, for it looks through all that is above
+	return mention && !inCode(text.slice(0, start), line) ? mention : null;
 }
 
 function linkAt(text: string, line: string, start: number, caret: number): Mention | null {

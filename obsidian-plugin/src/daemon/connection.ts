@@ -83,9 +83,10 @@ export function keepConnected(ways: () => Promise<Way[]>, wait: Wait = pause): C
 	/** Try each way until one answers rightly; what is in use is tried like any other, and stays if it is well. */
 	async function attempt(signal: AbortSignal): Promise<boolean> {
 		let failure = null as Failure | null;
-		const failed = (error: unknown, at: Where): void => {
+		const failed = (error: unknown, at: Where, elsewhere = false): void => {
 			const told = explain(error, at);
-			if (!failure || (needsPerson(told) && !needsPerson(failure))) failure = told;
+			// that there is no daemon here is no news to one who gave another machine's address
+			if (!failure || (needsPerson(told) && !needsPerson(failure)) || (failure.kind === "not-running" && elsewhere)) failure = told;
 		};
 		try {
 			const found = await ways();
@@ -98,7 +99,7 @@ export function keepConnected(ways: () => Promise<Way[]>, wait: Wait = pause): C
 					if (!signal.aborted) connected(way, hello);
 					return true;
 				} catch (error) {
-					failed(error, way.where);
+					failed(error, way.where, way.vaultId === "");
 				}
 			}
 		} catch (error) {

@@ -76,6 +76,8 @@ export function explain(error: unknown, where: Where): Failure {
 			return failure("other", words.foreignTitle, words.foreign(place));
 		case "http": {
 			const { status, body, message } = error;
+			if (!body && status && status < 500) return failure("other", words.foreignTitle, words.foreign(place));
+			if (!body && status) return failure("unreachable", words.unreachableTitle, words.proxy(status, place));
 			const text = body ? `${body.message} ${body.hint}`.trim() : message;
 			return status === 403 ? failure("refused", words.forbiddenTitle, text) : failure("other", words.otherTitle, text);
 		}

@@ -3,6 +3,7 @@ import { answerMarkdown, appended, fileName, turnMarkdown, type ExportStyle } fr
 import { ended, titleOf, type Message } from "../chat/state";
 import { en } from "../en";
 import { linkTo } from "../vault/links";
+import { textOf } from "../vault/notes";
 import { clientOf, told } from "./asking";
 import { add, addButton, addHidden, addIconButton, AUTO, copyText, show, uniqueId } from "./dom";
 import type { MessageContext } from "./message-context";
@@ -89,6 +90,8 @@ async function appendToNote(services: Services, message: Message): Promise<strin
 	if (file?.extension !== "md") return en.chat.noNote;
 	const text = answerMarkdown(message, style(services, file.path, true));
 	await vault.flush(file.path);
+	// other bytes would not come through unchanged
+	if (textOf(await vault.bytes(file.path)) === null) return en.chat.notText;
 	await vault.process(file.path, (before) => before + appended(before, text));
 	return en.chat.appendedTo(file.basename);
 }

@@ -4,7 +4,7 @@ const FENCE = /^[ \t]*(?:(?:[-*+]|\d+[.)]|>)[ \t]+)*(`{3,}|~{3,})/;
 /** A line that may belong to what stands above the empty line before it: a list, a quote, an indented paragraph. */
 const JOINS = /^(?:[ \t]|[-*+][ \t]|\d{1,9}[.)][ \t]|>|[-*+]$)/;
 /** Definitions are valid in a whole text, so a text that has them is one block. */
-const DEFINES = /^ {0,3}\[[^\]\n]+\]:|\[\^[^\]\n]+\]/m;
+const DEFINES = /^ {0,3}\[[^[\]\n]+\]:|\[\^[^[\]\n]+\]/m;
 
 /**
  * The blocks of a text, in order; joined they are the text. Every block but the last stays as it is while the text

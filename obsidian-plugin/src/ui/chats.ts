@@ -15,9 +15,10 @@ import {
 	type Message,
 } from "../chat/state";
 import type { Client } from "../daemon/client";
+import { listeners } from "../listeners";
 import type { Fault, TurnEvent } from "../protocol/events";
 import type { ChatChange, ChatMeans, Draft, Question } from "./chat-types";
-import { faultOf, isNotFound, NotConnected } from "./errors";
+import { faultOf, hasStatus, NotConnected } from "./errors";
 import { followTurns, merged } from "./turns";
 
 export type { ChatChange, ChatMeans, Draft, Question } from "./chat-types";
@@ -41,7 +42,7 @@ export type Chats = ReturnType<typeof makeChats>;
  */
 export function makeChats({ connection, perform, now = () => Date.now() / 1000, id: newId = () => window.crypto.randomUUID() }: ChatMeans) {
 	const open = new Map<string, Open>();
-	const listeners = new Set<(change: ChatChange) => void>();
+	const { add, tell: tellAll } = listeners<ChatChange>();
 	/** What was sent, by question or turn, for asking again. */
 	const questions = new Map<string, Question>();
 	let closed = false;
@@ -111,7 +112,7 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 	}
 
 	function tell(change: ChatChange): void {
-		for (const listener of [...listeners]) listener(change);
+		if (!closed) tellAll(change);
 	}
 
 	function load(conversation: string): Promise<void> {
@@ -132,7 +133,7 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 			set(conversation, merged(one.state, saved));
 		} catch (error) {
 			// it has not begun yet, or another client removed it
-			if (isNotFound(error)) one.loaded = true;
+			if (hasStatus(error, 404)) one.loaded = true;
 			else one.problem = faultOf(error, connection.where);
 			tell({ conversation, state: one.state });
 		}
@@ -173,15 +174,11 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 		close: (): void => {
 			closed = true;
 			end();
-			listeners.clear();
 			turns.leave();
 		},
 
 		/** Be told of every change of every conversation; returns how to end that. */
-		onChange: (listener: (change: ChatChange) => void): (() => void) => {
-			listeners.add(listener);
-			return () => listeners.delete(listener);
-		},
+		onChange: add,
 
 		// -------------------------------------------------------------------------------------- conversations
 
@@ -257,6 +254,8 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 			try {
 				await client().approve(turn, call, answer);
 			} catch (error) {
+				// it was answered elsewhere or has ended, which the card tells
+				if (hasStatus(error, 409)) return;
 				// the buttons come back, unless something else has happened to the call meanwhile
 				const present = state(conversation);
 				const messages = present.messages.map((one) => (before && one.id === turn && one.seq === before.seq ? before : one));

@@ -1,8 +1,10 @@
 import { debounce, Notice, Platform, type Component } from "obsidian";
 import {
+	MOST_CHARACTERS,
 	renamed,
 	sendable,
 	sent,
+	tooLong,
 	toRequest,
 	withChip,
 	withCurrent,
@@ -27,6 +29,8 @@ import type { MessageContext } from "./message-context";
 const LOOK_MS = 200;
 /** How long after a key what is written is kept on the device. */
 const STORE_MS = 500;
+/** So much text makes the box as high as it gets. */
+const TALLEST = 10_000;
 const DRAFT_KEY = "tarsd-draft";
 
 export type Composer = ReturnType<typeof makeComposer>;
@@ -81,19 +85,14 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 	function change(next: Context): void {
 		context = next;
 		showChips(context);
-		keep();
+		// the text is another pane's where the same conversation is written in
+		chats.keepDraft(conversation(), { ...chats.draft(conversation()), context });
 	}
 
 	/** What is written outlives the pane, and the app too: the last draft is kept on this device. */
-	function keep(): void {
-		const before = chats.draft(conversation()).text;
-		chats.keepDraft(conversation(), { text: box.value, context });
-		if (before !== box.value) store();
-	}
-
 	const store = debounce(
-		() => {
-			app.saveLocalStorage(DRAFT_KEY, { conversation: conversation(), text: box.value });
+		(draft: { conversation: string; text: string }) => {
+			app.saveLocalStorage(DRAFT_KEY, draft);
 		},
 		STORE_MS,
 		true,
@@ -107,14 +106,17 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		sendButton.disabled = !sendable(box.value);
 	}
 
-	/** The box is as high as the text that the styles put behind it. */
+	/** The box is as high as the text that the styles put behind it; there is a highest, so the beginning is enough. */
 	function fit(): void {
-		sizer.dataset["text"] = box.value;
+		const beginning = box.value.slice(0, TALLEST);
+		if (sizer.dataset["text"] !== beginning) sizer.dataset["text"] = beginning;
 		update();
 	}
 
 	function edited(): void {
-		keep();
+		const draft = { conversation: conversation(), text: box.value };
+		chats.keepDraft(draft.conversation, { text: draft.text, context });
+		store(draft);
 		fit();
 		mentions.look();
 	}
@@ -149,6 +151,10 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		if (!sendable(box.value)) return;
 		if (!connection.client) {
 			new Notice(sentence(new NotConnected(connection)));
+			return;
+		}
+		if (tooLong(box.value)) {
+			new Notice(en.composer.tooLong(MOST_CHARACTERS));
 			return;
 		}
 		look();

@@ -24,7 +24,17 @@ const HARMLESS = /^<\/?(?:b|br|del|details|em|hr|i|ins|kbd|mark|s|small|strong|s
 const ADDRESS = /^<(?:https?:\/\/|mailto:)[^\s<>]*>/i;
 /** The beginning of a tag with attributes, or one that goes on in the next line. */
 const WITH_ATTRIBUTES = /<(?=\/?[a-z][\w:-]*(?:[\s/][^<>]*=|[ \t]*$))/gim;
-const EMBED = /!+(?=\[\[|\[[^\]\n]*\]\()/g;
+/** Every run of exclamation marks, with what makes it an embed, or else the bracket that may make it one. */
+const SIGNS = /(!+)(?:(\[\[|\[[^[\]]*\][([])|(\[))?/g;
+/**
+ * The commands of TeX that bring styles, and pictures with them, or links and names of any kind; and those that give
+ * commands other meanings, which would last for the notes as well.
+ */
+const TEX = /\\(?=(?:style|bbox|mmltoken|href|class|cssid|data|require|unicode|fcolorbox|setoptions|let|[gex]?def[a-z]*|(?:re)?new(?!line)[a-z]*|provide[a-z]*|declare[a-z]*|csname)(?![a-z]))/gi;
+/** What of a diagram may load something or lead elsewhere: tags, pictures, styles, settings, addresses, links. */
+const LOADS = /<(?!br\s*\/?>)[a-z!/]|@\{|%%\{|^\s*---\s*$|url|image|src|@import|\\|&[#\w]|#\w+;|\/\/|https?:|^\s*(?:click|href|links?|callback)\b/im;
+/** What a fence may stand in without being one: comments, math, HTML. */
+const AROUND = /%%|\$\$|<[a-z]/i;
 /** Where a tag, a comment or a template may begin. */
 const TAG = /<(?=[a-z/!?%])/gi;
 
@@ -33,28 +43,34 @@ const TAG = /<(?=[a-z/!?%])/gi;
  * be code; where that hangs on the finer points of lists and quotes, tags with attributes are made plain in it too.
  */
 export function disarm(markdown: string): string {
+	const whole = markdown.replace(/\r\n?/g, "\n");
+	// what is math hangs on finer points too, so wherever there may be any the commands are blunt
+	const blunt = (text: string): string => (whole.includes("$") ? text.replace(TEX, "\\\u2060") : text);
+	const around = whole.search(AROUND);
 	const done: string[] = [];
+	let at = 0;
 	let prose = "";
 	let fence = "";
 	let certain = true;
 	const flush = (): void => {
-		if (prose !== "") done.push(disarmProse(prose));
+		if (prose !== "") done.push(disarmProse(blunt(prose)));
 		prose = "";
 	};
-	for (const line of markdown.replace(/\r\n?/g, "\n").match(/[^\n]*\n|[^\n]+$/g) ?? []) {
+	for (const line of whole.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
 		const [, prefix = "", mark = "", rest = ""] = FENCE.exec(line) ?? [];
 		if (fence !== "") {
 			const ends = mark.startsWith(fence) && rest.trim() === "" && (!certain || /^ {0,3}$/.test(prefix));
-			done.push(certain || ends ? line : doubted(line));
+			done.push(certain || ends ? line : blunt(doubted(line)));
 			if (ends) fence = "";
 		} else if (mark !== "" && !(mark.startsWith("`") && rest.includes("`"))) {
 			flush();
 			fence = mark;
-			certain = prefix === "";
-			done.push(opener(line));
+			certain = prefix === "" && (around < 0 || at < around);
+			done.push(opener(line, certain && isPlainDiagram(whole.slice(at + line.length), mark)));
 		} else {
 			prose += line;
 		}
+		at += line.length;
 	}
 	flush();
 	// a text that begins like properties would be taken for them, and be hidden
@@ -67,17 +83,25 @@ export function onlyShown(language: string): boolean {
 	return SHOWN.has(language.toLowerCase());
 }
 
-/** The first line of a block of code, with a language that nobody runs. */
-function opener(line: string): string {
+/** Whether code that begins here and ends with the mark is nothing that Mermaid would load something for. */
+function isPlainDiagram(text: string, mark: string): boolean {
+	const [code = ""] = text.split(new RegExp(`^ {0,3}${mark}+[ \\t]*$`, "m"), 1);
+	// a class may say what it is between double brackets
+	return !LOADS.test(code.replace(/<<\w+>>/g, ""));
+}
+
+/** The first line of a block of code, with a language that nobody runs; `diagram` allows Mermaid, too. */
+function opener(line: string, diagram: boolean): string {
 	const [, prefix = "", mark = "", rest = ""] = FENCE.exec(line) ?? [];
 	const language = /^\s*\{?\.?([^\s{},]*)/.exec(rest)?.[1] ?? "";
-	const info = language === "" || onlyShown(language) ? rest.replace(/[{}<]/g, "") : "text";
+	const shown = language === "" || (language.toLowerCase() === "mermaid" ? diagram : onlyShown(language));
+	const info = shown ? rest.replace(/[{}<]/g, "") : "text";
 	return mark === "" ? line : prefix + mark + info + (line.endsWith("\n") ? "\n" : "");
 }
 
 /** What may be code, or may be none. */
 function doubted(text: string): string {
-	return opener(text).replace(WITH_ATTRIBUTES, "&lt;").replace(EMBED, "");
+	return unembedded(opener(text, false).replace(WITH_ATTRIBUTES, "&lt;"));
 }
 
 function disarmProse(prose: string): string {
@@ -99,12 +123,16 @@ function disarmWords(text: string): string {
 }
 
 function disarmPlain(text: string): string {
-	// an embed becomes a link; an exclamation before a number stays one, with an invisible sign behind it
-	const plain = text.replace(/!+(?=(\[\[|\[[^\]]*\][([])?)(?=\[)/g, (signs, embed: string | undefined) => (embed ? "" : `${signs}\u2060`));
+	const plain = unembedded(text);
 	return plain.replace(TAG, (sign, at: number) => {
 		const rest = plain.slice(at, at + 2_000);
 		return HARMLESS.test(rest) || ADDRESS.test(rest) ? sign : "&lt;";
 	});
+}
+
+/** An embed becomes a link; an exclamation before a number stays one, with an invisible sign behind it. */
+function unembedded(text: string): string {
+	return text.replace(SIGNS, (_, signs: string, embed = "", bracket = "") => embed || (bracket ? `${signs}\u2060[` : signs));
 }
 
 /** The text with every match replaced by what `inside` makes of it, unless that is null, and all else by `outside`. */

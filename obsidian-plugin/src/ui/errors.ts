@@ -9,9 +9,9 @@ interface Told {
 	body?: Fault;
 }
 
-/** Whether the daemon says that there is no such thing. */
-export function isNotFound(error: unknown): boolean {
-	return (error as Told).status === 404;
+/** Whether the daemon answered with this status: 404 when there is no such thing, 409 when it is settled already. */
+export function hasStatus(error: unknown, status: number): boolean {
+	return (error as Told).status === status;
 }
 
 /** An error as what went wrong and what to do; `where` the daemon was reached before, if that is known. */

@@ -24,16 +24,32 @@ const UNWANTED = "iframe, object, embed, video, audio, form, link, .internal-emb
  */
 export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Drawing, component: Component): Promise<void> {
 	const { app, sources, source } = drawing;
-	await MarkdownRenderer.render(app, disarm(markdown), el, source, component);
+	try {
+		await MarkdownRenderer.render(app, disarm(markdown), el, source, component);
+	} catch (error) {
+		// what another plugin makes of a note may fail: the words are shown all the same
+		console.error(error);
+		el.setText(markdown);
+	}
 	// a second look, at what is really there
 	for (const one of el.findAll(UNWANTED)) one.replaceWith(one.getAttribute("alt") ?? one.getAttribute("src") ?? "");
 	for (const link of el.findAll(LINK)) {
 		const target = linktext(link);
 		if (!target.startsWith("#") && !resolveLink(app, target, source)) link.replaceWith(mark("tarsd-dead-link", link.textContent, en.chat.noSuchNote));
 	}
+	for (const link of el.findAll(`a:not(${LINK})`)) {
+		if (!SAFE.test(link.getAttribute("href") ?? "")) link.replaceWith(...Array.from(link.childNodes));
+	}
+	for (const box of el.findAll("input")) {
+		box.setAttribute("aria-label", en.chat.task);
+		box.setAttribute("disabled", "");
+	}
 	markCitations(el, sources);
 	turn(el);
 }
+
+/** Where links may lead that are no notes: to the web, to somebody, or to a place in the same text. */
+const SAFE = /^(?:https?:|mailto:|#)/i;
 
 const LETTER = /\p{L}/u;
 /** The blocks that Unicode keeps for what is written from right to left, as Hebrew and Arabic. */

@@ -28,7 +28,7 @@ export function readable(hit: { readonly text: string; readonly title: string; r
 			lines.push(line);
 			continue;
 		}
-		if (TABLE_RULE.test(line)) continue;
+		if (TABLE_RULE.test(line.trim())) continue;
 		const heading = HEADING.exec(line)?.[1];
 		if (heading !== undefined && said.has(fold(unmarked(heading)))) continue;
 		lines.push(unmarked(heading ?? line));
@@ -46,8 +46,8 @@ function unmarked(line: string): string {
 		.replace(/!?\[([^[\]]*)\]\((?:[^()]|\([^()]*\))*\)/g, "$1")
 		.replace(/<\/?[a-z][^<>]*>/gi, " ")
 		.replace(/`+|\*\*|~~|==/g, "")
-		.replace(/(^|[\s(])__?(\S(?:.*?\S)?)__?(?=$|[\s).,;:!?])/g, "$1$2")
-		.replace(/(^|[\s(])\*(\S(?:.*?\S)?)\*(?=$|[\s).,;:!?])/g, "$1$2");
+		.replace(/(^|[\s(])__?(\S(?:.{0,300}?\S)?)__?(?=$|[\s).,;:!?])/g, "$1$2")
+		.replace(/(^|[\s(])\*(\S(?:.{0,300}?\S)?)\*(?=$|[\s).,;:!?])/g, "$1$2");
 	if (/^\s*\|.*\|\s*$/.test(text)) text = text.trim().slice(1, -1).split("|").map((cell) => cell.trim()).filter(Boolean).join(" · ");
 	return text;
 }

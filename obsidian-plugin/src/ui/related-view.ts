@@ -5,7 +5,7 @@ import { linktextOf } from "../vault/links";
 import { isConversation } from "../vault/own";
 import { clientOf } from "./asking";
 import { add } from "./dom";
-import { isNotFound, sentence } from "./errors";
+import { hasStatus, sentence } from "./errors";
 import { wireLinks } from "./markdown";
 import { askFor, linkedWith, pickRelated, reasons } from "./related-list";
 import { drawPassage } from "./search-modal";
@@ -92,7 +92,7 @@ export class RelatedView extends ItemView implements HoverParent {
 			const found = pickRelated(hits, { here: path, count, exclude, linked, isLog });
 			this.draw(found, found.length > 0 ? "" : hits.length > 0 ? words.allHidden : words.none);
 		} catch (error) {
-			if (!signal.aborted) this.draw([], isNotFound(error) ? words.notIndexed : sentence(error));
+			if (!signal.aborted) this.draw([], hasStatus(error, 404) ? words.notIndexed : sentence(error));
 		}
 	}
 

@@ -1,7 +1,10 @@
 import { ended, type ChatState, type Message } from "../chat/state";
 import type { Client } from "../daemon/client";
-import { isLast, type TurnEvent, type WriteOrder } from "../protocol/events";
-import { faultOf, isNotFound } from "./errors";
+import { isLast, type Fault, type TurnEvent, type WriteOrder } from "../protocol/events";
+import { faultOf, hasStatus } from "./errors";
+
+/** A turn that is over, and nobody knows how. */
+const OVER: Fault = { code: "", message: "", hint: "" };
 
 /** Where the events of turns go, and what is known of them. */
 export interface TurnStore {
@@ -33,8 +36,9 @@ export function followTurns(store: TurnStore): Turns {
 				if (event.type === "write") write(client, event);
 				if (isLast(event)) return;
 			}
+			if (!signal.aborted) await lost(conversation, turn, OVER, true);
 		} catch (error) {
-			if (!signal.aborted) await lost(conversation, turn, error);
+			if (!signal.aborted) await lost(conversation, turn, faultOf(error), hasStatus(error, 404));
 		}
 	}
 
@@ -47,15 +51,13 @@ export function followTurns(store: TurnStore): Turns {
 		});
 	}
 
-	/** The daemon does not know the turn any more, as after a restart: its own record says what became of it. */
-	async function lost(conversation: string, turn: string, error: unknown): Promise<void> {
-		const gone = isNotFound(error);
+	/** A turn that is `gone`, as after a restart, or that has no end: the daemon's own record says what became of it. */
+	async function lost(conversation: string, turn: string, fault: Fault, gone: boolean): Promise<void> {
 		if (gone) await store.reload(conversation);
 		const message = store.message(conversation, turn);
 		if (!message || ended(message)) return;
-		const fault = faultOf(error);
-		if (gone) fault.code = "interrupted";
-		store.happened(conversation, turn, { seq: message.seq + 1, type: "failed", error: fault, text: message.text });
+		const error = gone ? { ...fault, code: "interrupted" } : fault;
+		store.happened(conversation, turn, { seq: message.seq + 1, type: "failed", error, text: message.text });
 	}
 
 	return {

@@ -20,7 +20,7 @@ export async function performWrite(port: VaultPort, client: Client, order: Write
 	if (!isNote(order.path)) return;
 	try {
 		const claimed = await client.claim(order.id);
-		const report = await carryOut(port, claimed).then(
+		const report = await carryOut(port, order, claimed).then(
 			(hash): Report => ({ ok: true, hash }),
 			(error: unknown): Report => ({ ok: false, error: (error as Error).message }),
 		);
@@ -33,7 +33,7 @@ export async function performWrite(port: VaultPort, client: Client, order: Write
 
 /** Whether a path is that of a note the app shows: below the vault, not hidden, in the form the app gives paths. */
 export function isNote(path: string): boolean {
-	if (!path.endsWith(".md") || /[\\\u00a0\u202f\0]/.test(path)) return false;
+	if (!path.endsWith(".md") || path !== path.normalize() || /[\\\u00a0\u202f\0]/.test(path)) return false;
 	return path.split("/").every((name) => name !== "" && !name.startsWith("."));
 }
 
@@ -44,8 +44,18 @@ export async function sha256(content: string | ArrayBuffer): Promise<string> {
 	return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Make the change; resolves with the hash of what the note holds by it. */
-async function carryOut(port: VaultPort, order: WriteOrder): Promise<string> {
+/** The text of bytes that are UTF-8, whole and unchanged; null when they are not. */
+export function textOf(bytes: ArrayBuffer): string | null {
+	try {
+		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+	} catch {
+		return null;
+	}
+}
+
+/** Make the change that was claimed, if it is the one that was asked for; resolves with the hash of what the note holds by it. */
+async function carryOut(port: VaultPort, asked: WriteOrder, order: WriteOrder): Promise<string> {
+	if (asked.path !== order.path || asked.op !== order.op || asked.kind !== order.kind) throw new Error(en.vault.another);
 	if (order.if_hash === null) return create(port, order);
 	const path = (await port.exists(order.path)) ? order.path : port.moved(order.path);
 	if (!(await port.exists(path))) throw new Error(en.vault.missing);
@@ -80,18 +90,11 @@ async function plan(port: VaultPort, path: string, order: WriteOrder): Promise<{
 	const known = (await sha256(before)) === order.if_hash;
 	const typed = await port.flush(path);
 	if (!known || (typed && order.op !== "append")) throw new Error(en.vault.changed);
-	const expected = decoded(typed ? await port.bytes(path) : before);
+	const expected = textOf(typed ? await port.bytes(path) : before);
+	if (expected === null) throw new Error(en.vault.notText);
 	if (order.op !== "append") return { expected, next: order.content };
 	const joins = !typed || expected === "" || /[\r\n]$/.test(expected) || /^[\r\n]/.test(order.content);
 	return { expected, next: `${expected}${joins ? "" : "\n"}${order.content}` };
-}
-
-function decoded(bytes: ArrayBuffer): string {
-	try {
-		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-	} catch {
-		throw new Error(en.vault.notText);
-	}
 }
 
 async function tell(client: Client, id: string, report: Report, wait: Wait): Promise<void> {
