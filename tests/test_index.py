@@ -30,6 +30,7 @@ from tarsd.index.work import Job, Settings, is_local_only, prepare_group
 from tarsd.parse import parse
 from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, content_hash
+from tests.engine import Engine, write
 
 WEIGHTS = (1.0,) * 6
 
@@ -1193,3 +1194,22 @@ def test_cached_vectors_of_another_length_count_as_missing(bench: Bench) -> None
     assert len(bench.store.knn(space.id, np.ones(48), 9)) == 4
     with pytest.raises(StoreError, match="another model"):
         bench.store.put_vectors(space.id, hashes[:1], np.ones((1, 96), np.float32))
+
+
+def test_an_index_that_was_lost_after_a_long_rest_embeds_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Engine(tmp_path) as engine:
+        for number in range(5):
+            write(engine.vault, f"{number}.md", f"Text number {number} is about tea.")
+        engine.index()
+        engine.embed()
+        assert engine.model.texts == 5
+        index = engine.config.paths.index_db
+    index.unlink()
+    later = time.time() + 200 * 86_400
+    monkeypatch.setattr(time, "time", lambda: later)
+    with Engine(tmp_path) as engine:
+        engine.index()
+        engine.embed()
+        assert engine.model.texts == 0

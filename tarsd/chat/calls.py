@@ -113,12 +113,17 @@ class Calls:
         if same in self._made:
             return Result(f"This was called before with the same arguments; see the result of call {self._made[same]}.")
         try:
-            answer = await self._toolbox.call(call.name, call.arguments, context)
+            answer = await self._toolbox.call(call.name, call.arguments, self._asking(call.name, context))
         except TarsdError as error:
             return self._told_elsewhere(call.name) or error
         if isinstance(answer, Result):
             self._made[same] = name
         return answer
+
+    def _asking(self, name: str, context: Context) -> Context:
+        """For a tool that sends something: no standing yes holds for a model that asks in the person's stead."""
+        asks = self._request.audience != "person" and self._toolbox.get(name).group not in AT_HOME
+        return replace(context, private=True) if asks else context
 
     def _told_elsewhere(self, name: str) -> TarsdError | None:
         """What a model elsewhere hears of a call that failed: not why, for that may tell which private notes exist."""

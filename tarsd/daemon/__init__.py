@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tarsd.daemon import log as logs
 from tarsd.daemon.lock import AlreadyRunning, Lock, listen, private_folder, remove_socket
 from tarsd.daemon.notify import notify
+from tarsd.daemon.process import share_heaps
 from tarsd.errors import EXIT_OK, TarsdError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def run(config: Config, load: Callable[[], Config]) -> int:
         log.info("listening", extra={"pid": os.getpid(), "vault": config.vault_id})
         from tarsd.daemon.serve import serve  # asyncio, aiohttp and the engine take longer than all before
 
+        share_heaps()
         serve(config, server, load)
         log.info("stopped")
         return EXIT_OK

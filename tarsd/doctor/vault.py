@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tarsd.doctor.finding import Check, Finding, fault, number, ok, skipped, warning
 from tarsd.doctor.subject import Subject, quoted
+
+if TYPE_CHECKING:
+    from tarsd.vault import Skipped
 
 PLACES: Final = 3
 SCAN_S: Final = 15.0
@@ -55,13 +58,14 @@ def obsidian(subject: Subject) -> Finding:
 def notes(subject: Subject) -> Finding:
     """All notes, and what is passed over."""
     from tarsd.vault import Vault
+    from tarsd.vault.scan import KEPT
 
     config = subject.config
     scan = subject.scan = Vault(subject.root, "", config.exclude).scan()
     states = Counter[str](one.state for one in scan.skipped)
     left = {"excluded": "left out by rules", "outside": "links that leave the vault", "too_large": "too large"}
     told = [f"{states[state]:,} {what}" for state, what in left.items() if states[state]]
-    unreadable = [one.path for one in scan.skipped if one.state == "unreadable"]
+    unreadable = [one.path for one in scan.skipped if one.state in KEPT and not _is_away(one)]
     if unreadable:
         names = ", ".join(unreadable[:PLACES])
         text = f"{number(len(scan.files), 'note')}; {len(unreadable)} cannot be read"
@@ -75,12 +79,19 @@ def downloads(subject: Subject) -> Finding:
     """Notes whose text is in a cloud only."""
     from tarsd.vault.files import DOWNLOAD
 
-    away = [one for one in subject.scan.skipped if one.state == "not_downloaded"]
+    away = [one for one in subject.scan.skipped if _is_away(one)]
     if not away:
         return ok("Every note is on this machine.")
     stubs = sum("iCloud" in one.reason for one in away)
     told = f"{stubs} as stubs of iCloud, {len(away) - stubs} without their bytes"
     return warning(f"{number(len(away), 'note is', 'notes are')} not downloaded: {told}.", DOWNLOAD)
+
+
+def _is_away(one: Skipped) -> bool:
+    """Whether a note can be downloaded; a pipe is not here either, and nothing will bring it."""
+    from tarsd.vault.files import DOWNLOAD
+
+    return one.state == "not_downloaded" and one.hint == DOWNLOAD
 
 
 def conflicts(subject: Subject) -> Finding:

@@ -198,6 +198,8 @@ class Indexer:
         report = replace(one.report, seconds=time.monotonic() - begun)
         if report.changed + report.moved + report.removed > _MANY:
             self.store.maintain()
+        if not short and self._scanned:
+            self.store.tidy()
         self._on_event({"type": "report", **report.__dict__})
         return report
 

@@ -27,6 +27,7 @@ import tarsd
 from tarsd.errors import EXIT_OK, TarsdError
 from tarsd.mcp_stdio import resources
 from tarsd.mcp_stdio.call import Call
+from tarsd.mcp_stdio.lines import take_input
 from tarsd.mcp_stdio.link import Link
 from tarsd.mcp_stdio.results import MOST_BYTES, Reply, cut, size
 from tarsd.mcp_stdio.tools import TOOLS, Tool
@@ -102,7 +103,7 @@ class _Server:
             loop.add_signal_handler(number, self._end, 128 + number)
         ending = None
         with contextlib.suppress(ExceptionGroup):  # nobody reads what is said here any more
-            async with stdio_server() as (incoming, outgoing):
+            async with stdio_server(stdin=take_input()) as (incoming, outgoing):
                 try:
                     await self.sdk.run(incoming, outgoing, self.sdk.create_initialization_options())
                 finally:  # already here, for the last answer may wait for somebody to read it

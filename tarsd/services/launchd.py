@@ -6,7 +6,6 @@ import contextlib
 import os
 import plistlib
 import re
-import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +37,9 @@ BUSY = (5, 17, 37)
 
 GONE = (3, 113)
 """What bootout says when there is no such job: no such process, no such service."""
+
+UNWRITABLE = re.compile("[\ufffe\uffff]")
+"""Characters that are no XML, and that `plistlib` lets through."""
 
 NO_SESSION = (112, 125)
 """There is no such domain, or it takes no agents."""
@@ -169,10 +171,16 @@ def agents(machine: Machine) -> Path:
 
 
 def _element(value: str | list[str] | dict[str, str]) -> str:
-    """A value as it stands in a property list below a key."""
+    """A value as it stands in a property list below a key. Raises `ServiceError` for what XML cannot hold."""
     document = plistlib.dumps(value, sort_keys=False).decode()
+    if found := UNWRITABLE.search(document):
+        raise ServiceError(
+            f"A property list cannot hold the character U+{ord(found[0]):X}, and a path or a setting has it.",
+            "Rename the folder, or take it out of the environment.",
+        )
     inner = document.split('<plist version="1.0">\n', 1)[1].rsplit("\n</plist>", 1)[0]
-    return textwrap.indent(inner, "\t")
+    # by line feeds alone: other ends of lines are part of a path
+    return "\t" + inner.replace("\n", "\n\t")
 
 
 def _number(pattern: str, text: str) -> int | None:

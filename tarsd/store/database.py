@@ -264,7 +264,7 @@ def _verify(db: apsw.Connection, tables: schema.Tables) -> None:
         raise _Unusable("was not made by tarsd", aside=True)
     _upgrade(db, tables)
     if db.execute("PRAGMA user_version").get != tables.format:
-        raise _Unusable("had another format", aside=False)
+        raise _Unusable("had another format", aside=tables.kept)
     small = db.execute("PRAGMA page_count").get * 4096 <= _CHECKED_BYTES
     if small and db.execute("PRAGMA quick_check(1)").get != "ok":
         raise _Unusable("was damaged", aside=True)

@@ -7,11 +7,15 @@ from typing import NamedTuple
 
 
 class Tables(NamedTuple):
-    """What a file holds. One of another format is made anew, unless `upgrades` leads from its format to this one."""
+    """What a file holds. One of another format is made anew, unless `upgrades` leads from its format to this one.
+
+    `kept` says that it is then moved aside and not removed.
+    """
 
     sql: str
     format: int
     upgrades: Mapping[int, str]
+    kept: bool
 
 
 # What a row of the keyword index is made of. Another number has that leg alone made anew, from the stored passages.
@@ -66,7 +70,8 @@ INSERT INTO fts(fts, rank) VALUES('automerge', 8);
 INSERT INTO meta VALUES('keywords', {KEYWORDS});
 """
 
-# `used` is the day on which a vault last had a passage with this hash, in days since 1970.
+# `used` is the day, counted from 1970, on which a vault last had a passage with this hash; 0 is unknown, and a
+# negative number the day on which it was found that none had one for a long time.
 _EMBEDDINGS = """
 CREATE TABLE embedders(id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE);
 CREATE TABLE vectors(
@@ -74,15 +79,12 @@ CREATE TABLE vectors(
     used INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
 """
-_USED = """
-ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
-UPDATE vectors SET used = unixepoch() / 86400;
-"""
+_USED = "ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0"
 
-INDEX = Tables(_INDEX, 1, {})
+INDEX = Tables(_INDEX, 1, {}, kept=False)
 """The index can be made anew from the notes, with the vectors of the cache: another format embeds nothing again."""
 
-EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED})
+EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED}, kept=True)
 """The cache costs hours to make: every older format has an upgrade."""
 
 

@@ -20,6 +20,7 @@ _SLACK_ROWS = 2_048
 _SLACK_PAGES = 100
 _TOUCHED_DAYS = 7
 _KEPT_DAYS = 90
+_CONDEMNED_DAYS = 7
 _SLICE = 2_000
 _MERGED_PAGES = 500
 _MERGES = 40
@@ -99,13 +100,7 @@ class Store(Writing):
         return said
 
     def maintain(self) -> None:
-        """Give space back: code tables that are mostly holes are rebuilt, vectors that nobody uses any more dropped.
-
-        Free pages return to the disk. Called now and then; what is done at most once a day is counted here.
-        """
-        if self.meta("tidied") != today():
-            self._tidy_cache()
-            self.set_meta("tidied", today())
+        """Give space back: code tables that are mostly holes are rebuilt, free pages returned to the disk."""
         for space in self.spaces() if self.vec0 else ():
             with self.reader() as db:
                 held = int(db.execute(f"SELECT coalesce(sum(size), 0) FROM vec_{space.id}_chunks").get)
@@ -124,22 +119,41 @@ class Store(Writing):
                     db.execute("PRAGMA main.incremental_vacuum").fetchall()
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
-    def _tidy_cache(self) -> None:
-        """Keep the vectors of this vault's passages, and drop those that no vault had for three months.
+    def tidy(self) -> None:
+        """Once a day, when the index is complete: keep the vectors of its passages, and drop those that none has.
 
-        Other vaults share the cache, and only their own daemons know what they use: so each marks what it uses.
+        Other vaults share the cache, and only their own daemons know what they use: so each marks what it uses. What
+        nobody marked for three months is condemned, and dropped at the earliest a week later: a clock that was wrong
+        for a day must not cost what took hours to make.
         """
+        day = today()
+        if self.meta("tidied") == day:
+            return
         with self.reader() as db:
-            sql = "SELECT id FROM emb.vectors WHERE used < ? AND hash IN (SELECT hash FROM chunks)"
-            mine = [(today(), row[0]) for row in db.execute(sql, (today() - _TOUCHED_DAYS,))]
-            sql = "SELECT id FROM emb.vectors WHERE used < ? AND hash NOT IN (SELECT hash FROM chunks)"
-            dead = [row for row in db.execute(sql, (today() - _KEPT_DAYS,))]
+            mine = fetch(
+                db,
+                "SELECT id FROM emb.vectors WHERE (used < ? OR used > ?) AND hash IN (SELECT hash FROM chunks)",
+                (day - _TOUCHED_DAYS, day),
+            )
+            dead = fetch(
+                db,
+                "SELECT id FROM emb.vectors WHERE used < 0 AND -used BETWEEN ? AND ? "
+                "AND hash NOT IN (SELECT hash FROM chunks)",
+                (day - _KEPT_DAYS, day - _CONDEMNED_DAYS),
+            )
         for start in range(0, len(mine), _SLICE):
             with self._transaction(self._vectors) as db:
-                db.executemany("UPDATE vectors SET used = ? WHERE id = ?", mine[start : start + _SLICE])
+                ids = [(day, row[0]) for row in mine[start : start + _SLICE]]
+                db.executemany("UPDATE vectors SET used = ? WHERE id = ?", ids)
         for start in range(0, len(dead), _SLICE):
             with self._transaction(self._vectors) as db:
-                db.executemany("DELETE FROM vectors WHERE id = ?", dead[start : start + _SLICE])
+                db.executemany("DELETE FROM vectors WHERE id = ? AND used < 0", dead[start : start + _SLICE])
+        with self._transaction(self._vectors) as db:
+            # from a daemon that does not know these days yet, or whose clock was ahead
+            db.execute("UPDATE vectors SET used = ?1 WHERE used = 0 OR used > ?1 OR -used > ?1", (day,))
+            old = "used BETWEEN 1 AND ?1 - ?2 OR used < 0 AND -used < ?1 - ?2"
+            db.execute(f"UPDATE vectors SET used = -?1 WHERE {old}", (day, _KEPT_DAYS))
+        self.set_meta("tidied", day)
 
     def _rebuild_codes(self, space_id: int) -> None:
         space = self._space(space_id)

@@ -132,7 +132,7 @@ function disarmPlain(text: string): string {
 
 /** An embed becomes a link; an exclamation before a number stays one, with an invisible sign behind it. */
 function unembedded(text: string): string {
-	return text.replace(SIGNS, (_, signs: string, embed = "", bracket = "") => embed || (bracket ? `${signs}\u2060[` : signs));
+	return text.replace(SIGNS, (_, signs: string, embed?: string, bracket?: string) => embed ?? (bracket ? `${signs}\u2060[` : signs));
 }
 
 /** The text with every match replaced by what `inside` makes of it, unless that is null, and all else by `outside`. */

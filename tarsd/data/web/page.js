@@ -17,10 +17,13 @@ let lost = false;
 
 // ---- the token ----
 
+/** One that came with the address: anybody can write an address, so it is kept once the daemon has taken it. */
+let offered = "";
 const token = () => kept.get("token") || brief.get("token");
 
 /** Keep it for this device, or for this tab. */
 function keepToken(token, forGood) {
+	offered = "";
 	brief.put("token", forGood ? "" : token);
 	kept.put("token", forGood ? token : "");
 	$("keep").checked = $("token-keep").checked = forGood;
@@ -35,7 +38,7 @@ function address(conversation, state = { depth: 0 }) {
 function fromAddress() {
 	const given = new URLSearchParams(location.hash.slice(1));
 	address(given.get("c"));
-	if (given.has("token")) keepToken(given.get("token"), kept.get("token") !== "");
+	offered = given.get("token") || offered;
 	return given;
 }
 
@@ -57,6 +60,11 @@ $("forget").onclick = () => {
 
 daemon.addEventListener("change", () => {
 	const { state, failure, hello } = daemon;
+	if (offered && state === "connected") keepToken(offered, kept.get("token") !== "");
+	if (offered && ["token", "tries"].includes(failure?.kind)) {
+		offered = "";
+		if (token() && failure.kind === "token") return daemon.connect(token());
+	}
 	const gate = state === "idle" || ["token", "tries"].includes(failure?.kind);
 	const comes = gate && $("gate").hidden;
 	$("gate").hidden = !gate;
@@ -173,7 +181,7 @@ addEventListener("keydown", (event) => {
 
 addEventListener("hashchange", () => {
 	const given = fromAddress();
-	if (given.has("token")) daemon.connect(token());
+	if (given.get("token")) daemon.connect(offered);
 	else if (given.has("c") && given.get("c") !== chat.id) void chat.open(given.get("c"));
 });
 // only this tells how much a keyboard on the screen leaves
@@ -185,4 +193,4 @@ visualViewport?.addEventListener("resize", () => {
 keepToken(token(), kept.get("token") !== "");
 wanted = fromAddress().get("c");
 write(brief.get("draft"));
-daemon.connect(token());
+daemon.connect(offered || token());
