@@ -196,7 +196,7 @@ class Soak:
 
 def indexed(status: Any) -> bool:
     """Whether a daemon has indexed all, as its status says; the texts that no model can read remain for ever."""
-    return bool(status["behind"] == 0 and status["embedding"]["state"] == "ready")
+    return bool(status["behind"] == 0 and status["embedding"]["state"] in ("ready", "complete"))
 
 
 def status_of(pid: int) -> dict[str, int]:

@@ -238,8 +238,11 @@ def test_nothing_private_leaves_unless_the_model_is_here() -> None:
         assert b"brass wedge" in wire.seen and _withheld(said) > 20
         recent = next(one for one in said if "notes" in one.get("result", {}).get("structuredContent", {}))
         data = recent["result"]["structuredContent"]
-        assert {note["path"] for note in data["notes"]} == {"Quorl.md", "Open.md"} and data["withheld"] == 4
-        assert "Withheld: 4 private notes" in recent["result"]["content"][0]["text"]
+        assert {note["path"] for note in data["notes"]} == {"Quorl.md", "Open.md"}
+        # the same of whatever was asked: what depends on a question tells what is in them
+        results = [one["result"] for one in said if "withheld" in one.get("result", {}).get("structuredContent", {})]
+        assert {one["structuredContent"]["withheld"] for one in results} == {7} and len(results) > 30
+        assert all("Private notes are never shown here." in one["content"][0]["text"] for one in results)
         with Wire(house.home, house.vault, "--local") as wire:
             said = _every_way(wire, NAMES)
             assert wire.end() == 0

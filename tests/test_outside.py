@@ -5,23 +5,28 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
+from tarsd.chat.calls import CLOSED, NOBODY
 from tarsd.config import PrivacySettings
 from tarsd.daemon.library import Shelf
 from tarsd.daemon.naming import named
 from tarsd.daemon.outside import Outside
-from tarsd.errors import BadRequest, ClientError, Conflict, NotFound, PathRefused, VaultUnavailable
+from tarsd.errors import BadRequest, ClientError, Conflict, NotFound, PathRefused, ToolError, VaultUnavailable
 from tarsd.protocol import Approval, Audience, RelatedRequest, SearchRequest, TurnRequest, read_audience
 from tarsd.providers.fake import Fake
 from tarsd.store import NoteRow
+from tarsd.tools import Context, Proposal, Result
+from tarsd.tools.base import tool
 from tarsd.vault import Vault
+from tarsd.vault.files import Unreadable
 from tests.engine import Engine, write
-from tests.test_turn_tools import calls, talk, use
+from tests.test_turn_tools import DIARY, QUORL, calls, talk, use
 from tests.test_turn_tools import write as write_tool
-from tests.turns import ask, of
+from tests.turns import Shelf as Shelves
+from tests.turns import Talk, ask, of
 
 OPEN = {"Quorl.md", "Ramp.md", "a/Twin.md"}
 SECRET = "# Secret\n\nThe quorl ramp secret.\n"
@@ -46,12 +51,12 @@ class Desk:
         self.outside = Outside(lambda: engine.searcher, shelf, vault, engine.config)
 
     def found(self, query: str, audience: Audience = "elsewhere", limit: int = 10) -> tuple[list[str], int]:
-        """The notes of the hits, and how many were withheld."""
+        """The notes of the hits, and how many private ones there are."""
         reply = self.outside.search(SearchRequest(query, limit=limit, audience=audience))
         return [hit["path"] for hit in reply["hits"]], reply["withheld"]
 
     def listed(self, audience: Audience = "elsewhere", **filters: str) -> tuple[list[str], int]:
-        """The notes of a list, and how many were withheld."""
+        """The notes of a list, and how many private ones there are."""
         reply = self.outside.notes(filters, audience)
         return sorted(note["path"] for note in reply["notes"]), reply["withheld"]
 
@@ -76,7 +81,7 @@ def test_hits_that_may_not_leave_make_room_for_others(desk: Desk) -> None:
     for limit in (1, 2, 200):
         paths, withheld = desk.found("quorl ramp", limit=limit)
         assert set(paths) <= OPEN and len(paths) >= min(limit, 2)
-        assert withheld >= min(limit - 1, 1)
+        assert withheld == 13
     reply = desk.outside.related(RelatedRequest("Quorl", 10, "elsewhere"))
     assert {hit["path"] for hit in reply["hits"]} <= OPEN - {"Quorl.md"} and "Ramp.md" in str(reply)
     assert "Private/1.md" in str(desk.outside.related(RelatedRequest("Quorl", 20, "here")))
@@ -101,8 +106,8 @@ def test_what_holds_on_disk_counts_and_not_the_index(desk: Desk) -> None:
     for text in (f"---\nlocal_only: true\n---\n{SECRET}", f"{SECRET}\n#secret\n", f"---\nlocal_only: yes\n{SECRET}"):
         write(desk.root, "Quorl.md", text)
         paths, withheld = desk.found("quorl ramp", limit=50)
-        assert set(paths) == OPEN - {"Quorl.md"} and withheld == before + 1
-        assert "Quorl.md" not in desk.listed()[0] and desk.listed()[1] == 14
+        assert set(paths) == OPEN - {"Quorl.md"} and withheld == before == 13  # until the index knows
+        assert "Quorl.md" not in desk.listed()[0] and desk.listed()[1] == 13
         with pytest.raises(NotFound):
             desk.outside.note("quorl", "elsewhere")
         with pytest.raises(NotFound):
@@ -116,6 +121,54 @@ def test_what_holds_on_disk_counts_and_not_the_index(desk: Desk) -> None:
     write(desk.root, "Newer.md", f"---\nlocal_only: true\n---\n{SECRET}")
     with pytest.raises(NotFound):
         desk.outside.note("Newer", "elsewhere")
+
+
+def test_no_count_tells_what_is_in_a_private_note_or_how_it_is_called(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, privacy=PrivacySettings(local_only=("Private/", "#secret")))
+    write(engine.vault, "Private/Divorce Lawyer.md", "# Divorce Lawyer\n\nThe pin is 7391. #money/debt\n")
+    write(engine.vault, "Open.md", "# Open\n\nNothing.\n")
+    with engine:
+        engine.index()
+        desk = Desk(engine)
+        for right, wrong in (
+            ('"pin is 7391"', '"pin is 7392"'),
+            ("pin file:divorce", "pin file:marriage"),
+            ("path:Private/", "path:Prison/"),
+            ("tag:money/debt", "tag:money/luck"),
+        ):
+            assert desk.found(right) == desk.found(wrong) == ([], 1)
+        for filters in ({"name": "divorce"}, {"name": "marriage"}, {"folder": "Private"}, {"folder": "Prison"},
+                        {"tag": "money"}, {"tag": "luck"}):  # fmt: skip
+            reply = desk.outside.notes(filters, "elsewhere")
+            assert reply == {"notes": [], "total": 0, "withheld": 1}
+        assert desk.outside.notes({}, "elsewhere")["total"] == 1
+
+
+def test_a_private_note_that_cannot_be_read_is_like_one_that_is_not_there(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object) -> bytes:
+        raise Unreadable("The file cannot be opened: Permission denied.")
+
+    monkeypatch.setattr(Vault, "read", read)
+    with pytest.raises(NotFound):
+        desk.outside.note("Private/3", "elsewhere")
+    for name, audience in (("Quorl", "elsewhere"), ("Private/3", "here")):
+        with pytest.raises(Unreadable):
+            desk.outside.note(name, audience)  # type: ignore[arg-type]
+
+
+def test_of_notes_with_one_name_those_that_just_became_private_are_not_named(desk: Desk) -> None:
+    write(desk.root, "Clinic/Twin.md", "# Twin\n")
+    desk.engine.index()
+    with pytest.raises(Conflict, match="2 notes go by"):
+        desk.outside.note("Twin", "elsewhere")
+    write(desk.root, "Clinic/Twin.md", "---\ntags: [secret]\n---\n# Twin\n")
+    assert desk.outside.note("Twin", "elsewhere")["path"] == "a/Twin.md"
+    assert desk.outside.related(RelatedRequest("Twin", 5, "elsewhere"))["withheld"] == 13
+    write(desk.root, "a/Twin.md", "---\ntags: [secret]\n---\n# Twin\n")
+    with pytest.raises(NotFound):
+        desk.outside.note("Twin", "elsewhere")
 
 
 def test_memory_with_a_private_line_stays_whole_whatever_it_says_of_itself(desk: Desk) -> None:
@@ -176,9 +229,9 @@ def test_lists_are_bounded_and_by_name(desk: Desk) -> None:
     everything, withheld = desk.listed("here")
     assert withheld == 0 and len(everything) == 16
     assert desk.listed() == (["Quorl.md", "Ramp.md", "a/Twin.md"], 13)
-    assert desk.listed(name="TWIN") == (["a/Twin.md"], 1)
+    assert desk.listed(name="TWIN") == (["a/Twin.md"], 13)
     assert len(desk.listed("here", recent="3")[0]) == 3
-    assert desk.listed(tag="nothing") == desk.listed(folder="nowhere") == ([], 0)
+    assert desk.listed("here", tag="nothing") == desk.listed("here", folder="nowhere") == ([], 0)
 
 
 def test_a_vault_that_is_away_opens_nothing(desk: Desk) -> None:
@@ -232,3 +285,81 @@ async def test_a_lasting_yes_does_not_hold_for_those_who_cannot_be_asked(tmp_pat
     assert [event.data["state"] for event in of(turn, "tool")] == ["running", "refused"]
     assert of(await one.ended(ask("c")), "approval") == []
     assert sorted(path.name for path in one.root.glob("*.md")) == ["0.md", "2.md"]
+
+
+async def test_what_the_settings_allow_they_allow_the_person(tmp_path: Path) -> None:
+    sent: list[str] = []
+
+    async def send(context: Context) -> Proposal:
+        """Send something."""
+
+        async def apply() -> Result:
+            sent.append("x")
+            return Result("sent")
+
+        return Proposal("Send it", apply)
+
+    reply = calls(use("write", path="N.md", text="x"), use("send"))
+    one = talk(tmp_path, Fake(reply, "ok", reply, "ok", reply, "ok"), write_tool, send, allow=("*",))
+    for audience in ("elsewhere", "here"):
+        turn = await one.ended(ask("a", approvals=False, audience=audience))
+        told = [event.data for event in of(turn, "tool") if event.data["state"] != "running"]
+        assert [(event["state"], event["text"]) for event in told] == [("refused", NOBODY)] * 2
+        assert not sent and not list(one.root.glob("*.md"))
+    await one.ended(ask("b", approvals=False))
+    assert sent == ["x"] and (one.root / "N.md").exists()
+
+
+async def test_a_tool_that_sends_of_itself_what_the_settings_allow_asks_for_a_model_elsewhere(tmp_path: Path) -> None:
+    def send(context: Context) -> Result | Proposal:
+        """As a tool of an MCP server that may be called without a yes."""
+
+        async def apply() -> Result:
+            return Result("sent")
+
+        return Proposal("Send it", apply) if context.private else Result("sent")
+
+    one = talk(tmp_path, Fake(calls(use("send")), "ok", calls(use("send")), "ok"), send)
+    for audience, state in (("elsewhere", "refused"), ("person", "done")):
+        turn = await one.ended(ask("a", approvals=False, audience=audience))
+        assert [event.data["state"] for event in of(turn, "tool")] == ["running", state]
+
+
+async def test_a_turn_for_elsewhere_does_not_tell_private_notes_from_none(tmp_path: Path) -> None:
+    said = "See [[Diary]] and [[Ghost]]."
+    one = Talk(tmp_path, Shelves(QUORL, DIARY), Fake(said, said, said))
+    heard = []
+    for name in ("Diary", "Ghost"):
+        turn = await one.ended(ask(f"the secret quorl code of [[{name}]]?", conversation=name, audience="elsewhere"))
+        [found], last = of(turn, "retrieved"), turn.events[-1]
+        assert found.data["withheld"] == [] and "Diary" not in last.data["text"]
+        heard.append([notice.replace(name, "X") for notice in last.data["notices"]])
+    assert heard[0] == heard[1] == ["There is no note “X” that may be read here."]
+    turn = await one.ended(ask("the secret quorl code?", conversation="p"))  # the person is told
+    assert turn.events[-1].data["text"] == "See [[Diary]] and Ghost."
+
+
+async def test_a_tool_does_not_tell_a_model_elsewhere_why_it_failed(tmp_path: Path) -> None:
+    def note_read(name: Annotated[str, "which"]) -> Result:
+        """Read."""
+        raise ToolError("That note is private.")
+
+    def note_create(path: Annotated[str, "where"]) -> Result:
+        """Make."""
+        raise ToolError("There is one already.")
+
+    def look(name: Annotated[str, "which"]) -> Result:
+        """Of another group."""
+        raise ToolError("It is broken.")
+
+    made = calls(use("note_read", name="D"), use("note_create", path="D"), use("look", name="D"), use("gone"))
+    fake = Fake(made, "ok", made, "ok")
+    tools = [*(tool(one, group="notes") for one in (note_read, note_create)), tool(look)]
+    one = Talk(tmp_path, Shelves(QUORL), fake, *tools)
+    for audience, texts in (
+        ("elsewhere", [CLOSED, NOBODY, "It is broken."]),
+        ("person", ["That note is private.", "There is one already.", "It is broken."]),
+    ):
+        turn = await one.ended(ask("a", approvals=False, audience=audience))
+        told = [event.data["text"] for event in of(turn, "tool") if event.data["state"] != "running"]
+        assert told[:3] == texts and "no tool named" in told[3]

@@ -55,7 +55,7 @@ def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
         click.echo("A daemon listens on TCP when its config says enabled = true under [http].", err=True)
     elif not http.get("enabled"):
         click.echo(
-            err.yellow("The daemon does not listen on TCP: say enabled = true under [http], and restart it."), err=True
+            err.yellow("The daemon does not listen on TCP: say enabled = true under [http]."), err=True
         )
     elif http.get("url"):
         click.echo(f"The daemon listens on {line(http['url'])}", err=True)

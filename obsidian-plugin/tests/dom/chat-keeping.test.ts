@@ -1,5 +1,9 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { notices, openNote, press, setConfig, type, until } from "../../mocks/obsidian/testing";
+import { diskAdapter } from "../../mocks/obsidian/disk";
+import { makeApp, notices, openNote, press, setConfig, type, until } from "../../mocks/obsidian/testing";
 import { CHAT_VIEW, ChatView } from "../../src/ui/chat-view";
 import { box, button, done, FakeDaemon, has, notFound, retrieved, source, stage, texts, type Stage, type StageOptions } from "./chat-fixture";
 
@@ -51,6 +55,32 @@ it("adds an answer to the note that is open, with links as this vault writes the
 	button(one.el, "Append to note").click();
 	await until(() => notices().includes("Added to “Tea”."));
 	expect(await read(one, "Tea.md")).toContain("Green tea.\n\nA leaf [1](Tea.md#Green).\n");
+});
+
+it("keeps the line ends of a note that it adds to", async () => {
+	const one = await set({ files: { "Tea.md": "# Tea\r\n\r\nGreen tea.\r\n" } });
+	await openNote(one.app, "Tea.md");
+	await answered(one, "A leaf.\n\nMore.");
+	button(one.el, "Append to note").click();
+	await until(() => notices().includes("Added to “Tea”."));
+	expect(await read(one, "Tea.md")).toBe("# Tea\r\n\r\nGreen tea.\r\n\r\nA leaf.\r\n\r\nMore.\r\n");
+});
+
+it("adds nothing to a note that is not in UTF-8", async () => {
+	const folder = mkdtempSync(join(tmpdir(), "tp-"));
+	const bytes = Buffer.from("caf\xe9\n", "latin1");
+	writeFileSync(join(folder, "Tea.md"), bytes);
+	try {
+		const one = await set({ app: makeApp({ adapter: diskAdapter(folder) }) });
+		await openNote(one.app, "Tea.md");
+		await answered(one, "A leaf.");
+		button(one.el, "Append to note").click();
+		await until(() => notices().length > 0);
+		expect(notices()).toEqual(["The note is not in UTF-8, so nothing was added."]);
+		expect(readFileSync(join(folder, "Tea.md"))).toEqual(bytes);
+	} finally {
+		rmSync(folder, { recursive: true });
+	}
 });
 
 it("saves an answer under the name of its question, each time under a free one", async () => {
@@ -216,6 +246,22 @@ it("keeps what was being written when the app is started again", async () => {
 	await one.close();
 	const again = await set({ app: before.app, conversation });
 	expect(box(again.el).value).toBe("");
+});
+
+it("keeps what is written in one of two panes when something else changes", async () => {
+	const one = await set();
+	const conversation = one.view.shownConversation;
+	await one.services.openChat({ conversation, place: "tab" });
+	type(box(one.el), "half a thought");
+	await openNote(one.app, "Tea.md");
+	document.dispatchEvent(new Event("selectionchange"));
+	const other = one.app.workspace.getLeavesOfType(CHAT_VIEW)[1]?.view;
+	if (!(other instanceof ChatView)) throw new Error("There is no second pane.");
+	await until(() => texts(other.contentEl, ".tarsd-chip-name").length === 1);
+	box(other.contentEl).focus();
+	expect(one.services.chats.draft(conversation).text).toBe("half a thought");
+	await other.leaf.setViewState({ type: "empty" });
+	await until(() => JSON.stringify(one.app.loadLocalStorage("tarsd-draft") ?? "").includes("half a thought"));
 });
 
 it("shows the same conversation after the app was started again, and follows what still runs", async () => {

@@ -14,6 +14,7 @@ afterEach(async () => {
 	await there?.close();
 	there = null;
 	codeBlockProcessors.clear();
+	vi.restoreAllMocks();
 });
 
 async function ask(one: Stage, question: string): Promise<string> {
@@ -125,6 +126,65 @@ it("carries out nothing that is in an answer", async () => {
 	expect(answer?.textContent).toContain("dv.pages()");
 	expect(answer?.textContent).toContain("let a = \"<img src=x>\";");
 	expect(answer?.textContent).toContain("iframe src=");
+});
+
+it("draws no diagram that would load something", async () => {
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, done("```mermaid\ngraph TD\n A[\"<img src='https://evil.example'>\"]\n```\n\nEnd."));
+	await until(() => answerText(one).includes("End."));
+	expect(texts(one.el, ".mermaid")).toEqual([]);
+	expect(answerText(one)).toContain("<img src='https://evil.example'>");
+});
+
+it("has links to the web, to somebody and to notes, and no others", async () => {
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	const dead = ["obsidian://open?vault=x", "file:///etc/passwd", "data:text/html,x", "vbscript:x"];
+	const alive = ["https://a.example", "http://b.example", "mailto:a@b.example", "Tea.md"];
+	one.daemon.send(turn, done([...dead, ...alive].map((href, n) => `[link${n}](${href})`).join(" ")));
+	await until(() => answerText(one).includes("link7"));
+	expect(Array.from(one.el.querySelectorAll(".tarsd-answer a")).map((link) => link.getAttribute("href"))).toEqual(alive);
+	expect(answerText(one)).toContain("link0 link1 link2 link3");
+});
+
+it("has tasks with a name that nobody can tick off", async () => {
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, done("- [ ] Water\n- [x] Leaves"));
+	await until(() => answerText(one).includes("Leaves"));
+	const boxes = Array.from(one.el.querySelectorAll<HTMLInputElement>(".tarsd-answer input"));
+	expect(boxes.map((box) => [box.disabled, box.checked, box.getAttribute("aria-label")])).toEqual([[true, false, "Task"], [true, true, "Task"]]);
+});
+
+/** As when another plugin that looks through every note does not get on with this one. */
+function breakCode(): () => unknown[][] {
+	const told = vi.spyOn(console, "error").mockImplementation(() => undefined);
+	codeBlockProcessors.set("python", () => {
+		throw new Error("another plugin");
+	});
+	return () => told.mock.calls;
+}
+
+it("shows the words of a block that cannot be drawn, and all that follows", async () => {
+	const told = breakCode();
+	const one = await set();
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, done("First.\n\n```python\nbrew()\n```\n\nLast."));
+	await until(() => answerText(one).includes("Last."));
+	expect(answerText(one)).toContain("brew()");
+	expect(told()).toEqual([[new Error("another plugin")]]);
+});
+
+it("shows earlier messages though one of them cannot be drawn", async () => {
+	breakCode();
+	const turns = Array.from({ length: 25 }, (_, n) => ({ id: `t${n}`, message: `Question ${n}`, text: n === 15 ? "```python\nbrew()\n```" : `Answer ${n}`, state: "done", at: n }));
+	const one = await set({
+		conversation: "long",
+		prepare: (daemon) => void daemon.replies.set("GET /v1/conversations/long", { id: "long", title: "A long one", turns }),
+	});
+	await until(() => texts(one.el, ".tarsd-turn").length === 25);
+	expect(texts(one.el, ".tarsd-answer")[15]).toContain("brew()");
 });
 
 it("draws only the block again that changed", async () => {

@@ -1,5 +1,5 @@
 import { Platform } from "obsidian";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { notices, openNote, press, type, until } from "../../mocks/obsidian/testing";
 import { TransportError } from "../../src/transport/transport";
 import { box, button, done, has, nameOf, retrieved, stage, texts, visible, type Stage, type StageOptions } from "./chat-fixture";
@@ -98,6 +98,32 @@ it("cannot send nothing", async () => {
 	expect(button(one.el, "Send").disabled).toBe(true);
 	press(box(one.el), "Enter");
 	expect(texts(one.el, ".tarsd-turn")).toEqual([]);
+});
+
+it("sends no question that the daemon would refuse for its length, and keeps it", async () => {
+	const one = await set();
+	type(box(one.el), "🌱".repeat(200_000));
+	press(box(one.el), "Enter");
+	await until(() => turns(one).length === 1);
+	type(box(one.el), "x".repeat(200_001));
+	press(box(one.el), "Enter");
+	expect(notices()).toEqual(["The question is too long: 200000 characters are the most. Put the rest into a note."]);
+	expect(box(one.el).value).toHaveLength(200_001);
+	expect(turns(one)).toHaveLength(1);
+});
+
+it("lays out no more of a long text behind the box than makes it as high as it gets", async () => {
+	const one = await set();
+	type(box(one.el), "word\n".repeat(200_000));
+	const sizer = one.el.querySelector<HTMLElement>(".tarsd-box-sizer");
+	expect(sizer?.dataset["text"]?.length).toBe(10_000);
+	const changed = vi.fn();
+	const watch = new MutationObserver(changed);
+	if (sizer) watch.observe(sizer, { attributes: true });
+	type(box(one.el), `${box(one.el).value}more`);
+	await Promise.resolve();
+	expect(changed).not.toHaveBeenCalled();
+	watch.disconnect();
 });
 
 it("names notes after [[ with the keyboard alone", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { until } from "../../mocks/obsidian/testing";
 import { TransportError } from "../../src/transport/transport";
 import { done, retrieved, stage, type Stage, type StageOptions } from "./chat-fixture";
@@ -58,6 +58,58 @@ it("ends a turn as interrupted that the daemon does not know any more, without i
 	one.services.connection.retry();
 	await until(() => chats.running(id) === undefined);
 	expect(chats.state(id).messages[0]).toMatchObject({ state: "interrupted", text: "Half" });
+});
+
+it("asks again for an answer that is said to be over and has no end, and then takes its record or calls it broken off", async () => {
+	const one = await set();
+	const { chats } = one.services;
+	const streams: string[] = [];
+	one.daemon.stream = async function* ({ path }) {
+		streams.push(path);
+		await Promise.resolve();
+		yield { seq: 1, type: "token", text: "Half" };
+	};
+	const id = chats.create();
+	await chats.send(id, { message: "Tea?" });
+	await until(() => chats.running(id) === undefined);
+	expect(chats.state(id).messages[0]).toMatchObject({ state: "interrupted", text: "Half" });
+	expect(streams).toEqual([0, 1, 1, 1].map((after) => `/v1/turns/turn1/events?after=${after}`));
+	one.daemon.replies.set(`GET /v1/conversations/${id}`, { id, title: "Tea?", turns: [{ id: "turn2", message: "More?", state: "done", text: "Whole" }] });
+	await chats.send(id, { message: "More?" });
+	await until(() => chats.running(id) === undefined);
+	expect(chats.state(id).messages.find((message) => message.id === "turn2")).toMatchObject({ state: "done", text: "Whole" });
+});
+
+it("goes on though one who listens fails", async () => {
+	const told = vi.spyOn(console, "error").mockImplementation(() => undefined);
+	const one = await set();
+	const { chats } = one.services;
+	const id = chats.create();
+	chats.onChange(() => {
+		throw new Error("a pane is broken");
+	});
+	await chats.send(id, { message: "Tea?" });
+	one.daemon.send("turn1", retrieved([]), done("Yes."));
+	await until(() => chats.running(id) === undefined);
+	expect(chats.state(id).messages[0]).toMatchObject({ state: "done", text: "Yes." });
+	expect(told).toHaveBeenCalled();
+	told.mockRestore();
+});
+
+it("says nothing of a yes that came too late, for the card does", async () => {
+	const one = await set();
+	const { chats } = one.services;
+	const id = chats.create();
+	await chats.send(id, { message: "Tea?" });
+	one.daemon.send("turn1", { type: "approval", call: "c1", name: "note_append", title: "Add", diff: "", arguments: {} });
+	await until(() => chats.state(id).messages[0]?.approvals.length === 1);
+	const path = "/v1/turns/turn1/approvals/c1";
+	const body = { code: "conflict", message: "This turn has ended.", hint: "" };
+	one.daemon.replies.set(`POST ${path}`, new TransportError("http", "ended", { status: 409, body }));
+	await chats.approve(id, "turn1", "c1", { allow: true, always: false });
+	one.daemon.send("turn1", done("", [], { stopped: true }));
+	await until(() => chats.running(id) === undefined);
+	expect(chats.state(id).messages[0]?.approvals[0]?.state).toBe("lapsed");
 });
 
 it("tries to load a conversation again once there is a daemon", async () => {

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { Component, Platform, type App } from "obsidian";
+import { Component, Platform, type App, type CliHandler } from "obsidian";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import manifest from "../../manifest.json";
 import { diskAdapter } from "../../mocks/obsidian/disk";
@@ -8,7 +8,9 @@ import { closeApp, layoutReady, loadPlugin, makeApp, openNote, runCommand, setti
 import { en } from "../../src/en";
 import TarsdPlugin from "../../src/main";
 import { DEVICE_KEY } from "../../src/settings";
+import type { Call } from "../../src/transport/transport";
 import { CHAT_VIEW } from "../../src/ui/chat-view";
+import { registerCli } from "../../src/ui/cli";
 import { ConnectionModal } from "../../src/ui/connection-page";
 import { RELATED_VIEW } from "../../src/ui/related-view";
 import { progress, statusBar } from "../../src/ui/status-bar";
@@ -141,6 +143,12 @@ describe("the plugin", () => {
 		expect(await plugin.loadData()).toMatchObject({ relatedExclude: [] });
 	});
 
+	it("keeps what a newer version has saved", async () => {
+		await load({ ofTheFuture: { a: 1 }, sendKey: "mod-enter" });
+		await openTab().setControlValue("showSources", true);
+		expect(await plugin.loadData()).toMatchObject({ ofTheFuture: { a: 1 }, sendKey: "mod-enter", showSources: true });
+	});
+
 	it("has a command line on the desktop only", async () => {
 		await load();
 		expect([...cliHandlers(app).keys()]).toEqual(["tarsd:ask", "tarsd:status"]);
@@ -151,6 +159,36 @@ describe("the plugin", () => {
 		layoutReady(app);
 		openTab();
 		await until(() => row(en.settings.connection).textContent?.includes(en.state.attention) ?? false);
+	});
+});
+
+describe("the command line", () => {
+	it("ends with the plugin", async () => {
+		let signal: AbortSignal | undefined;
+		const here = await stage({ "POST /v1/turns": () => ({ turn: "t1" }) });
+		here.daemon.stream = async function* (call: Call) {
+			signal = call.signal;
+			await new Promise((resolve) => call.signal?.addEventListener("abort", resolve));
+			yield* [];
+		};
+		const handlers = new Map<string, CliHandler>();
+		const owner = new Component();
+		owner.load();
+		registerCli(
+			{
+				manifest,
+				register: (end) => {
+					owner.register(end);
+				},
+				registerCliHandler: (name, _about, _flags, handler) => void handlers.set(name, handler),
+			},
+			here.services,
+		);
+		const answer = handlers.get("tarsd:ask")?.({ q: "Tea?" });
+		await until(() => signal !== undefined);
+		owner.unload();
+		expect(await answer).toBe(en.cli.unloaded);
+		here.close();
 	});
 });
 

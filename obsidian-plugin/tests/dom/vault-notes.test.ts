@@ -59,6 +59,9 @@ const order = (more: Partial<WriteOrder>): WriteOrder => ({
 	...more,
 });
 
+/** What is at this path; "" when nothing is. */
+const there = (path: string) => app.vault.adapter.read(path).catch(() => "");
+
 async function perform(given: WriteOrder, desk = new Desk(given)): Promise<Desk> {
 	await performWrite(port, daemonClient(desk), given, () => Promise.resolve());
 	return desk;
@@ -145,6 +148,23 @@ describe("a change of a note", () => {
 		expect(await read("Note.md")).toBe("old\n");
 	});
 
+	it.each([
+		{ path: ".obsidian/plugins/tarsd/main.js" },
+		{ path: "../outside.md" },
+		{ path: "Folder/Other.md" },
+		{ op: "append" },
+		{ kind: "session" },
+	] as const)("makes none that was announced as another: %j", async (other) => {
+		const asked = order({ if_hash: hash("old\n") });
+		const claimed: WriteOrder = { ...asked, ...other };
+		await app.vault.adapter.write(claimed.path, "old\n");
+		const desk = await perform(asked, new Desk(claimed));
+		expect(desk.reports).toEqual([{ ok: false, error: en.vault.another }]);
+		expect([await there(claimed.path), await there("Note.md")]).toEqual(["old\n", "old\n"]);
+		await perform(order({}), new Desk({ ...claimed, path: ".git/hooks/new", if_hash: null }));
+		expect(await there(".git/hooks/new")).toBe("");
+	});
+
 	it("makes two clients' race one change", async () => {
 		const given = order({ op: "append", content: "more\n", if_hash: hash("old\n") });
 		const desk = new Desk(given);
@@ -225,7 +245,7 @@ describe("a new note", () => {
 	});
 
 	it("is left to the daemon where the app has no notes", async () => {
-		for (const path of [".tars/Note.md", "a/.b/Note.md", "../Note.md", "/Note.md", "a//Note.md", "Note.txt", "a\\b.md"]) {
+		for (const path of [".tars/Note.md", "a/.b/Note.md", "../Note.md", "/Note.md", "a//Note.md", "Note.txt", "a\\b.md", "Cafe\u0301.md"]) {
 			expect(isNote(path)).toBe(false);
 			const desk = await perform(order({ op: "create", path }));
 			expect(desk.calls).toEqual([]);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { replaceMarkers } from "../../src/chat/citations";
 import { blocksOf } from "../../src/ui/blocks";
 import { disarm, onlyShown } from "../../src/ui/disarm";
 
@@ -33,7 +34,6 @@ describe("prose", () => {
 describe("code", () => {
 	it("leaves the languages that are only shown, and calls the others text", () => {
 		expect(disarm("```js\n<a b=c>\n```")).toBe("```js\n<a b=c>\n```");
-		expect(disarm("```mermaid\nA\n```")).toBe("```mermaid\nA\n```");
 		expect(disarm("~~~dataviewjs\ndv\n~~~")).toBe("~~~text\ndv\n~~~");
 		expect(disarm("> - ```query\n> x\n> ```")).toBe("> - ```text\n> x\n> ```");
 		expect(disarm("```{dataviewjs}\n```")).toBe("```text\n```");
@@ -58,6 +58,76 @@ describe("code", () => {
 		["an upper case tag", EVIL.toUpperCase()],
 	])("sees through %s", (_, text) => {
 		expect(disarm(text)).not.toMatch(/<img[\s>]/i);
+	});
+});
+
+describe("math", () => {
+	it.each([
+		"style", "bbox", "mmlToken", "href", "class", "cssId", "data", "require", "unicode", "fcolorbox", "let", "def", "gdef",
+		"newcommand", "renewcommand", "newenvironment", "DeclareMathOperator", "csname",
+	])("knows no \\%s", (name) => {
+		expect(disarm(`$\\${name}{background:url(//evil.example)}{x}$`)).toBe(`$\\\u2060${name}{background:url(//evil.example)}{x}$`);
+	});
+
+	it.each([
+		["in the body of another command", "$$\\newcommand{\\x}{\\style{a:b}{c}}\\x$$"],
+		["over lines and paragraphs", "$$\nx\n\n\\style{a:b}{c}\n$$"],
+		["in what looks like code", "$x ` \\style{a:b}{c} ` y$"],
+		["in what looks like a block of code", "$$\n```js\n\\style{a:b}{c}\n```\n$$"],
+		["between two such blocks", "$$\n```js\na\n```\n\\style{a:b}{c}\n```js\nb\n```\n$$"],
+	])("nor %s", (_, text) => {
+		expect(disarm(text)).toContain("\\\u2060style");
+		expect(disarm(text)).not.toContain("\\style");
+	});
+
+	it("is left alone otherwise, and so is TeX that is shown as code", () => {
+		const texts = ["$\\frac{a}{b} \\newline \\textstyle x$", "$$\\begin{matrix}1 & 2 \\\\3 & 4\\end{matrix}$$", "`\\href{a}{b}`", "```latex\n\\newcommand{\\x}{$y$}\n```"];
+		for (const text of texts) expect(disarm(text)).toBe(text);
+	});
+});
+
+describe("diagrams", () => {
+	it.each([
+		"graph TD\n  A[Start<br>here] --> B{End}\n  B ---|no| C & D\n  style A fill:#f9f,stroke:#333",
+		"sequenceDiagram\n  Ada->>Otto: How warm, 60 degrees?\n  Otto-->>Ada: Yes",
+		"classDiagram\n  class Tea\n  <<interface>> Tea\n  Drink <|-- Tea",
+	])("are drawn: %s", (code) => {
+		expect(disarm(`\`\`\`mermaid\n${code}\n\`\`\`\n`)).toBe(`\`\`\`mermaid\n${code}\n\`\`\`\n`);
+	});
+
+	it.each([
+		["a picture in a label", "graph TD\n A[\"<img src='//evil.example'>\"]"],
+		["a picture after a word between brackets", "classDiagram\n A : <<<a>>img src=x>"],
+		["a picture as a shape", "flowchart TD\n A@{ img: \"x\" }"],
+		["settings", "%%{init: {\"themeCSS\": \".node{background:red}\"}}%%\ngraph TD\nA-->B"],
+		["settings in front", "---\nconfig:\n  theme: dark\n---\ngraph TD\nA-->B"],
+		["a style with an address", "graph TD\nA-->B\nclassDef x fill:url(x)"],
+		["a style with a picture", "graph TD\nA-->B\nstyle A background:image-set('x')"],
+		["an address", "graph TD\nA[//evil.example/x]"],
+		["escapes", "graph TD\nstyle A background:u\\72l(x)"],
+		["entities", "graph TD\nA[#lt;img src=x#gt;]"],
+		["a link", "graph TD\nA-->B\n  click A call f()"],
+		["a link of a sequence", "sequenceDiagram\nlinks Ada: {}"],
+		["more than a shorter fence ends", "graph TD\n```\nA@{ img: x }"],
+	])("with %s are shown as text", (_, code) => {
+		for (const language of ["mermaid", "Mermaid", " {.mermaid}"]) expect(disarm(`\`\`\`\`${language}\n${code}\n\`\`\`\``)).toBe(`\`\`\`\`text\n${code}\n\`\`\`\``);
+	});
+
+	it("are shown as text where they may begin or end elsewhere than it seems", () => {
+		const evil = "```mermaid\nA@{ img: x }\n```\n";
+		const texts = [`- ${evil}`, `> ${evil}`, `%%\n\`\`\`js\n%%\n${evil}`, `<details>\n\`\`\`js\n\n${evil}`, `$$\n\`\`\`js\n$$\n${evil}`];
+		for (const text of texts) expect(disarm(text)).not.toContain("mermaid");
+	});
+});
+
+/** A pattern that tries every end for every beginning would go on for longer than a test may. */
+describe("long text that means harm", () => {
+	const pieces = ["[^", "[", "[[", "![[", "![", "!", "]", "](", "[1]:", "| ", "```mermaid\n", "```\n", "> ```mermaid\n", "$", "\\", "<a ", "`a", "_a ", "@{", "- - "];
+	it.each(pieces)("is read once: %j", (piece) => {
+		const text = piece.repeat(100_000);
+		blocksOf(text);
+		disarm(text);
+		replaceMarkers(text, [], () => null);
 	});
 });
 

@@ -59,6 +59,14 @@ describe("appended", () => {
 	});
 });
 
+describe("appended", () => {
+	it("ends lines as the note does", () => {
+		expect(appended("a\r\nb\r\n", "One.\n\nTwo.")).toBe("\r\nOne.\r\n\r\nTwo.\r\n");
+		expect(appended("a\r\nb", "One.")).toBe("\r\n\r\nOne.\r\n");
+		expect(appended("a\r\n\r\n", "One.")).toBe("One.\r\n");
+	});
+});
+
 describe("fileName", () => {
 	const table: [string, string][] = [
 		["Who is Otto?", "Who is Otto"],

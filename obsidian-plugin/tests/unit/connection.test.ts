@@ -170,6 +170,23 @@ describe("Connection", () => {
 		expect(bench.connection.state).toMatchObject({ name: "connected", kind: "unix" });
 	});
 
+	it("names the address on another machine rather than a socket that is not here", async () => {
+		const ways: Way[] = [];
+		bench = new Bench(() => Promise.resolve(ways));
+		const broken = (kind: Trouble, way: Way): Way => ({ ...way, transport: { ...way.transport, json: () => Promise.reject(new TransportError(kind, "x")) } });
+		const far: Way = { ...bench.way("tcp"), vaultId: "", where: { kind: "tcp", place: "http://10.0.0.2:8620", vault: "/n" } };
+		ways.push(broken("not-running", bench.way("unix")), broken("unreachable", far));
+		bench.connection.start();
+		await bench.settle();
+		expect(bench.connection.state).toMatchObject({ name: "offline", failure: { kind: "unreachable" } });
+		expect(JSON.stringify(bench.connection.state)).toContain("http://10.0.0.2:8620");
+		// an address of this machine is another way to the same daemon, which has to be started
+		ways[1] = broken("refused", bench.way("tcp"));
+		bench.connection.check();
+		await bench.settle();
+		expect(bench.connection.state).toMatchObject({ failure: { kind: "not-running" } });
+	});
+
 	it("says when there is no way, or it cannot be worked out, and begins anew when asked", async () => {
 		let ways: () => Promise<Way[]> = () => Promise.resolve([]);
 		bench = new Bench(() => ways());

@@ -63,7 +63,19 @@ describe("explain", () => {
 		const body = { code: "conflict", message: "It changed.", hint: "Look again." };
 		expect(explain(new TransportError("http", "x", { status: 409, body }), SOCKET)).toMatchObject({ kind: "other", text: "It changed. Look again." });
 		expect(explain(new TransportError("http", "x", { status: 403, body }), SOCKET).kind).toBe("refused");
-		expect(explain(new TransportError("http", "status 502", { status: 502 }), FAR).text).toBe("status 502");
+	});
+
+	it("tells a proxy from the daemon behind it", () => {
+		const came = (status: number, where = FAR) => explain(new TransportError("http", `status ${status}`, { status }), where);
+		expect(came(302)).toMatchObject({ kind: "other", title: "This is not the daemon", text: "Something else answers at http://10.0.0.2:8620. Check the address in the settings." });
+		expect(came(404).title).toBe("This is not the daemon");
+		for (const status of [500, 502, 504]) {
+			const failure = came(status);
+			expect(failure).toMatchObject({ kind: "unreachable", title: "No connection to the daemon" });
+			expect(failure.text).toBe(`Only the status ${status} came from http://10.0.0.2:8620. Check that the daemon runs behind its proxy.`);
+			expect(needsPerson(failure)).toBe(false);
+		}
+		expect(came(502, { kind: "none", place: "", vault: "" }).text).not.toMatch(/from/);
 	});
 
 	it("tells a phone what it needs, and what is no failure of the connection at all", () => {
