@@ -1,8 +1,8 @@
 """Reported faults as small vaults: each folder of fixtures/cases is indexed, and what its expect.json says must hold,
 and what ALSO adds to it.
 
-The cases that are sequences of steps stand in test_cases_watch.py, test_cases_engine.py and test_cases_chat.py; the
-last test here keeps the list complete.
+The cases that are sequences of steps stand in test_cases_watch.py, test_cases_engine.py, test_cases_chat.py and
+test_cases_operation*.py; the last test here keeps the list complete.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ CASES = Path(__file__).parent / "fixtures" / "cases"
 SETTINGS = ChunkSettings()
 HARD_CAP = 512  # tokens; the builtin model reads 256, every model that embeds reads 512
 
-# Every case of the kinds parsing, watching, embedding and chat, and of the last kind what concerns keys and writes.
+# Every case of the kinds parsing, watching, embedding, chat, and operation.
 KINDS = re.findall(
     r"C\d+",
     "C01 C03 C04 C05 C07 C09 C11 C12 C14 C15 C16 C17 C18 C19 C21 C22 C23 C25 C27 C29 C31 C33 C35 C36 C37 C39 C41 "
-    "C43 C45 C47 C49 C51 C53 C54 C55 C56 C58 C59 C60 C61 C62 C63 C65 C67 C69 C70 C72 C73 C74 C75 C76 C78 C80 "
-    "C81 C83 C85 C87 C89 C91 C93 C94 C95 C97 C98 C100 C101 C102 C103 C105 C107 C109 C111 C112 C114 C115 C127 C131",
+    "C43 C45 C47 C49 C51 C53 C54 C55 C56 C58 C59 C60 C61 C62 C63 C65 C67 C69 C70 C71 C72 C73 C74 C75 C76 C78 C80 "
+    "C81 C83 C85 C87 C89 C91 C93 C94 C95 C97 C98 C100 C101 C102 C103 C105 C107 C109 C111 C112 C114 C115 C117 C118 C119 C120 "
+    "C121 C122 C123 C125 C127 C129 C131 C133 C134",
 )
-# C71 (a vault added at run time) waits for the operation issue, which brings several vaults.
 
 Check = Callable[["Case", Any], None]
 

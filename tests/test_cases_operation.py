@@ -15,8 +15,11 @@ import pytest
 import tarsd
 from tarsd.client import Client
 from tarsd.config.places import find_sockets, short_folder
+from tarsd.protocol import ROUTES
+from tarsd.server import page
 from tests.conftest import Daemon
 from tests.engine import write
+from tests.rawhttp import NO_RING, TOKEN, exchange, message
 
 ROOT = Path(__file__).parent.parent
 Start = Callable[..., Daemon]
@@ -48,6 +51,40 @@ def test_c117_socket_path_too_long(
     assert "Quorl.md" in found.stdout
     assert one.stop() == 0
     assert not socket.exists()
+
+
+def test_c129_dns_rebinding(vault: Path, home: Path, daemon: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_RING.items():
+        monkeypatch.setenv(name, value)
+    write(vault, "Quorl.md", "# Quorl\n\nA quorl is the brass wedge.\n")
+    closed = daemon(vault)
+    assert closed.client.get("/v1/status")["http"]["url"] == ""  # the socket alone, unless the settings want more
+    assert closed.stop() == 0
+    (home / "config.toml").write_text("[http]\nenabled = true\nport = 0\n", encoding="utf-8")
+    one = daemon(vault, TARSD_TCP_KEY=TOKEN)
+    state = one.wait(lambda status: bool(status["behind"] == 0 and status["http"]["state"] == "listening"))
+    port = int(state["http"]["url"].rpartition(":")[2])
+    paths = [route.path for route in ROUTES] + [*page.FILES, "/nothing"]
+    for token in (TOKEN, None):
+        for path in paths:
+            for method, headers in (
+                ("GET", {"Host": f"evil.example:{port}"}),
+                ("GET", {"Origin": "https://evil.example"}),
+                ("OPTIONS", {"Origin": "https://evil.example", "Access_Control_Request_Method": "POST"}),
+                ("POST", {"Origin": "https://evil.example", "Content_Type": "application/x-www-form-urlencoded"}),
+            ):
+                reply = exchange(
+                    port, message(port, method, path, b"query=wedge"[: 99 * (method == "POST")], token=token, **headers)
+                )
+                assert (reply.status, reply.code) == (403, "refused"), (method, path, headers)
+                assert not [name for name in reply.headers if name.startswith("access-control")]
+                assert b"wedge" not in reply.body
+    assert exchange(port, message(port, "GET", "/v1/hello", token=None)).status == 401
+    own = exchange(port, message(port, "GET", "/v1/hello", Origin="app://obsidian.md"))
+    assert (own.status, own.headers["access-control-allow-origin"]) == (200, "app://obsidian.md")
+    for near in ("app://obsidian.md.evil.example", "app://obsidian.md/", "app://OBSIDIAN.md", "null", "*"):
+        assert exchange(port, message(port, "GET", "/v1/hello", Origin=near)).status == 403
+    assert one.stop() == 0
 
 
 def test_c133_plugin_on_mobile_and_review() -> None:

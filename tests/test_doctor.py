@@ -450,6 +450,13 @@ def test_notes_in_a_cloud_are_counted(subject: Subject, vault: Path) -> None:
     assert (line.state, "Keep Downloaded" in line.hint) == ("warning", True)
 
 
+def test_a_pipe_is_no_note_that_could_be_downloaded(subject: Subject, vault: Path) -> None:
+    os.mkfifo(vault / "Pipe.md")
+    line = one(subject, "Vault", "notes")
+    assert (line.state, line.text) == ("warning", "1 note; 1 cannot be read: Pipe.md.")
+    assert well(one(subject, "Vault", "downloads"))
+
+
 def test_second_versions_are_named(subject: Subject, vault: Path) -> None:
     assert well(one(subject, "Vault", "conflicts"))
     write(vault, "Boiler.sync-conflict-20260101-120000-ABCDEFG.md", "x")

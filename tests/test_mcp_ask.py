@@ -122,6 +122,19 @@ async def test_an_answer_changes_nothing_and_says_what_was_refused(answering: An
     assert len(answering.turns()) == 2
 
 
+async def test_an_answer_changes_nothing_whatever_the_settings_allow(daemon: Start, home: Path, vault: Path) -> None:
+    with OpenAIDouble() as double:
+        Answering(double, daemon, home, vault, '[tools]\nallow = ["*"]\n')
+        written = {"text": "zqxwritten"}
+        for more in ((), ("--local",)):
+            double.enqueue(Call("daily_note_append", written), Call("memory_remember", written))
+            double.enqueue(Say("Done."))
+            async with serving(home, vault, *more) as client:
+                data, _ = await call(client, "ask", question="Add to my daily note")
+            assert [one["tool"] for one in data["refused"]] == ["daily_note_append", "memory_remember"]
+        assert not [path for path in vault.rglob("*.md") if "zqxwritten" in path.read_text(encoding="utf-8")]
+
+
 async def test_it_goes_on_with_no_conversation_of_the_persons_own(answering: Answering) -> None:
     client = answering.daemon.client
     answering.double.enqueue(Say("The zqxcode is 1234."))
@@ -241,7 +254,7 @@ def test_nothing_private_leaves_unless_the_model_is_here() -> None:
         assert {note["path"] for note in data["notes"]} == {"Quorl.md", "Open.md"}
         # the same of whatever was asked: what depends on a question tells what is in them
         results = [one["result"] for one in said if "withheld" in one.get("result", {}).get("structuredContent", {})]
-        assert {one["structuredContent"]["withheld"] for one in results} == {7} and len(results) > 30
+        assert {one["structuredContent"]["withheld"] for one in results} == {6} and len(results) > 30
         assert all("Private notes are never shown here." in one["content"][0]["text"] for one in results)
         with Wire(house.home, house.vault, "--local") as wire:
             said = _every_way(wire, NAMES)

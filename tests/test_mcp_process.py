@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tarsd.mcp_stdio.lines import cleaned
 from tests.doubles.openai import OpenAIDouble
 from tests.doubles.script import Say
 from tests.engine import until
@@ -44,6 +45,26 @@ def answering(daemon: Start, home: Path, vault: Path) -> Iterator[Answering]:
 
 
 # ------------------------------------------------------------------------------------------------ the process
+
+
+@pytest.mark.parametrize(
+    "query", ["ferry \\ud83d", "\\uDE00 ferry", "ferry \\ud83d\\u0041", "\\ud83d\\ud83d\\ude00 ferry"]
+)
+def test_half_a_character_is_answered(house: House, query: str) -> None:
+    with Wire(house.home, house.vault) as wire:
+        wire.begin()
+        params = f'{{"name":"search_notes","arguments":{{"query":"{query}"}}}}'
+        wire.write(f'{{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{params}}}'.encode())
+        wire.send("ping", id=51)
+        answers = {one["id"]: one["result"] for one in (wire.next(), wire.next())}
+        assert answers[50]["structuredContent"]["hits"] and answers[51] == {}
+        assert wire.end() == 0
+
+
+def test_only_half_a_character_is_replaced() -> None:
+    for same in (r'{"a":"\ud83d\ude00 \\ud83d \n \" \u00e9 \\"}', "no json \\", '{"a":"\\\\ud83d"}', ""):
+        assert cleaned(same) == same
+    assert json.loads(cleaned(r'{"a":"\\\ud83d \ud83d\ude00 \udE00"}')) == {"a": "\\\ufffd \U0001f600 \ufffd"}
 
 
 @pytest.mark.parametrize(

@@ -326,17 +326,19 @@ async def test_a_tool_that_sends_of_itself_what_the_settings_allow_asks_for_a_mo
 
 
 async def test_a_turn_for_elsewhere_does_not_tell_private_notes_from_none(tmp_path: Path) -> None:
-    said = "See [[Diary]] and [[Ghost]]."
+    said = "See [[Private/Diary]] and [[Ghost]]."
     one = Talk(tmp_path, Shelves(QUORL, DIARY), Fake(said, said, said))
     heard = []
-    for name in ("Diary", "Ghost"):
-        turn = await one.ended(ask(f"the secret quorl code of [[{name}]]?", conversation=name, audience="elsewhere"))
+    for name in ("Private/Diary", "Ghost"):
+        turn = await one.ended(
+            ask(f"the secret quorl code of [[{name}]]?", conversation=name[-5:], audience="elsewhere")
+        )
         [found], last = of(turn, "retrieved"), turn.events[-1]
-        assert found.data["withheld"] == [] and "Diary" not in last.data["text"]
+        assert found.data["withheld"] == [] and last.data["text"] == "See Private/Diary and Ghost."
         heard.append([notice.replace(name, "X") for notice in last.data["notices"]])
     assert heard[0] == heard[1] == ["There is no note “X” that may be read here."]
     turn = await one.ended(ask("the secret quorl code?", conversation="p"))  # the person is told
-    assert turn.events[-1].data["text"] == "See [[Diary]] and Ghost."
+    assert turn.events[-1].data["text"] == "See [[Private/Diary]] and Ghost."
 
 
 async def test_a_tool_does_not_tell_a_model_elsewhere_why_it_failed(tmp_path: Path) -> None:

@@ -218,3 +218,25 @@ def test_a_signal_while_it_starts_is_no_end(vault: Path, daemon: Start) -> None:
         time.sleep(0.05)
     one.wait()
     assert one.stop() == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process holds is read from /proc")
+def test_nothing_is_left_of_the_parts_before(vault: Path, home: Path, daemon: Start) -> None:
+    write(vault, "Own.md", "The quorl is in my own vault.")
+    one = daemon()
+
+    def renewals() -> int:
+        return (home / "logs" / f"tarsd-{one.config.vault_id}.log").read_text(encoding="utf-8").count("have changed")
+
+    def tables() -> int:
+        maps = Path(f"/proc/{one.process.pid}/maps").read_text(encoding="utf-8")
+        return len([line for line in maps.splitlines() if line.endswith("table/vectors.npy")])
+
+    for number in range(4):
+        settle(home, f"[chat]\nrounds = {number + 2}\n")
+        one.process.send_signal(signal.SIGHUP)
+        while renewals() == number:
+            time.sleep(0.05)
+        assert found(one, "quorl")
+        one.client.get("/v1/status")
+    until(lambda: tables() <= 2)  # of the search and of the index

@@ -120,6 +120,24 @@ def test_a_property_list_says_what_launchd_must_know(on: Start) -> None:
     }
 
 
+@pytest.mark.parametrize("sign", ["\x85", "\u2028", "\u2029"])
+def test_a_property_list_keeps_other_ends_of_lines(on: Start, sign: str) -> None:
+    service = services.service("0123456789ab", on("darwin").machine)
+    launch = launch_of("/v/bin/python3", "--vault", f"/a{sign}b", TARSD_HOME=f"/c{sign} d")
+    agent = plistlib.loads(service.text(launch).encode())
+    assert agent["ProgramArguments"] == list(launch.arguments)
+    assert agent["EnvironmentVariables"] == launch.environment
+
+
+@pytest.mark.parametrize("sign", ["\ufffe", "\uffff"])
+def test_a_property_list_cannot_hold_everything(on: Start, sign: str) -> None:
+    service = services.service("0123456789ab", on("darwin").machine)
+    for launch in (launch_of("/v/bin/python3", f"/a{sign}"), launch_of("/v/bin/python3", TARSD_HOME=f"/a{sign}")):
+        with pytest.raises(ServiceError, match=rf"U\+{ord(sign):X}") as caught:
+            service.text(launch)
+        assert caught.value.hint
+
+
 def test_a_unit_says_what_systemd_must_know(on: Start) -> None:
     service = services.service("0123456789ab", on("linux").machine)
     launch = Launch("0123456789ab", "100 % \\", ("/v/bin/python3", "run", "--vault", "/a b"), {"PATH": "/a $b:/100%"})

@@ -40,7 +40,7 @@ OWNERS = {
     "anthropic": {"providers"},
     "httpx": {"embed", "providers", "tools"},
     "httpx2": {"embed", "providers", "tools"},
-    "anyio": {"tools"},
+    "anyio": {"tools", "mcp_stdio"},
     "mcp": {"tools", "mcp_stdio"},
     "todoist_api_python": {"tools"},
     "platformdirs": {"config"},

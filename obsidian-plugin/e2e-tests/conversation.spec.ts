@@ -156,11 +156,14 @@ test("an answer of a model can load and run nothing", async ({ pane }) => {
 		'<iframe src="http://evil.example/c"></iframe>',
 		"![[Tea]]",
 		'[go](javascript:document.title="broken")',
+		"```mermaid\ngraph TD\n  A[\"<img src='http://evil.example/d.png'>\"]\n```",
+		"- [ ] A task, and [a file](file:///etc/passwd)",
 		"The end.",
 	];
 	await pane.hear("Show me a picture.", evil.join("\n\n"));
 	await expect(pane.lastAnswer).toContainText("The end.");
 	expect(asked.filter((url) => url.includes("evil"))).toEqual([]);
-	await expect(pane.lastAnswer.locator("img, iframe, .internal-embed")).toHaveCount(0);
+	await expect(pane.lastAnswer.locator("img, iframe, .internal-embed, .mermaid, a")).toHaveCount(0);
+	await expect(pane.lastAnswer.getByRole("checkbox", { name: "Task" })).toBeDisabled();
 	await expect(pane.page).toHaveTitle("Tarsd");
 });

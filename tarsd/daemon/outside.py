@@ -22,7 +22,7 @@ from tarsd.providers.text import printable, visible
 from tarsd.search import MAX_LIMIT, Hit, Results, Searcher
 from tarsd.store import NoteRow
 from tarsd.tools.reading import shown_lines, target
-from tarsd.vault import nfc
+from tarsd.vault import Vault, nfc
 from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
@@ -120,6 +120,8 @@ class Outside:
             collection, path = row.key
         else:  # it may be too new for the index
             collection, path = "", name if "." in name[-7:] else f"{name}.md"
+            if audience == "here":  # which tells of links that lead out of the vault
+                self._vault.resolve(path)
         try:
             view = self._shelf.view(collection, path)
         except NotFound:

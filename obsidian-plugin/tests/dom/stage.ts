@@ -30,7 +30,7 @@ export class Answers implements Transport {
 		throw new TransportError("http", "no such thing", { status: 404, body: { code: "not_found", message: `No ${route}.`, hint: "" } });
 	}
 
-	async *stream(): AsyncIterable<unknown> {
+	async *stream(_call: Call): AsyncIterable<unknown> {
 		await Promise.resolve();
 		yield* [];
 	}
