@@ -43,9 +43,9 @@ ODD = [
 OWN = ("tars/", "Written/")
 """Where the daemon writes: its own folder, and the one that the model's changes go to."""
 
-CUT_S = 20.0
-"""After new settings the daemon's parts are built anew: so long a slow request may be cut or answered with 503, and
-TCP be refused."""
+MOST_SESSIONS = 8
+CUT_S = 10.0
+"""After new settings the daemon's parts are built anew, and so long nobody may listen on TCP."""
 
 TOKEN = "a-token-of-the-soak-0123456789"
 
@@ -57,7 +57,7 @@ class Tally:
         self.replies: Counter[str] = Counter()
         self.done: Counter[str] = Counter()
         self.wrong: list[str] = []
-        self.renewed = 0.0
+        self.cuts: list[tuple[float, bool, str]] = []
         self.yes: set[str] = set()
         self.no: set[str] = set()
         self.taken_back: set[str] = set()
@@ -70,16 +70,18 @@ class Tally:
     def reply(self, route: str, status: int, allowed: tuple[int, ...], text: bytes) -> None:
         with self._lock:
             self.replies[f"{status}"] += 1
-            closing = status == 503 and time.monotonic() - self.renewed < CUT_S
-            if status not in allowed and not closing:
+            if status not in allowed:
                 self.wrong.append(f"{route}: {status} {text[:200]!r}")
 
-    def cut(self, route: str, error: Exception) -> None:
-        """A connection that broke: only while new settings come into force."""
+    def cut(self, route: str, error: Exception, tcp: bool) -> None:
+        """A connection that broke, or none."""
         with self._lock:
-            self.done["cut by new settings"] += 1
-            if time.monotonic() - self.renewed > CUT_S:
-                self.wrong.append(f"{route}: {type(error).__name__} {error}")
+            self.cuts.append((time.time(), tcp, f"{route}: {type(error).__name__} {error}"))
+
+    def unexplained(self, renewals: list[float]) -> list[str]:
+        """The connections that broke, but for those over TCP while new settings came into force (s since 1970)."""
+        said = [(tcp and any(-1 < at - one < CUT_S for one in renewals), tcp, text) for at, tcp, text in self.cuts]
+        return [f"{'TCP' if tcp else 'socket'} {text}" for explained, tcp, text in said if not explained]
 
 
 class Asker:
@@ -91,14 +93,15 @@ class Asker:
     def ask(self, method: str, route: str, body: object = None, *, allowed: tuple[int, ...] = (200,)) -> Any:
         """The reply's JSON, None when there was none or it was an error."""
         name = f"{method} {route.split('?')[0]}"
-        connection = self.connect(self.rng.random() < 0.3)
+        tcp = self.rng.random() < 0.3
+        connection = self.connect(tcp)
         try:
             headers = {"content-type": "application/json", "authorization": f"Bearer {TOKEN}"}
             connection.request(method, route, None if body is None else json.dumps(body).encode(), headers)
             reply = connection.getresponse()
             text = reply.read()
         except (OSError, http.client.HTTPException) as error:
-            self.tally.cut(name, error)
+            self.tally.cut(name, error, tcp)
             return None
         finally:
             connection.close()
@@ -178,7 +181,15 @@ class Hands:
                  "conflict": 1, "delete": 0.2 if few else 6 if many else 1.5, "new": 0.2 if many else 1.5}  # fmt: skip
         kind = self.rng.choices(list(kinds), list(kinds.values()))[0]
         getattr(self, kind)(self.rng.choice(list(self.texts)))
+        self.tidy()
         self.tally.count(f"note: {kind}")
+
+    def tidy(self) -> None:
+        """The notes of conversations would grow for ever; a person throws some away."""
+        sessions = sorted(self.vault.glob("tars/*/*.md"))
+        for path in sessions[:-MOST_SESSIONS]:
+            path.unlink(missing_ok=True)
+            self.tally.count("note: conversation deleted")
 
     def put(self, path: str, raw: bytes) -> None:
         target = self.vault / path

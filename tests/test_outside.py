@@ -144,6 +144,31 @@ def test_no_count_tells_what_is_in_a_private_note_or_how_it_is_called(tmp_path: 
         assert desk.outside.notes({}, "elsewhere")["total"] == 1
 
 
+def test_relevance_does_not_tell_what_words_private_notes_hold(tmp_path: Path) -> None:
+    found: list[Any] = []
+    for text in ("# Divorce Lawyer\n\nThe pin is 7391, and the diver said ferry.\n", "# Else\n\nNothing here.\n"):
+        engine = Engine(tmp_path / str(len(found)), privacy=PrivacySettings(local_only=("Private/",)))
+        write(engine.vault, "Private/Note.md", text)
+        write(engine.vault, "Open.md", "# Open\n\nThe ferry ramp and its divers are here.\n")
+        write(engine.vault, "Two.md", "# Two\n\nSome ramp only, of an old kind.\n")
+        with engine:
+            engine.index()
+            outside = Desk(engine).outside
+            found.append([])
+            for query in (
+                "ferry divorce",
+                "ferry divo",
+                "ferry divorcz",
+                "ferry pin",
+                "ferry 7391",
+                "ferry ramp",
+                "divrs",
+            ):
+                reply = outside.search(SearchRequest(query, mode="fts", audience="elsewhere"))
+                found[-1].append([(hit["path"], hit["relevance"], hit["why"]) for hit in reply["hits"]])
+    assert found[0] == found[1] and all(found[0])
+
+
 def test_a_private_note_that_cannot_be_read_is_like_one_that_is_not_there(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

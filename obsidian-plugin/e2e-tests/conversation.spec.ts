@@ -163,7 +163,7 @@ test("an answer of a model can load and run nothing", async ({ pane }) => {
 	await pane.hear("Show me a picture.", evil.join("\n\n"));
 	await expect(pane.lastAnswer).toContainText("The end.");
 	expect(asked.filter((url) => url.includes("evil"))).toEqual([]);
-	await expect(pane.lastAnswer.locator("img, iframe, .internal-embed, .mermaid, a")).toHaveCount(0);
+	await expect(pane.lastAnswer.locator("img, iframe, .internal-embed, .mermaid, a[href^='file:']")).toHaveCount(0);
 	await expect(pane.lastAnswer.getByRole("checkbox", { name: "Task" })).toBeDisabled();
 	await expect(pane.page).toHaveTitle("Tarsd");
 });

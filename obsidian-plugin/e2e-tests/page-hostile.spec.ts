@@ -1,4 +1,4 @@
-import { expect, test } from "./page-world";
+import { expect, test, TOKEN } from "./page-world";
 
 const HOSTILE = [
 	"<img src=x onerror=\"document.title='broken'\">",
@@ -98,4 +98,24 @@ test("hostile names and notes are text, in search, in the note and in the list o
 	await phone.button("Conversations").click();
 	await expect(page.locator("#history-list")).toContainText("<img src=x onerror=");
 	await expect(page.locator("img")).toHaveCount(0);
+});
+
+test("a token in the address is kept once the daemon has taken it, and costs no other one", async ({ phone }) => {
+	phone.expected.push(/401/);
+	const { page } = phone;
+	const stored = () => page.evaluate(() => [localStorage.getItem("tarsd.token"), sessionStorage.getItem("tarsd.token")]);
+	await phone.open();
+	for (const bad of ["", "wrong"]) {
+		await page.evaluate((token) => (location.hash = `token=${token}`), bad);
+		await expect.poll(() => page.url()).not.toContain("token");
+		await expect(page.locator("body")).toHaveAttribute("data-state", "connected");
+		expect(await stored()).toEqual([null, TOKEN]);
+		await page.goto("about:blank");
+		const tried = page.waitForResponse((reply) => reply.url().endsWith("/v1/hello"));
+		await page.goto(`${phone.house.address}/#token=${bad}`);
+		expect((await tried).status()).toBe(bad ? 401 : 200);
+		await expect(page.locator("body")).toHaveAttribute("data-state", "connected");
+		await expect(page.getByLabel("Token", { exact: true })).toBeHidden();
+		expect(await stored()).toEqual([null, TOKEN]);
+	}
 });

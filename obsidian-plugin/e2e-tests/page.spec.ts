@@ -258,25 +258,6 @@ test("a token in the address is taken out of it at once", async ({ phone }) => {
 	await phone.connected();
 });
 
-test("a token in the address is kept once the daemon has taken it, and costs no other one", async ({ phone }) => {
-	const { page } = phone;
-	const stored = () => page.evaluate(() => [localStorage.getItem("tarsd.token"), sessionStorage.getItem("tarsd.token")]);
-	await phone.open();
-	for (const bad of ["", "wrong"]) {
-		await page.evaluate((token) => (location.hash = `token=${token}`), bad);
-		await expect.poll(() => page.url()).not.toContain("token");
-		await expect(page.locator("body")).toHaveAttribute("data-state", "connected");
-		expect(await stored()).toEqual([null, TOKEN]);
-		await page.goto("about:blank");
-		const tried = page.waitForResponse((reply) => reply.url().endsWith("/v1/hello"));
-		await page.goto(`${phone.house.address}/#token=${bad}`);
-		expect((await tried).status()).toBe(bad ? 401 : 200);
-		await expect(page.locator("body")).toHaveAttribute("data-state", "connected");
-		await expect(page.getByLabel("Token")).toBeHidden();
-		expect(await stored()).toEqual([null, TOKEN]);
-	}
-});
-
 test("too many wrong tokens are told to wait", async ({ phone }) => {
 	phone.expected.push(/429/);
 	const { page, house } = phone;

@@ -176,7 +176,8 @@ class Answer:
         Who asks from elsewhere is not told which of these it is: that would tell which names private notes have.
         """
         attached: list[Evidence] = []
-        withheld, unread = [], []
+        withheld: list[str] = []
+        unread: list[str] = []
         for name in dict.fromkeys([*self._request.notes, *mentions(self._request.message)]):
             try:
                 attached += await self._thread(functools.partial(self._means.library.attach, name, local=local))

@@ -79,6 +79,7 @@ class Engine:
         self._of_settings = ("", "")
         self._passes = 0
         self._emptied: set[Key] = set()
+        self._churn = 0
         self._looks = status.Looks()
         self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
@@ -207,7 +208,9 @@ class Engine:
         if report.again_s is not None:
             for name, watcher in self._watchers.items():
                 watcher.look(_below(name, job.paths), report.again_s)
-        if report.added + report.changed > 100:
+        self._churn += report.added + report.changed
+        if self._churn > 100:
+            self._churn = 0
             give_memory_back()
         return report
 

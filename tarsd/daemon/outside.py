@@ -50,8 +50,12 @@ class Outside:
 
         def find(limit: int) -> Results:
             wanted = (request.query, request.mode, limit, request.min_score, request.filters)
-            return self._searcher().search(*wanted, evidence=True)
+            return searcher.search(*wanted, evidence=True, without=private)
 
+        searcher = self._searcher()
+        private: frozenset[int] = frozenset()
+        if request.audience == "elsewhere":  # the words of private notes would show in the relevance of all others
+            private = frozenset(row.id for row in self._shelf.parted(searcher.store.titles())[1])
         return self._hits(find, request.limit, request.audience)
 
     def related(self, request: RelatedRequest) -> Json:

@@ -15,7 +15,7 @@ _ESCAPE = re.compile(r"\\(?:u(?P<pair>d[89ab]..\\ud[c-f]..)|u(?P<lone>d[89a-f]..
 class _Lines(io.TextIOWrapper):
     """Text whose lines are cleaned."""
 
-    def readline(self, size: int = -1, /) -> str:
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # as its own class does
         """The next line, "" at the end."""
         return cleaned(super().readline(size))
 

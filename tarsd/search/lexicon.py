@@ -15,9 +15,12 @@ from tarsd.store import Store, terms
 
 _LEAST_PREFIX = 3
 _CORRECTIONS = 3
+# So many are looked at where some may stand only in notes that are not to be known of.
+_SPARE = 20
 # Words that share their first two letters with a mistyped one; in 100,000 words few pairs have more.
 _NEIGHBOURS = 2_000
 _CACHED = 2_000
+_ALIKE = (1.0,) * 6
 # Counts are kept from one state of the index to the next unless this share of it is new; small ones never are.
 _DRIFT, _FEW = 0.02, 20
 # What a word stands for that was not typed: a correction may be wrong.
@@ -84,9 +87,15 @@ def _root(word: str) -> tuple[str, int]:
 
 
 class Lexicon:
-    """Looks terms up in the store; remembers the answers until the index changes."""
+    """Looks terms up in the store; remembers the answers until the index changes.
 
-    def __init__(self, store: Store, title_words: Callable[[str], list[str]]) -> None:
+    It knows nothing of the files (ids) `without`: a word that stands only there is one that stands nowhere.
+    """
+
+    def __init__(
+        self, store: Store, title_words: Callable[[str], list[str]], without: frozenset[int] = frozenset()
+    ) -> None:
+        self.without = without
         self._store = store
         self._title_words = title_words
         self._known: dict[str, int] = {}
@@ -113,8 +122,16 @@ class Lexicon:
             known = self._known
         missing = [one for one in expressions if one not in known]
         if missing:
-            known.update(terms.frequencies(self._store, missing))
+            known.update(self._frequencies(missing))
         return known
+
+    def _frequencies(self, expressions: Sequence[str]) -> dict[str, int]:
+        counts = terms.frequencies(self._store, expressions)
+        if self.without:
+            most = self._store.counts().chunks
+            found = [one for one, count in counts.items() if count]
+            counts |= {one: counts[one] - len(self._store.fts(one, _ALIKE, most, self.without)) for one in found}
+        return counts
 
     def _sought(self, term: Term, count: int, total: int) -> Sought:
         if count or term.whole or term.spaceless:
@@ -130,15 +147,19 @@ class Lexicon:
         """What a word that is nowhere may mean: whether it is a beginning, else the near words; chunks with either."""
         if len(word) >= _LEAST_PREFIX and terms.words_from(self._store, words.fold(word), 1):
             expression = f'"{word}"*'
-            return True, (), self._counts([expression])[expression]
+            if count := self._counts([expression])[expression]:
+                return True, (), count
         if not word.isalpha():
             return False, (), 0
         near = self._title_words(words.fold(word))
         if len(near) < _CORRECTIONS:
             stem = terms.stems(self._store, [word]).get(word, word)
             listed = terms.words_from(self._store, stem[:2], _NEIGHBOURS)
-            near += [one for one in nearest(stem, listed, _CORRECTIONS) if one not in near]
-        counts = self._counts([f'"{one}"' for one in near[:_CORRECTIONS]])
+            most = _SPARE if self.without else _CORRECTIONS
+            near += [one for one in nearest(stem, listed, most) if one not in near]
+        counts = self._counts([f'"{one}"' for one in near])
+        if self.without:
+            near = [one for one in near if counts[f'"{one}"']]
         return False, tuple(near[:_CORRECTIONS]), max((counts[f'"{one}"'] for one in near[:_CORRECTIONS]), default=0)
 
 

@@ -60,7 +60,7 @@ class Searcher:
         self.spaces = Spaces(store, table, model)
         self.titles = TitleIndex()
         self._titles_lock = threading.Lock()
-        self._lexicon = Lexicon(store, self._similar_titles)
+        self._lexicon = self._narrow = Lexicon(store, self._similar_titles)
 
     def search(
         self,
@@ -72,16 +72,18 @@ class Searcher:
         *,
         evidence: bool = False,
         here: bool = False,
+        without: frozenset[int] = frozenset(),
     ) -> Results:
         """The best passages for a query.
 
         `filters` as `parse_filters` takes them, on top of those in the text; hits below `min_score` (0-1) are left
         out. With `evidence`, what tarsd wrote itself (conversations) is not searched; its memory is. With `here` the
-        query goes to no embedding model on another machine.
+        query goes to no embedding model on another machine. Nothing is known of the files (ids) `without`: they are
+        not found, and what words they hold changes neither relevance nor what a mistyped word is read as.
         """
         started = time.perf_counter()
         limit = max(0, min(limit, MAX_LIMIT))
-        ranking = self.rank(text, mode, limit, filters, evidence=evidence, here=here)
+        ranking = self.rank(text, mode, limit, filters, evidence=evidence, here=here, without=without)
         kept = tuple(hit for hit, _ in judged(ranking, limit) if hit.score >= min_score)
         took = (time.perf_counter() - started) * 1000
         return Results(kept, ranking.trouble or None, round(took, 2))
@@ -102,6 +104,7 @@ class Searcher:
         *,
         evidence: bool = False,
         here: bool = False,
+        without: frozenset[int] = frozenset(),
     ) -> Ranking:
         """All lists of a query and their fusion: what `search` shows the top of, and `why` explains."""
         query = parse_query(text)
@@ -113,14 +116,16 @@ class Searcher:
         with self._titles_lock:
             self.titles.update(notes, self.store.generation)
         ranking.allowed = conditions.select(self.store, notes, wanted)
+        if without:
+            ranking.allowed = ({note.id for note in notes} if ranking.allowed is None else ranking.allowed) - without
         if evidence:
             self._bar(ranking, conditions.own(notes))
         if not query.terms and not query.text:
             return self._listing(ranking, limit)
         if ranking.allowed is not None and not ranking.allowed:
             return ranking
-        total = self.store.counts().chunks
-        ranking.sought = self._lexicon.seek(query, total)
+        total = self.store.counts().chunks - sum(terms.sizes(self.store, without).values())
+        ranking.sought = self._lexicon_of(without).seek(query, total)
         required = self._required(ranking)
         if mode != "vec":
             self._keyword_list(ranking)
@@ -137,6 +142,14 @@ class Searcher:
         self._fuse(ranking, required)
         self._read(ranking, max(_READ, limit + limit // 4))
         return ranking
+
+    def _lexicon_of(self, without: frozenset[int]) -> Lexicon:
+        if not without:
+            return self._lexicon
+        lexicon = self._narrow
+        if lexicon.without != without:
+            lexicon = self._narrow = Lexicon(self.store, self._similar_titles, without)
+        return lexicon
 
     def _bar(self, ranking: Ranking, own: set[int]) -> None:
         """Leave notes out: few of them once the lists are there, many from the start."""

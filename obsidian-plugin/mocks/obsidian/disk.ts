@@ -64,7 +64,9 @@ class DiskAdapter extends FileSystemAdapter {
 		return this.readSync__(path);
 	}
 	override async readBinary(path: string): Promise<ArrayBuffer> {
-		return new Uint8Array(readFileSync(this.at(path))).buffer;
+		// of the page's own kind: its SubtleCrypto takes no other
+		const Bytes = new TextEncoder().encode().constructor as Uint8ArrayConstructor;
+		return new Bytes(readFileSync(this.at(path))).buffer;
 	}
 	override writeSync__(path: string, data: string, options?: Real.DataWriteOptions): void {
 		mkdirSync(dirname(this.at(path)), { recursive: true });

@@ -26,8 +26,6 @@ export interface ReviewDecision {
 
 /** Seconds that a long poll may wait in the daemon. */
 const POLL_S = 20;
-/** So often a turn is asked for again that is said to be over, and has no end. */
-const ENDLESS = 3;
 /** A daemon that is well says at once who it is; a model may take its time over a review. */
 const HELLO_MS = 5_000;
 const REVIEW_MS = 180_000;
@@ -81,14 +79,12 @@ export function daemonClient(transport: Transport, wait: Wait = pause) {
 
 		/**
 		 * The events of a turn after number `after`, each once and in order, until it has ended. A lost connection is
-		 * picked up again at the last number for as long as it takes. Returns quietly when `signal` is aborted, and when
-		 * the turn still has no end after some tries; throws only what trying again cannot mend: an unknown turn, a wrong
-		 * token.
+		 * picked up again at the last number for as long as it takes. Returns quietly when `signal` is aborted; throws
+		 * only what trying again cannot mend: an unknown turn, a wrong token.
 		 */
 		async *follow(turn: string, after: number, signal: AbortSignal): AsyncGenerator<TurnEvent> {
 			let seen = after;
 			let tries = 0;
-			let ends = 0;
 			let gapAt = -1;
 			while (!signal.aborted) {
 				try {
@@ -107,7 +103,7 @@ export function daemonClient(transport: Transport, wait: Wait = pause) {
 						yield event;
 						if (isLast(event)) return;
 					}
-					if (++ends > ENDLESS) return;
+					return;
 				} catch (error) {
 					if (signal.aborted) return;
 					if (!passes(error)) throw error;

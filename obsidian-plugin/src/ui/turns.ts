@@ -1,7 +1,11 @@
 import { ended, type ChatState, type Message } from "../chat/state";
+import { pause, retryDelay } from "../daemon/backoff";
 import type { Client } from "../daemon/client";
 import { isLast, type Fault, type TurnEvent, type WriteOrder } from "../protocol/events";
 import { faultOf, hasStatus } from "./errors";
+
+/** So often a turn is read that is said to be over, and has no end. */
+const TRIES = 3;
 
 /** A turn that is over, and nobody knows how. */
 const OVER: Fault = { code: "", message: "", hint: "" };
@@ -28,15 +32,19 @@ export function followTurns(store: TurnStore): Turns {
 	const followed = new Map<string, { conversation: string; controller: AbortController }>();
 	const performed = new Set<string>();
 
-	async function read(conversation: string, turn: string, after: number, client: Client, signal: AbortSignal): Promise<void> {
+	async function read(conversation: string, turn: string, client: Client, signal: AbortSignal): Promise<void> {
 		try {
-			for await (const event of client.follow(turn, after, signal)) {
+			for (let tries = 0; tries < TRIES; tries++) {
+				if (tries > 0) await pause(retryDelay(tries), signal);
+				for await (const event of client.follow(turn, store.message(conversation, turn)?.seq ?? 0, signal)) {
+					if (signal.aborted) return;
+					store.happened(conversation, turn, event);
+					if (event.type === "write") write(client, event);
+					if (isLast(event)) return;
+				}
 				if (signal.aborted) return;
-				store.happened(conversation, turn, event);
-				if (event.type === "write") write(client, event);
-				if (isLast(event)) return;
 			}
-			if (!signal.aborted) await lost(conversation, turn, OVER, true);
+			await lost(conversation, turn, OVER, true);
 		} catch (error) {
 			if (!signal.aborted) await lost(conversation, turn, faultOf(error), hasStatus(error, 404));
 		}
@@ -67,7 +75,7 @@ export function followTurns(store: TurnStore): Turns {
 			if (!client || !message || ended(message) || followed.has(turn)) return;
 			const controller = new AbortController();
 			followed.set(turn, { conversation, controller });
-			void read(conversation, turn, message.seq, client, controller.signal).finally(() => {
+			void read(conversation, turn, client, controller.signal).finally(() => {
 				if (followed.get(turn)?.controller === controller) followed.delete(turn);
 			});
 		},

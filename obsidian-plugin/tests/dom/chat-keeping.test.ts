@@ -78,6 +78,10 @@ it("adds nothing to a note that is not in UTF-8", async () => {
 		await until(() => notices().length > 0);
 		expect(notices()).toEqual(["The note is not in UTF-8, so nothing was added."]);
 		expect(readFileSync(join(folder, "Tea.md"))).toEqual(bytes);
+		writeFileSync(join(folder, "Tea.md"), "café\n");
+		button(one.el, "Append to note").click();
+		await until(() => notices().includes("Added to “Tea”."));
+		expect(readFileSync(join(folder, "Tea.md"), "utf8")).toBe("café\n\nA leaf.\n");
 	} finally {
 		rmSync(folder, { recursive: true });
 	}

@@ -1,6 +1,10 @@
 import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Component, TextFileView, type App, type WorkspaceLeaf } from "obsidian";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { diskAdapter } from "../../mocks/obsidian/disk";
 import { closeApp, makeApp } from "../../mocks/obsidian/testing";
 import { daemonClient } from "../../src/daemon/client";
 import { en } from "../../src/en";
@@ -186,6 +190,21 @@ describe("a change of a note", () => {
 		const desk = await perform(order({ op: "append", content: "ß\r\n", if_hash: hash(before) }));
 		expect(await read("Note.md")).toBe(`${before}ß\r\n`);
 		expect(desk.reports).toEqual([{ ok: true, hash: hash(`${before}ß\r\n`) }]);
+	});
+
+	it("is made in a folder on disk byte for byte", async () => {
+		const folder = mkdtempSync(join(tmpdir(), "tp-"));
+		const before = "\ufeffa\r\nüñ 🌱\r\n";
+		writeFileSync(join(folder, "Note.md"), before);
+		try {
+			app = makeApp({ adapter: diskAdapter(folder) });
+			port = appVault(app, owner);
+			const desk = await perform(order({ op: "append", content: "ß\r\n", if_hash: hash(before) }));
+			expect(desk.reports).toEqual([{ ok: true, hash: hash(`${before}ß\r\n`) }]);
+			expect(readFileSync(join(folder, "Note.md"), "utf8")).toBe(`${before}ß\r\n`);
+		} finally {
+			rmSync(folder, { recursive: true });
+		}
 	});
 
 	it("tries to report again when the connection breaks", async () => {

@@ -17,13 +17,10 @@ let lost = false;
 
 // ---- the token ----
 
-/** One that came with the address: anybody can write an address, so it is kept once the daemon has taken it. */
-let offered = "";
 const token = () => kept.get("token") || brief.get("token");
 
 /** Keep it for this device, or for this tab. */
-function keepToken(token, forGood) {
-	offered = "";
+function keepToken(token, forGood = !!kept.get("token")) {
 	brief.put("token", forGood ? "" : token);
 	kept.put("token", forGood ? token : "");
 	$("keep").checked = $("token-keep").checked = forGood;
@@ -34,12 +31,11 @@ function address(conversation, state = { depth: 0 }) {
 	history.replaceState(state, "", conversation ? `#c=${encodeURIComponent(conversation)}` : location.pathname);
 }
 
-/** What the address says: a conversation, or a token, which is taken out of it at once. */
+/** What the address says: a conversation, or a token, which is taken out. */
 function fromAddress() {
-	const given = new URLSearchParams(location.hash.slice(1));
-	address(given.get("c"));
-	offered = given.get("token") || offered;
-	return given;
+	const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+	address(said.c);
+	return said;
 }
 
 $("token-form").onsubmit = (event) => {
@@ -60,11 +56,7 @@ $("forget").onclick = () => {
 
 daemon.addEventListener("change", () => {
 	const { state, failure, hello } = daemon;
-	if (offered && state === "connected") keepToken(offered, kept.get("token") !== "");
-	if (offered && ["token", "tries"].includes(failure?.kind)) {
-		offered = "";
-		if (token() && failure.kind === "token") return daemon.connect(token());
-	}
+	if (failure?.kind === "token" && token() && token() !== daemon.token) return daemon.connect(token());
 	const gate = state === "idle" || ["token", "tries"].includes(failure?.kind);
 	const comes = gate && $("gate").hidden;
 	$("gate").hidden = !gate;
@@ -89,10 +81,11 @@ daemon.addEventListener("change", () => {
 });
 document.addEventListener("visibilitychange", () => document.hidden || void chat.refresh());
 
-/** With another token all is asked for anew. */
+/** The token is right, and kept; all is asked for anew. */
 function enter() {
 	const conversation = chat.known ? chat.id : wanted;
 	[entered, wanted] = [true, null];
+	keepToken(daemon.token);
 	if (conversation) void chat.open(conversation);
 	else chat.begin();
 	if (!touch.matches) setTimeout(() => box.focus());
@@ -180,9 +173,9 @@ addEventListener("keydown", (event) => {
 // ---- the beginning ----
 
 addEventListener("hashchange", () => {
-	const given = fromAddress();
-	if (given.get("token")) daemon.connect(offered);
-	else if (given.has("c") && given.get("c") !== chat.id) void chat.open(given.get("c"));
+	const said = fromAddress();
+	if (said.token) daemon.connect(said.token);
+	else if (said.c && said.c !== chat.id) void chat.open(said.c);
 });
 // only this tells how much a keyboard on the screen leaves
 visualViewport?.addEventListener("resize", () => {
@@ -190,7 +183,8 @@ visualViewport?.addEventListener("resize", () => {
 	scrollTo(0, 0);
 });
 
-keepToken(token(), kept.get("token") !== "");
-wanted = fromAddress().get("c");
+keepToken(token());
+const said = fromAddress();
+wanted = said.c;
 write(brief.get("draft"));
-daemon.connect(offered || token());
+daemon.connect(said.token || token());
