@@ -54,9 +54,7 @@ def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
     if http is None:
         click.echo("A daemon listens on TCP when its config says enabled = true under [http].", err=True)
     elif not http.get("enabled"):
-        click.echo(
-            err.yellow("The daemon does not listen on TCP: say enabled = true under [http]."), err=True
-        )
+        click.echo(err.yellow("The daemon does not listen on TCP: say enabled = true under [http]."), err=True)
     elif http.get("url"):
         click.echo(f"The daemon listens on {line(http['url'])}", err=True)
     if http and http.get("reason"):
