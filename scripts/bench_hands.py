@@ -60,7 +60,6 @@ class Tally:
         self.cuts: list[tuple[float, bool, str]] = []
         self.yes: set[str] = set()
         self.no: set[str] = set()
-        self.taken_back: set[str] = set()
         self._lock = threading.Lock()
 
     def count(self, what: str) -> None:
@@ -331,11 +330,11 @@ class Talker:
         self.asker, self.name = asker, name
         self.number = 0
         self.turns: list[str] = []
-        self.writes: list[tuple[str, set[str]]] = []
+        self.writes: list[str] = []
 
     def step(self) -> None:
         """A turn, or something between turns."""
-        rng, ask, tally = self.asker.rng, self.asker.ask, self.asker.tally
+        rng, ask = self.asker.rng, self.asker.ask
         conversation = f"{self.name}-{rng.randrange(5)}"
         kind = rng.random()
         if kind < 0.7:
@@ -352,9 +351,7 @@ class Talker:
         elif kind < 0.91:
             ask("POST", "/v1/memory/undo", allowed=(200, 404, 409))
         elif kind < 0.94 and self.writes:
-            write, marks = self.writes.pop()
-            tally.taken_back |= marks
-            ask("POST", f"/v1/writes/{write}/undo", allowed=(200, 404, 409))
+            ask("POST", f"/v1/writes/{self.writes.pop()}/undo", allowed=(200, 404, 409))
         elif kind < 0.96:
             ask("PATCH", f"/v1/conversations/{conversation}", {"title": line(rng)[:60]}, allowed=(200, 404))
         elif kind < 0.98:
@@ -409,7 +406,8 @@ class Talker:
 
     def answer(self, turn: str, event: dict[str, Any]) -> None:
         """A yes or a no where one is asked for; what became of it is remembered."""
-        tally, marks = self.asker.tally, set(re.findall(r"tok\d+x", json.dumps(event)))
+        added = "\n".join(one for one in str(event.get("diff", "")).splitlines() if one.startswith("+"))
+        tally, marks = self.asker.tally, set(re.findall(r"tok\d+x", added))
         if event["type"] == "approval":
             allow = self.asker.rng.random() < 0.6
             (tally.yes if allow else tally.no).update(marks)
@@ -417,7 +415,7 @@ class Talker:
             self.asker.ask("POST", f"/v1/turns/{turn}/approvals/{event['call']}", answer, allowed=(200, 404, 409))
             tally.count("change: allowed" if allow else "change: refused")
         elif event["type"] == "write":
-            self.writes = [*self.writes[-20:], (event["id"], marks)]
+            self.writes = [*self.writes[-20:], str(event["id"])]
 
 
 def misbehave(door: Callable[[bool], socket.socket], rng: random.Random) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tarsd.errors import DiskFull, StoreError
 from tarsd.store import NOT_READ, Batch, Prepared, SkippedRow, Stat, Store, links, schema, segment
-from tarsd.store.codes import Codes, pack
+from tarsd.store.codes import Codes, _nearest, pack
 from tarsd.store.spaces import MAX_TRIES
 
 WEIGHTS = (4.0, 3.0, 2.0, 2.0, 1.0, 1.0)
@@ -439,6 +439,29 @@ def test_codes_are_what_a_plain_comparison_says(data: st.DataObject) -> None:
         assert (refs == -got).all()
 
 
+def test_what_is_added_or_removed_during_a_search_of_the_codes_mixes_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    vectors = np.array([vector(str(number), 64) for number in range(4000)])
+    numbers = np.arange(4000, dtype=np.int64)
+    for change in (
+        lambda codes: codes.add(numbers + 9000, numbers, pack(vectors)),
+        lambda codes: codes.remove(numbers[:3000]),  # so many that the rest moves together
+    ):
+        codes = Codes(64, numbers, numbers, pack(vectors))
+
+        def meanwhile(query: np.ndarray, codes: Codes = codes, change: Callable[[Codes], None] = change) -> np.ndarray:
+            change(codes)
+            return pack(query)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("tarsd.store.codes.pack", meanwhile)
+            ids, refs = codes.search(vectors[3999], 2000)
+        assert ids[0] == 3999
+        there = ids != -1
+        assert np.array_equal(ids[there], refs[there])
+
+
 def test_many_codes_are_compared_slab_by_slab() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((150_000, 64)).astype(np.float32)
@@ -448,7 +471,7 @@ def test_many_codes_are_compared_slab_by_slab() -> None:
     assert codes.search(query, 20)[0][0] == 140_000
     codes.remove(numbers[:100_000])
     assert len(codes) == 50_000 and codes.search(query, 20)[0][0] == 140_000
-    everything = codes._nearest(pack(query.reshape(1, -1)), 300, None)
+    everything = _nearest(codes._view, pack(query.reshape(1, -1)), 300, None)
     distance = np.bitwise_count(pack(vectors[100_000:]) ^ pack(query.reshape(1, -1))).sum(axis=1)
     assert sorted(distance[everything]) == sorted(distance)[:300]
 

@@ -115,45 +115,46 @@ class Codes:
         First by differing bits, then, among several times as many, by the vector's own numbers against the signs.
         `only` restricts the answer to these chunk ids.
         """
-        ids, words = self._view
-        rows = self._nearest(pack(vector.reshape(1, -1)), _WIDER * count, only)
+        view = ids, words = self._view  # one for all steps: a position in another one is another chunk
+        rows = _nearest(view, pack(vector.reshape(1, -1)), _WIDER * count, only)
         codes = np.ascontiguousarray(words[:, rows].T).view(np.uint8)
         signs = np.unpackbits(codes, axis=1)[:, : self._dim].astype(np.float32)
         likeness = signs @ np.asarray(vector, np.float32)
         best = rows[np.argsort(-likeness, kind="stable")[:count]]
         return ids[0, best], ids[1, best]
 
-    def _nearest(self, code: Bytes, count: int, only: Ids | None) -> npt.NDArray[np.intp]:
-        """The positions of the `count` rows with the fewest differing bits, in no particular order."""
-        (ids, _), words = self._view
-        if not len(ids):
-            return np.empty(0, np.intp)
-        query = np.ascontiguousarray(code).view(np.uint64).reshape(-1)
-        distance = np.empty(len(ids), np.uint16)
-        scratch = np.empty(min(_SLAB, len(ids)), np.uint64)
-        bits = np.empty(len(scratch), np.uint8)
-        for start in range(0, len(ids), _SLAB):
-            out = distance[start : start + _SLAB]
-            part, ones = scratch[: len(out)], bits[: len(out)]
-            for number, word in enumerate(query):
-                np.bitwise_xor(words[number, start : start + _SLAB], word, out=part)
-                np.bitwise_count(part, out=ones)
-                if number:
-                    out += ones
-                else:
-                    out[:] = ones
-        usable = ids != _GONE
-        if only is not None:
-            usable &= np.isin(ids, only)
-        if only is not None or self._dead:
-            distance[~usable] = np.iinfo(np.uint16).max
-        if count >= len(ids):
-            return np.flatnonzero(usable)
-        picked: npt.NDArray[np.intp] = np.flatnonzero(distance <= _nth_smallest(distance, count))
-        picked = picked[usable[picked]]
-        if len(picked) > count:
-            picked = picked[np.argsort(distance[picked], kind="stable")[:count]]
-        return picked
+
+def _nearest(view: tuple[Ids, Words], code: Bytes, count: int, only: Ids | None) -> npt.NDArray[np.intp]:
+    """The positions of the `count` rows with the fewest differing bits, in no particular order."""
+    (ids, _), words = view
+    if not len(ids):
+        return np.empty(0, np.intp)
+    query = np.ascontiguousarray(code).view(np.uint64).reshape(-1)
+    distance = np.empty(len(ids), np.uint16)
+    scratch = np.empty(min(_SLAB, len(ids)), np.uint64)
+    bits = np.empty(len(scratch), np.uint8)
+    for start in range(0, len(ids), _SLAB):
+        out = distance[start : start + _SLAB]
+        part, ones = scratch[: len(out)], bits[: len(out)]
+        for number, word in enumerate(query):
+            np.bitwise_xor(words[number, start : start + _SLAB], word, out=part)
+            np.bitwise_count(part, out=ones)
+            if number:
+                out += ones
+            else:
+                out[:] = ones
+    usable = ids != _GONE
+    if only is not None:
+        usable &= np.isin(ids, only)
+    if not usable.all():
+        distance[~usable] = np.iinfo(np.uint16).max
+    if count >= len(ids):
+        return np.flatnonzero(usable)
+    picked: npt.NDArray[np.intp] = np.flatnonzero(distance <= _nth_smallest(distance, count))
+    picked = picked[usable[picked]]
+    if len(picked) > count:
+        picked = picked[np.argsort(distance[picked], kind="stable")[:count]]
+    return picked
 
 
 def _nth_smallest(distance: npt.NDArray[np.uint16], count: int) -> int:
