@@ -229,7 +229,8 @@ def test_c51_a_note_that_stays_empty(engine: Engine) -> None:
     until(lambda: engine.found("sextants") == [])
     assert engine.rows()["n.md"].state == "empty"
     assert [event["path"] for event in engine.events if event["type"] == "emptied"] == ["n.md"]
-    assert engine.indexer.state.name == "ready" and engine.trouble == ""
+    until(lambda: engine.indexer.state.name == "ready")
+    assert engine.trouble == ""
     assert engine.found("n") == ["n.md"]  # by its name
 
 

@@ -99,8 +99,9 @@ class Door:
             try:
                 while block := connection.recv(1 << 16):
                     received += block
+                    connection.settimeout(quiet if whole(received, head=head) else SECONDS)
             except TimeoutError:
-                assert quiet < SECONDS, f"no end of the answer to {raw[:300]!r}"
+                assert whole(received, head=head) and quiet < SECONDS, f"no end of the answer to {raw[:300]!r}"
             except ConnectionError:
                 pass
         return list(parsed(received, head=head))
@@ -109,6 +110,15 @@ class Door:
         """The one answer to a whole request."""
         (answer,) = self.answers(self.message(method, target, body, **headers), head=method == "HEAD")
         return answer
+
+
+def whole(received: bytes, *, head: bool) -> bool:
+    """Whether no answer in it is cut off."""
+    try:
+        list(parsed(received, head=head))
+    except http.client.HTTPException:
+        return False
+    return True
 
 
 def parsed(received: bytes, *, head: bool) -> Iterator[Answer]:

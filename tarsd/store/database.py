@@ -216,7 +216,7 @@ class Database:
         holds that lock, and so never sees the new file without its cache being told, nor the other way round.
         """
         with self._lock, self._translated():
-            _begin(db)
+            _patiently(db, "BEGIN IMMEDIATE")
             try:
                 yield db
                 with self._publish:
@@ -247,8 +247,8 @@ def _create(db: apsw.Connection, tables: schema.Tables) -> bool:
     """Make the tables in a file that has none. Two programs may do so at once: the second finds the first's."""
     if db.execute("PRAGMA schema_version").get != 0:
         return False
-    db.execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
-    _begin(db)
+    _patiently(db, "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL")
+    _patiently(db, "BEGIN IMMEDIATE")
     fresh = bool(db.execute("SELECT count(*) FROM sqlite_schema").get == 0)
     if fresh:
         db.execute(tables.sql)
@@ -273,7 +273,7 @@ def _verify(db: apsw.Connection, tables: schema.Tables) -> None:
 def _upgrade(db: apsw.Connection, tables: schema.Tables) -> None:
     """One step at a time, each in a transaction; another vault's daemon may be at it, too."""
     while db.execute("PRAGMA user_version").get in tables.upgrades:
-        _begin(db)
+        _patiently(db, "BEGIN IMMEDIATE")
         found = int(db.execute("PRAGMA user_version").get)
         if found in tables.upgrades:
             db.execute(tables.upgrades[found])
@@ -288,10 +288,11 @@ def _tune(db: apsw.Connection) -> None:
     )
 
 
-def _begin(db: apsw.Connection) -> None:
+def _patiently(db: apsw.Connection, sql: str) -> None:
+    """Run what SQLite may refuse at once, without waiting, while another program is at the same."""
     for attempt in range(_RETRIES):
         try:
-            db.execute("BEGIN IMMEDIATE")
+            db.execute(sql)
             return
         except apsw.BusyError:
             if attempt == _RETRIES - 1:
