@@ -8,6 +8,7 @@ import re
 import select
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Sequence
 from typing import Self
@@ -67,6 +68,13 @@ class Screen:
     def type(self, text: str, *, enter: bool = True) -> None:
         """Keys are pressed."""
         os.write(self._ours, text.encode() + (b"\n" if enter else b""))
+
+    def reads_keys(self) -> None:
+        """Wait until single keys are read: a prompt is seen a moment before that."""
+        deadline = time.monotonic() + LONG
+        while termios.tcgetattr(self._ours)[3] & termios.ICANON:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
     def see(self, wanted: str) -> str:
         """Wait until this is shown, after what was seen before; what stands before it."""

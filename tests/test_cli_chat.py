@@ -528,6 +528,7 @@ def test_ctrl_c_on_a_line_that_is_not_empty_clears_it_and_does_not_leave(stub: S
     with Screen(["chat"]) as screen:
         screen.see("› ")
         for _ in range(2):
+            screen.reads_keys()
             screen.type("half a li", enter=False)
             screen.see("half a li")
             screen.type("\x03", enter=False)
