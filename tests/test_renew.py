@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from tarsd.config import load
+from tarsd.daemon.lock import listen
+from tarsd.daemon.serve import Door
+from tarsd.server import Runner
 from tests.conftest import Daemon
 from tests.doubles.openai import OpenAIDouble
 from tests.doubles.script import Say
@@ -218,6 +225,36 @@ def test_a_signal_while_it_starts_is_no_end(vault: Path, daemon: Start) -> None:
         time.sleep(0.05)
     one.wait()
     assert one.stop() == 0
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_who_knocks_while_the_door_is_shut_is_answered(home: Path, steps: int) -> None:
+    async def hello(request: web.Request) -> web.Response:
+        return web.Response(text="here")
+
+    def runner() -> Runner:
+        app = web.Application()
+        app.router.add_get("/", hello)
+        return Runner(app, access_log=None)
+
+    server = listen(home / "door.sock")
+    door = Door(load(vault=home / "v"), server)
+    first, second = runner(), runner()
+    await first.setup()
+    await door.open(first)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(home / "door.sock"))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        for _ in range(steps):  # so far has the loop come with letting it in
+            await asyncio.sleep(0)
+        await first.drain()
+        await first.cleanup()
+        await second.setup()
+        await door.open(second)
+        client.settimeout(30)
+        assert (await asyncio.to_thread(client.recv, 1000)).startswith(b"HTTP/1.1 200")
+    await second.cleanup()
+    door.close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="what a process holds is read from /proc")

@@ -26,9 +26,14 @@ class Runner(web.AppRunner):
 
     async def drain(self) -> None:
         """Let nobody in any more, and wait a moment for those who are inside."""
+        loop = asyncio.get_running_loop()
+        for site in self.sites:
+            for listening in getattr(site._server, "sockets", ()):
+                loop.remove_reader(listening.fileno())
+        # who was just let in is not among the connections yet, and is thrown out when the site is closed before
+        await asyncio.sleep(INSIDE_S / 20)
         for site in list(self.sites):
             await site.stop()
-        await asyncio.sleep(INSIDE_S / 20)  # who was just let in is not among the connections yet
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INSIDE_S):
                 while self.server is not None and self.server.connections:
