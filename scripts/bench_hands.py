@@ -23,10 +23,10 @@ from urllib.parse import quote
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the stand-in for a model is part of the tests
 
-from tests.doubles import script
-from tests.doubles.openai import OpenAIDouble
-from tests.doubles.script import Cut, Fail, Raw, Say
-from tests.doubles.server import Reply
+from tests.support.doubles import script
+from tests.support.doubles.openai import OpenAIDouble
+from tests.support.doubles.script import Cut, Fail, Raw, Say
+from tests.support.doubles.server import Reply
 
 WORDS = [
     "harbour", "ferry", "tide", "lantern", "rope", "kettle", "bread", "rye", "starter", "oven", "garden", "bean",

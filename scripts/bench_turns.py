@@ -11,9 +11,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the stand-in for a model is part of the tests
 
-from tests.doubles.openai import OpenAIDouble
-from tests.doubles.script import Say
-from tests.doubles.server import Call, Reply
+from tests.support.doubles.openai import OpenAIDouble
+from tests.support.doubles.script import Say
+from tests.support.doubles.server import Call, Reply
 
 QUESTIONS = [
     "How do I link notes together?", "What is a zettelkasten, and who uses one?", "Which template for daily notes?",

@@ -135,7 +135,7 @@ def _check_folder(path: Path) -> None:
         )
 
 
-class _Answer:
+class _Response:
     """An HTTP answer being read: its status, and its body in blocks as they come."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -209,7 +209,7 @@ def lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _ask(connection: socket.socket, method: str, path: str, body: Mapping[str, Any] | None) -> _Answer:
+def _ask(connection: socket.socket, method: str, path: str, body: Mapping[str, Any] | None) -> _Response:
     """Sends a request; raises the daemon's error if it answers with one."""
     raw = b"" if body is None else json.dumps(body).encode()
     target = quote(path, safe="/?&=%:,;@!$'()*+~-._")
@@ -222,7 +222,7 @@ def _ask(connection: socket.socket, method: str, path: str, body: Mapping[str, A
         raise ClientError("The daemon does not answer.", "See: tarsd status.", code="timeout") from None
     except OSError:
         pass  # it may have refused a body that is too large, and said so
-    answer = _Answer(connection)
+    answer = _Response(connection)
     if answer.status >= 400:
         raise _error(answer.status, _object(b"".join(answer.blocks())))
     return answer

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from tarsd.errors import AnswerCut, ContextTooLong
-from tarsd.providers.base import Done, Message, Provider, Request, Retract, Text
+from tarsd.providers.base import Message, Provider, Request, Retract, StreamEnd, Text
 from tarsd.providers.text import cap, escape, printable, tokens, visible
 from tarsd.session import TurnRecord
 
@@ -41,7 +41,7 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Compacted:
+class CompactionResult:
     """What a beginning came to: its summary, and facts that may be worth remembering, which nobody has confirmed.
 
     `private` is True when local-only text went into it; `withheld` counts the turns that this model must not see.
@@ -119,7 +119,7 @@ def digest(head: Sequence[TurnRecord], earlier: str = "") -> str:
 
 async def summarise(
     provider: Provider, head: Sequence[TurnRecord], earlier: str = "", *, earlier_private: bool = False
-) -> Compacted:
+) -> CompactionResult:
     """The summary of `head`, and of the summary of what came before it. Raises `ProviderError`.
 
     A model on another machine sees no private turn and no `earlier_private` summary; a provider that only quotes is
@@ -131,10 +131,10 @@ async def summarise(
     private = any(turn.private for turn in seen) or (earlier_private and bool(start.strip()))
     withheld = len(head) - len(seen)
     if provider.quotes or not seen:
-        return Compacted(digest(seen, start), (), private, withheld)
+        return CompactionResult(digest(seen, start), (), private, withheld)
     room = max(provider.window - REPLY_TOKENS - tokens(_SYSTEM) - 100, 200)
     summary, facts = await _shorten(provider, seen, start, room, DEPTH)
-    return Compacted(summary or digest(seen, start), tuple(dict.fromkeys(facts))[:MOST_FACTS], private, withheld)
+    return CompactionResult(summary or digest(seen, start), tuple(dict.fromkeys(facts))[:MOST_FACTS], private, withheld)
 
 
 async def _shorten(
@@ -180,7 +180,7 @@ async def _ask(provider: Provider, user: str) -> str:
                 said.append(event.text)
             elif isinstance(event, Retract):
                 said.clear()
-            elif isinstance(event, Done):
+            elif isinstance(event, StreamEnd):
                 complete = True
                 if event.stop_reason == "refusal":
                     said.clear()

@@ -29,7 +29,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Why:
+class Explanation:
     """All steps, the note's passages, and where it ended; ranks count from 1, None is "not in the list".
 
     `ranks` holds the note's best place in each list by name ("words", "meaning (minilm)", "titles", "all together").
@@ -56,13 +56,13 @@ class Why:
         }
 
 
-def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str) -> Why:
+def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str) -> Explanation:
     """Explain the place of the note at (collection, path) in the answer to a query. Never raises for a missing note."""
     steps = _on_disk(vaults, store, key)
     note = store.note(key)
     if note is None:
         steps.append(Step("indexed", False, "It is not in the index."))
-        return Why(key[1], query, tuple(steps), (), {}, None, _verdict(steps, None))
+        return Explanation(key[1], query, tuple(steps), (), {}, None, _verdict(steps, None))
     rows = store.chunks_of(note.id)
     held = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
     steps.append(Step("indexed", True, f"It is in the index with {_many(len(rows), 'passage')}.{held}"))
@@ -76,7 +76,7 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
         Step("found", final is not None, f"It is note {final} of the answer." if final else "It is not in the answer.")
     )
     chunks = tuple(_chunk(searcher, ranking, row) for row in rows[:_SHOWN_CHUNKS])
-    return Why(key[1], query, tuple(steps), chunks, ranks, final, _verdict(steps, final))
+    return Explanation(key[1], query, tuple(steps), chunks, ranks, final, _verdict(steps, final))
 
 
 def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:

@@ -22,7 +22,7 @@ from tarsd import cli
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import ClientError
-from tests.stub import Run, Stub
+from tests.support.stub import Run, Stub
 
 # no test depends on how fast this machine is
 settings.register_profile("tarsd", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

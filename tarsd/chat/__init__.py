@@ -11,16 +11,16 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-from tarsd.chat.answer import Answer, Means, Past
-from tarsd.chat.diary import Diary
+from tarsd.chat.answer import History, TurnRunner, TurnServices
 from tarsd.chat.evidence import finish
-from tarsd.chat.library import Found, Library
+from tarsd.chat.library import Library, Retrieval
+from tarsd.chat.session_notes import SessionNotes
 from tarsd.chat.turn import Turn
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
 from tarsd.protocol import Approval, Event, TurnRequest
 from tarsd.session import Conversation, Sessions, TurnRecord, interrupted
 
-__all__ = ["Chat", "Diary", "Found", "Library", "Means", "Turn"]
+__all__ = ["Chat", "Library", "Retrieval", "SessionNotes", "Turn", "TurnServices"]
 
 MOST_OPEN = 50
 MOST_KEPT = 100
@@ -36,7 +36,11 @@ class Chat:
     """
 
     def __init__(
-        self, sessions: Sessions, means: Means, diary: Diary | None = None, executor: Executor | None = None
+        self,
+        sessions: Sessions,
+        means: TurnServices,
+        diary: SessionNotes | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self.sessions = sessions
         self.means = means
@@ -172,7 +176,7 @@ class Chat:
                 await asyncio.wait({before})
             past = await self._thread(self._past, turn)
             always = self._always.get(turn.conversation, set())
-            self.trouble = await Answer(self.means, turn, request, past, self._thread, always).run()
+            self.trouble = await TurnRunner(self.means, turn, request, past, self._thread, always).run()
             if always:
                 self._always[turn.conversation] = always
             if self.diary is not None:
@@ -219,19 +223,19 @@ class Chat:
 
     # -------------------------------------------------------------------------------------------- housekeeping
 
-    def _past(self, turn: Turn) -> Past:
+    def _past(self, turn: Turn) -> History:
         """The conversation before this turn, its beginning summarised where it was."""
         try:
             conversation = self.sessions.load(turn.conversation)
         except NotFound:
-            return Past()
+            return History()
         turns = [record for record in conversation.turns if record.id != turn.id]
         short = conversation.condensed
         at = next((n for n, record in enumerate(turns, 1) if short is not None and record.id == short.upto), 0)
         if short is None or not at:
-            return Past(tuple(turns))
+            return History(tuple(turns))
         paths = tuple(dict.fromkeys(path for record in turns[:at] for path in record.paths))
-        return Past(tuple(turns[at:]), short.text, short.private, paths)
+        return History(tuple(turns[at:]), short.text, short.private, paths)
 
     def _position(self, turn: Turn) -> int:
         ahead = [id for id in self._tasks if id != turn.id and self._turns[id].conversation == turn.conversation]

@@ -13,21 +13,21 @@ from typing import Any
 
 from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
-from tarsd.chat.library import Found, Library
-from tarsd.chat.prompt import SHORTENED, Draft, fit
+from tarsd.chat.library import Library, Retrieval
+from tarsd.chat.prompt import SHORTENED, PromptParts, fit
 from tarsd.chat.turn import Turn
 from tarsd.config import ChatSettings
 from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
 from tarsd.memory import Memory
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import (
-    Done,
     Evidence,
     Message,
     Notice,
     Provider,
     Request,
     Retract,
+    StreamEnd,
     Text,
     Thinking,
     ToolCall,
@@ -51,7 +51,7 @@ Thread = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True)
-class Means:
+class TurnServices:
     """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded.
 
     `indexed` waits, not for long, until what was just written can be found.
@@ -68,7 +68,7 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Past:
+class History:
     """The conversation before this turn: the turns after the summary, oldest first, and the summary of the others.
 
     `summary_paths` are the notes that the summarised turns drew on.
@@ -80,11 +80,11 @@ class Past:
     summary_paths: tuple[str, ...] = ()
 
 
-class Answer:
+class TurnRunner:
     """The work on one turn. `thread` runs what blocks; `always` are the tools that need no yes here any more."""
 
     def __init__(
-        self, means: Means, turn: Turn, request: TurnRequest, past: Past, thread: Thread, always: set[str]
+        self, means: TurnServices, turn: Turn, request: TurnRequest, past: History, thread: Thread, always: set[str]
     ) -> None:
         self._means = means
         self._turn = turn
@@ -132,7 +132,7 @@ class Answer:
         self._announce(provider, found, draft, withheld)
         await self._rounds(provider, draft, patient)
 
-    async def _retrieve(self, provider: Provider) -> tuple[Found, Draft, list[str]]:
+    async def _retrieve(self, provider: Provider) -> tuple[Retrieval, PromptParts, list[str]]:
         """What was found, the draft of the prompt, and the names of private notes that were left out."""
         turn, request, means = self._turn, self._request, self._means
         local = request.stays_here(provider.local)
@@ -157,7 +157,7 @@ class Answer:
         history, summary = await self._thread(self._history, local)
         turn.private |= any(record.private for record in history) or bool(summary and self._past.summary_private)
         turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *means.library.notices())
-        draft = Draft(
+        draft = PromptParts(
             question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
             facts=facts,
@@ -207,7 +207,7 @@ class Answer:
         self._turn.notice(PRIVATE_SELECTION)
         return "", False
 
-    def _announce(self, provider: Provider, found: Found, draft: Draft, withheld: Sequence[str]) -> None:
+    def _announce(self, provider: Provider, found: Retrieval, draft: PromptParts, withheld: Sequence[str]) -> None:
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
         turn.add(
@@ -224,9 +224,9 @@ class Answer:
             **({"private": True} if turn.private else {}),
         )
 
-    def _find(self, guesses: Sequence[str], local: bool, memory: bool, private: bool) -> tuple[Found, int]:
+    def _find(self, guesses: Sequence[str], local: bool, memory: bool, private: bool) -> tuple[Retrieval, int]:
         """The first guess that finds something relevant, or the one that came closest; with its place."""
-        best, top = (Found(()), 0), -1.0
+        best, top = (Retrieval(()), 0), -1.0
         for at, guess in enumerate(guesses):
             found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory, private=private)
             relevance = max((passage.relevance for passage in found.passages), default=0.0)
@@ -252,7 +252,7 @@ class Answer:
 
     # -------------------------------------------------------------------------------------------- rounds
 
-    async def _rounds(self, provider: Provider, draft: Draft, patient: bool) -> None:
+    async def _rounds(self, provider: Provider, draft: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
         settings = self._means.settings
         for number in range(settings.rounds + 1):
@@ -283,7 +283,7 @@ class Answer:
             step = Message("assistant", said, tuple(calls), raw=done.raw)
             draft = replace(draft, steps=(*draft.steps, step, *results))
 
-    async def _stream(self, provider: Provider, request: Request, patient: bool) -> tuple[list[ToolCall], Done]:
+    async def _stream(self, provider: Provider, request: Request, patient: bool) -> tuple[list[ToolCall], StreamEnd]:
         """One request, tried again after a short wait when the server is busy and nothing has come yet."""
         for attempt in range(RETRIES + 1):
             try:
@@ -296,7 +296,7 @@ class Answer:
                 await asyncio.sleep(wait)
         raise AssertionError  # the last attempt returns or raises
 
-    async def _stream_once(self, provider: Provider, request: Request) -> tuple[list[ToolCall], Done]:
+    async def _stream_once(self, provider: Provider, request: Request) -> tuple[list[ToolCall], StreamEnd]:
         turn, calls, done = self._turn, list[ToolCall](), None
         before = turn.text
         async with self._deadline(), aclosing(provider.stream(request)) as events:
@@ -318,13 +318,13 @@ class Answer:
                         turn.add("waiting", text=text)
                     case Notice(text):
                         turn.notice(text)
-                    case Done():
+                    case StreamEnd():
                         done = event
         if done is None and self._late() and turn.text.strip():
             turn.notice(
                 f"The time limit of {self._means.settings.seconds:g} seconds was passed; this is what had come."
             )
-            return [], Done("stop")
+            return [], StreamEnd("stop")
         if done is None:
             raise AnswerCut("The answer broke off before its end.", "Ask again.")
         return calls, done

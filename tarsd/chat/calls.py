@@ -14,7 +14,7 @@ from tarsd.errors import Refused, TarsdError, ToolError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory
 from tarsd.protocol import Approval, TurnRequest
 from tarsd.providers.base import Evidence, Message, Provider, ToolCall, ToolSpec
-from tarsd.tools import Context, Proposal, Result, Toolbox
+from tarsd.tools import Context, Result, Toolbox, ToolProposal
 from tarsd.tools.catalog import AT_HOME
 from tarsd.writing import Change, Writer
 
@@ -97,15 +97,15 @@ class Calls:
         messages = []
         changed = False
         for name, call, answer in zip(names, calls, answers, strict=True):
-            if isinstance(answer, Proposal) and changed:  # it was planned on what an earlier one has changed since
+            if isinstance(answer, ToolProposal) and changed:  # it was planned on what an earlier one has changed since
                 answer = await self._plan(name, call, self._context(provider))
-            if isinstance(answer, Proposal):
+            if isinstance(answer, ToolProposal):
                 answer = await self._propose(name, call, answer)
                 changed = True
             messages.append(self._told(name, call, answer))
         return messages
 
-    async def _plan(self, name: str, call: ToolCall, context: Context) -> Result | Proposal | TarsdError:
+    async def _plan(self, name: str, call: ToolCall, context: Context) -> Result | ToolProposal | TarsdError:
         """What a call gives, or would do; nothing is changed here."""
         if call.problem:
             return ToolError(call.problem)
@@ -137,7 +137,7 @@ class Calls:
             return None
         return ToolError(CLOSED) if tool.name == "note_read" else Refused(NOBODY)
 
-    async def _propose(self, name: str, call: ToolCall, proposal: Proposal) -> Result | TarsdError:
+    async def _propose(self, name: str, call: ToolCall, proposal: ToolProposal) -> Result | TarsdError:
         """Ask, and do it if there is a yes."""
         try:
             if not self._may(call.name, proposal) and not await self._ask(name, call, proposal):
@@ -147,7 +147,7 @@ class Calls:
         except TarsdError as error:
             return error
 
-    def _may(self, tool: str, proposal: Proposal) -> bool:
+    def _may(self, tool: str, proposal: ToolProposal) -> bool:
         """Whether there is a yes already; once private text was seen, none covers what leaves this machine.
 
         What was said for the rest of a conversation does not hold for somebody who asks in it and cannot be asked.
@@ -160,7 +160,7 @@ class Calls:
         always = self._request.approvals and tool in self._always
         return self._toolbox.allowed(tool, private=private) or (always and at_home)
 
-    async def _ask(self, name: str, call: ToolCall, proposal: Proposal) -> bool:
+    async def _ask(self, name: str, call: ToolCall, proposal: ToolProposal) -> bool:
         if not self._request.approvals:
             return False
         turn = self._turn

@@ -10,7 +10,7 @@ from tarsd.providers.base import Evidence
 
 
 @dataclass(frozen=True)
-class Found:
+class Retrieval:
     """Passages for a query, best first, numbers still 0; `degraded` says what of the search did not work.
 
     `withheld` are the paths of private notes that would have been among them, were the model on this machine.
@@ -24,7 +24,7 @@ class Found:
 class Library(Protocol):
     """Called from threads; our own conversation notes are never in it. `local`: the model is on this machine."""
 
-    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Found:
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Retrieval:
         """The best passages for a query; `memory`: facts and rules are among them. Raises `StoreError`.
 
         `private`: the query may hold text of private notes, and must not leave this machine to be embedded.

@@ -37,7 +37,7 @@ for in their own message; the person is asked before anything is changed."""
 
 
 @dataclass(frozen=True)
-class Draft:
+class PromptParts:
     """Everything that may go into a request; `fit` decides what does.
 
     `history` are earlier turns, oldest first; `summary` stands for those before them. `steps` are the messages of
@@ -59,14 +59,14 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedPrompt:
     """A request within a window; `left_out` says in sentences what did not fit."""
 
     request: Request
     left_out: tuple[str, ...] = ()
 
 
-def fit(draft: Draft, window: int, reply: int) -> Fitted:
+def fit(draft: PromptParts, window: int, reply: int) -> FittedPrompt:
     """The request of at most `window` tokens with `reply` of them kept free.
 
     Old turns go first, then long tool results are cut, then passages go; rules, memory and question never do.
@@ -80,7 +80,7 @@ def fit(draft: Draft, window: int, reply: int) -> Fitted:
     if room < 0 and draft.tools:
         fewer = fit(replace(draft, tools=()), window, reply)
         said = f"The model reads {window} tokens, too few for tools: it got none."
-        return Fitted(fewer.request, (said, *fewer.left_out))
+        return FittedPrompt(fewer.request, (said, *fewer.left_out))
     if room < 0:
         raise ContextTooLong(
             f"This message is too long: with the rules it takes about {fixed} tokens, and the model reads {window}.",
@@ -109,7 +109,7 @@ def fit(draft: Draft, window: int, reply: int) -> Fitted:
         query=draft.query,
         max_tokens=reply,
     )
-    return Fitted(request, tuple(left_out))
+    return FittedPrompt(request, tuple(left_out))
 
 
 def history_tokens(history: Sequence[TurnRecord], summary: str) -> int:
@@ -121,7 +121,7 @@ def history_tokens(history: Sequence[TurnRecord], summary: str) -> int:
 # ------------------------------------------------------------------------------------------------ the parts of it
 
 
-def system_text(draft: Draft) -> str:
+def system_text(draft: PromptParts) -> str:
     """The part that stays the same from turn to turn: who tars is, the rules, the memory."""
     and_tools = " and from what your tools find" if draft.tools else ""
     parts = [RULES.format(today=f"{draft.today:%A}, {draft.today.isoformat()}", and_tools=and_tools)]
@@ -163,7 +163,7 @@ def result_text(name: str, text: str, evidence: Sequence[Evidence] = ()) -> str:
     return "\n".join([f'<tool-result tool="{_attribute(name)}">', *parts, "</tool-result>"])
 
 
-def _asked(draft: Draft, evidence: Sequence[Evidence]) -> str:
+def _asked(draft: PromptParts, evidence: Sequence[Evidence]) -> str:
     parts = [context_text(evidence)]
     if draft.selection:
         parts.append(_tagged("selection", draft.selection))

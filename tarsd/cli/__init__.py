@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tarsd.cli.common import Group, ReaderGone
+from tarsd.cli.common import Group, OutputClosed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -119,7 +119,7 @@ def _start(command: click.Command, name: str, arguments: Sequence[str] | None) -
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)
         code = 130
-    except (ReaderGone, BrokenPipeError):  # `tarsd search … | head -1`
+    except (OutputClosed, BrokenPipeError):  # `tarsd search … | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code if isinstance(code, int) else 0)

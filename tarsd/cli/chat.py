@@ -17,10 +17,10 @@ from tarsd.cli.keyboard import Cleared, Keyboard
 from tarsd.cli.models import chat_line
 from tarsd.cli.names import Names, attach
 from tarsd.cli.sessions import close, conversation_of, is_private, listed
-from tarsd.cli.show import Show
-from tarsd.cli.slash import COMMANDS, Leave, obey
+from tarsd.cli.show import TurnPrinter
+from tarsd.cli.slash import COMMANDS, ExitChat, obey
 from tarsd.cli.terminal import Terminal, clean, columns, line
-from tarsd.cli.turns import Talk, Turn
+from tarsd.cli.turns import RunningTurn, TerminalChat
 from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import ClientError, NoDaemon, NotFound, TarsdError
@@ -66,7 +66,7 @@ def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Pa
 
 def converse(client: Client, conversation: str | None, notes: Sequence[str]) -> None:
     """Message after message of one conversation, or of several."""
-    talk = Talk(client)
+    talk = TerminalChat(client)
     for name in notes:
         attach(talk, name)
     talk.conversation = words((conversation,)) if conversation else talk.conversation
@@ -88,7 +88,7 @@ def converse(client: Client, conversation: str | None, notes: Sequence[str]) -> 
         click.echo(err.dim(f"{where}{between}{how}"), err=True)
 
 
-def _loop(talk: Talk, keyboard: Keyboard) -> None:
+def _loop(talk: TerminalChat, keyboard: Keyboard) -> None:
     """Until the end of input, /quit, or a second Ctrl-C."""
     leaving = False
     while True:
@@ -117,7 +117,7 @@ def _loop(talk: Talk, keyboard: Keyboard) -> None:
                 obey(talk, text, keyboard)
             else:
                 leaving = _message(talk, text.strip())
-        except Leave:
+        except ExitChat:
             return
         except KeyboardInterrupt:
             click.echo(err=True)
@@ -128,11 +128,11 @@ def _loop(talk: Talk, keyboard: Keyboard) -> None:
             fail(error)
 
 
-def _message(talk: Talk, text: str) -> bool:
+def _message(talk: TerminalChat, text: str) -> bool:
     """One message and its answer; whether it was stopped with Ctrl-C."""
-    turn = Turn.start(talk.client, talk.conversation, text, talk.notes, approvals=somebody())
+    turn = RunningTurn.start(talk.client, talk.conversation, text, talk.notes, approvals=somebody())
     talk.turn, talk.said, talk.begun = turn.id, text, True
-    show = Show(talk.client)
+    show = TurnPrinter(talk.client)
     try:
         for event in turn.events():
             show.event(event, turn)
@@ -147,7 +147,7 @@ def _message(talk: Talk, text: str) -> bool:
     return show.stopping
 
 
-def _greet(talk: Talk, *, reopened: bool) -> None:
+def _greet(talk: TerminalChat, *, reopened: bool) -> None:
     err = Terminal(sys.stderr)
     model = chat_line(talk.client.get("/v1/status").get("chat") or {}, err)
     said = f"{err.dim('tars ·')} {model} {err.dim('· /help lists the commands, Ctrl-D leaves.')}"

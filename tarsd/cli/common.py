@@ -25,7 +25,7 @@ COMMAND_OF = {"conversations": "tarsd sessions lists them", "notes": "tarsd sear
 """What a person does instead of asking a route."""
 
 
-class ReaderGone(Exception):
+class OutputClosed(Exception):
     """Whoever read our output has seen enough; not a BrokenPipeError, for click makes an exit code of 1 of that."""
 
 
@@ -40,7 +40,7 @@ class Command(click.Command):
             fail(error, as_json=bool(context.params.get("as_json")))
             context.exit(error.exit_code)
         except BrokenPipeError as error:
-            raise ReaderGone from error
+            raise OutputClosed from error
 
 
 class Group(click.Group):

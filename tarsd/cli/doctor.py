@@ -19,7 +19,7 @@ from tarsd.cli.wrapping import wrapped
 from tarsd.errors import EXIT_REFUSED, BadRequest, Refused
 
 if TYPE_CHECKING:
-    from tarsd.doctor import Check, Line
+    from tarsd.doctor import Check, ReportLine
 
 NAME = 12
 INDENT = NAME + 5
@@ -40,7 +40,7 @@ def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool
     Exits with 4 if there is a fault. The report names no note, no vault, no user and no machine; read it all the same
     before you give it away.
     """
-    from tarsd.doctor import Subject, examine
+    from tarsd.doctor import DoctorContext, examine
     from tarsd.doctor.report import report
 
     if target == "-" and as_json:
@@ -48,7 +48,7 @@ def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool
     if target not in (None, "-") and os.path.lexists(str(target)):
         raise Refused(f"{target} is there already and stays as it is.", "Name another file.")
     logging.getLogger().addHandler(logging.NullHandler())  # what the parts log is not for the terminal
-    subject = Subject(vault, model=not no_model)
+    subject = DoctorContext(vault, model=not no_model)
     out = Terminal(sys.stdout)
     shown = _Shown(out, quiet=as_json or target == "-")
     lines = [shown.add(line) for line in examine(subject, begun=shown.begin)]
@@ -64,7 +64,7 @@ def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool
         click.get_current_context().exit(EXIT_REFUSED)
 
 
-def _ok(lines: Sequence[Line]) -> bool:
+def _ok(lines: Sequence[ReportLine]) -> bool:
     return all(line.state != "fault" for line in lines)
 
 
@@ -84,7 +84,7 @@ class _Shown:
             click.echo(self._out.dim(f"  … {check.name}"), nl=False)
             self._waits = True
 
-    def add(self, line: Line) -> Line:
+    def add(self, line: ReportLine) -> ReportLine:
         """Show a line."""
         if not self._quiet:
             self._clear()
@@ -92,7 +92,7 @@ class _Shown:
                 click.echo(text)
         return line
 
-    def end(self, lines: Sequence[Line]) -> None:
+    def end(self, lines: Sequence[ReportLine]) -> None:
         """Say how many faults and warnings there were."""
         if self._quiet:
             return
@@ -108,7 +108,7 @@ class _Shown:
             click.echo("\r\x1b[K", nl=False)
             self._waits = False
 
-    def _rows(self, line: Line) -> Iterator[str]:
+    def _rows(self, line: ReportLine) -> Iterator[str]:
         out = self._out
         if line.group != self._group:
             yield "\n" * bool(self._group) + out.bold(line.group)

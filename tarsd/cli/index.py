@@ -32,7 +32,7 @@ AGAIN = "Copy or export it anew. What was read is kept: nothing of it is read tw
 
 
 @dataclass
-class Taken:
+class ImportResult:
     """How many vectors of a model there were in a file, and whether they are of the configured one."""
 
     name: str
@@ -42,14 +42,14 @@ class Taken:
 
 
 @dataclass
-class Tally:
+class ImportTally:
     """What was taken in so far, by the fingerprint of the model."""
 
-    models: dict[str, Taken] = field(default_factory=dict)
+    models: dict[str, ImportResult] = field(default_factory=dict)
 
     def add(self, about: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         """One object of the file, and what the daemon said to it."""
-        one = self.models.setdefault(str(about["model"]), Taken(line(about.get("name") or about["model"])[:200]))
+        one = self.models.setdefault(str(about["model"]), ImportResult(line(about.get("name") or about["model"])[:200]))
         one.added += int(reply.get("added") or 0)
         one.known += int(reply.get("known") or 0)
         one.fits = reply.get("fits")
@@ -81,7 +81,7 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
     client, target = Client.find(vault), Path(os.path.realpath(file))
     _check_target(target)
     about = client.get("/v1/status").get("embedding") or {}
-    total, tally = int(about.get("done") or 0), Tally()
+    total, tally = int(about.get("done") or 0), ImportTally()
     with _fresh(target) as raw:
         with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed, progress("Exporting", quiet=as_json) as step:
             packed.write(_line({"format": FORMAT, "version": VERSION}))
@@ -116,7 +116,7 @@ def import_(context: click.Context, file: Path, vault: Path | None, as_json: boo
     It does not matter whether the notes are there already, and doing it twice changes nothing.
     Example: tarsd index import notes.vectors
     """
-    client, tally = Client.find(vault), Tally()
+    client, tally = Client.find(vault), ImportTally()
     configured = line(client.get("/v1/hello").get("embedding_model") or "")
     with _opened(file) as raw, progress("Importing (kB)", quiet=as_json) as step:
         size = os.fstat(raw.fileno()).st_size
@@ -145,11 +145,11 @@ def _count(number: int) -> str:
     return f"{number:,} vector{'s' * (number != 1)}"
 
 
-def _models(tally: Tally) -> list[dict[str, Any]]:
+def _models(tally: ImportTally) -> list[dict[str, Any]]:
     return [{"model": model, **vars(one)} for model, one in tally.models.items()]
 
 
-def _say(tally: Tally, configured: str) -> None:
+def _say(tally: ImportTally, configured: str) -> None:
     err = Terminal(sys.stderr)
     if not tally.models:
         click.echo("There are no vectors in the file.")

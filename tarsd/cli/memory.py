@@ -126,7 +126,7 @@ def remember_asking(client: Client, body: Mapping[str, Any], conversation: str =
     sent = {**body, **({"conversation": conversation} if conversation else {})}
     try:
         reply = _sent(client, sent)
-    except _Clash as clash:
+    except _Conflict as clash:
         if not somebody():
             raise
         fail(ClientError(clash.message))
@@ -137,7 +137,7 @@ def remember_asking(client: Client, body: Mapping[str, Any], conversation: str =
     _told(reply, "Remembered")
 
 
-class _Clash(ClientError):
+class _Conflict(ClientError):
     """What is to be remembered contradicts `line`, which is remembered."""
 
     line = ""
@@ -153,7 +153,7 @@ def _sent(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
             raise
         command = f"tarsd memory remember {_quoted(str(body.get('text', '')))} --replace {_quoted(old)}"
         command += " --rule" * (body.get("kind") == "procedural")
-        clash = _Clash(error.message, f"To replace that line: {command}", code=error.code, exit_code=error.exit_code)
+        clash = _Conflict(error.message, f"To replace that line: {command}", code=error.code, exit_code=error.exit_code)
         clash.line = old
         raise clash from None
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tarsd.cli.common import note_path
 from tarsd.cli.terminal import clean, line
-from tarsd.cli.turns import Talk
+from tarsd.cli.turns import TerminalChat
 from tarsd.client import Client
 from tarsd.errors import ClientError, Conflict, NotFound
 
@@ -36,7 +36,7 @@ class Names:
         return self._known
 
 
-def attach(talk: Talk, given: str) -> None:
+def attach(talk: TerminalChat, given: str) -> None:
     """Has the note that is meant go with every message. Raises NotFound, and Conflict if it does already."""
     name = bare(note_path(talk.client, bare(given)))
     path = found(talk.client, name)

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 
-class Silent:
+class NoProgress:
     """Shows nothing."""
 
-    def __enter__(self) -> Silent:
+    def __enter__(self) -> NoProgress:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -19,7 +19,7 @@ class Silent:
         """Takes in how far it is."""
 
 
-class Lines(Silent):
+class LineProgress(NoProgress):
     """Prints a line for each tenth."""
 
     def __init__(self, title: str) -> None:
@@ -34,7 +34,7 @@ class Lines(Silent):
             print(f"{self.title}: {done:,} of {total:,}", file=sys.stderr, flush=True)
 
 
-class Bar(Silent):
+class BarProgress(NoProgress):
     """A bar that fills, with the time that is left."""
 
     def __init__(self, title: str) -> None:
@@ -52,7 +52,7 @@ class Bar(Silent):
         )
         self.task = self.bar.add_task(title, total=None, what="")
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> BarProgress:
         self.bar.start()
         return self
 

@@ -13,7 +13,7 @@ import click
 
 from tarsd import services
 from tarsd.cli.common import Folder, Group, json_option, print_json
-from tarsd.cli.service_state import Meant, exit_code, facts, lingers, outdated, shown
+from tarsd.cli.service_state import ServiceTarget, exit_code, facts, lingers, outdated, shown
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
 from tarsd.config import expand, load, vault_id
@@ -46,7 +46,7 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
     machine = services.Machine.here()
     config = load(vault=vault)
     launch = services.launch(config, machine)
-    meant = Meant(config.vault_id, config.vault, services.service(config.vault_id, machine))
+    meant = ServiceTarget(config.vault_id, config.vault, services.service(config.vault_id, machine))
     if show:
         text = meant.service.text(launch)
         print_json({"file": str(meant.service.file), "text": text}) if as_json else click.echo(text, nl=False)
@@ -159,14 +159,14 @@ def logs(vault: Path | None, count: int, follow: bool, as_json: bool) -> None:
 # ------------------------------------------------------------------------------------------------ whose
 
 
-def _meant(vault: Path | None) -> Meant:
+def _meant(vault: Path | None) -> ServiceTarget:
     """The named vault, the configured one, or that of the only service there is."""
     if vault is not None:
         root = expand(str(vault), os.environ)
-        return Meant(vault_id(root), root, services.service(vault_id(root)))
+        return ServiceTarget(vault_id(root), root, services.service(vault_id(root)))
     try:
         config = load()
-        return Meant(config.vault_id, config.vault, services.service(config.vault_id))
+        return ServiceTarget(config.vault_id, config.vault, services.service(config.vault_id))
     except ConfigError:
         found = services.installed()
         if not found:
@@ -180,7 +180,7 @@ def _meant(vault: Path | None) -> Meant:
             exit_code=EXIT_USAGE,
         )
     only = services.service(found[0].vault_id)
-    return Meant(found[0].vault_id, services.vault_of(only), only)
+    return ServiceTarget(found[0].vault_id, services.vault_of(only), only)
 
 
 # ------------------------------------------------------------------------------------------------ saying it
@@ -188,8 +188,8 @@ def _meant(vault: Path | None) -> Meant:
 
 def _report(
     context: click.Context,
-    meant: Meant,
-    sight: services.Sight,
+    meant: ServiceTarget,
+    sight: services.ServiceStatus,
     as_json: bool,
     notices: Sequence[str] = (),
     *,

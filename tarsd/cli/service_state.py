@@ -22,7 +22,7 @@ AGAIN = "Install it anew: tarsd service install"
 
 
 @dataclass(frozen=True)
-class Meant:
+class ServiceTarget:
     """The service that a command is about; `vault` is None when only the id is known."""
 
     vault_id: str
@@ -39,16 +39,16 @@ class Meant:
         """Where its daemon writes what happens."""
         return paths(self.vault_id, os.environ).logs / f"tarsd-{self.vault_id}.log"
 
-    def look(self) -> services.Sight:
+    def look(self) -> services.ServiceStatus:
         """How it stands."""
         return services.look(self.service, self.socket)
 
-    def wait(self) -> services.Sight:
+    def wait(self) -> services.ServiceStatus:
         """The same when it answers, or has failed, or has not for some seconds."""
         return services.wait(self.service, self.socket, WAIT_S)
 
 
-def outdated(meant: Meant) -> list[str]:
+def outdated(meant: ServiceTarget) -> list[str]:
     """What is wrong with the installed file, or with the settings it would start with; each as a sentence."""
     arguments = meant.service.arguments()
     if not arguments:
@@ -68,14 +68,14 @@ def outdated(meant: Meant) -> list[str]:
     return [f"The service was installed by another version, or with other variables. {AGAIN}"]
 
 
-def exit_code(sight: services.Sight, *, started: bool) -> int:
+def exit_code(sight: services.ServiceStatus, *, started: bool) -> int:
     """What a command ends with; `started`: it was to bring the service up."""
     if sight.answers:
         return EXIT_OK
     return EXIT_REFUSED if started or sight.state.failed or sight.pid else EXIT_NO_DAEMON
 
 
-def shown(meant: Meant, sight: services.Sight, out: Terminal) -> list[str]:
+def shown(meant: ServiceTarget, sight: services.ServiceStatus, out: Terminal) -> list[str]:
     """The state as a headline, what the daemon says of itself, and where to look."""
     state = sight.state
     if sight.answers:
@@ -100,7 +100,7 @@ def shown(meant: Meant, sight: services.Sight, out: Terminal) -> list[str]:
     return [*lines, f"  {out.dim('Service')}  {line(meant.service.file)}", f"  {out.dim('Log')}      {line(meant.log)}"]
 
 
-def _own_words(meant: Meant, sight: services.Sight, out: Terminal) -> list[str]:
+def _own_words(meant: ServiceTarget, sight: services.ServiceStatus, out: Terminal) -> list[str]:
     """The daemon's headline, and why it has no vault if it has none."""
     lines = [f"  {glance(sight.status, out)[0]}"]
     watch = sight.status.get("watch") or {}
@@ -111,7 +111,7 @@ def _own_words(meant: Meant, sight: services.Sight, out: Terminal) -> list[str]:
     return lines
 
 
-def _access(meant: Meant, status: Mapping[str, Any]) -> str:
+def _access(meant: ServiceTarget, status: Mapping[str, Any]) -> str:
     """The program that macOS must be told to let in; "" when that is not what is wrong."""
     hint = str((status.get("watch") or {}).get("hint") or "")
     arguments = meant.service.arguments()
@@ -123,7 +123,7 @@ def lingers(service: services.Service) -> bool | None:
     return service.lingers() if isinstance(service, services.UserUnit) else None
 
 
-def facts(meant: Meant, sight: services.Sight) -> dict[str, Any]:
+def facts(meant: ServiceTarget, sight: services.ServiceStatus) -> dict[str, Any]:
     """All of it for programs; what is not known is null."""
     state = sight.state
     return {

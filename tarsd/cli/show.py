@@ -14,8 +14,8 @@ from tarsd.cli.common import fail, print_json, sentence
 from tarsd.cli.find import roots
 from tarsd.cli.passages import band, notes_below, place, trail_of
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
-from tarsd.cli.turns import Turn
-from tarsd.cli.wrapping import Flow, wrapped
+from tarsd.cli.turns import RunningTurn
+from tarsd.cli.wrapping import WordWrapper, wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, ClientError
 
@@ -26,7 +26,7 @@ UNKNOWN = re.compile(r"\[(\d+)\?\]")
 """How a citation stands in the finished text that leads to no passage."""
 
 
-class Show:
+class TurnPrinter:
     """Prints a turn's events as they come, or keeps them for one JSON object at the end."""
 
     def __init__(self, client: Client, *, as_json: bool = False) -> None:
@@ -37,7 +37,7 @@ class Show:
         self.last: Mapping[str, Any] = {}
         self.retrieved: Mapping[str, Any] = {}
         self.stopping = False
-        self._flow = Flow(self.out.edge if self.out.links else 0)
+        self._flow = WordWrapper(self.out.edge if self.out.links else 0)
         self._text = ""  # as it came
         self._printed = False  # some of the answer stands there
         self._open = False  # and its last line has no end
@@ -45,7 +45,7 @@ class Show:
         self._thoughts = ""
         self._calls: dict[str, str] = {}
 
-    def event(self, event: Mapping[str, Any], turn: Turn) -> None:
+    def event(self, event: Mapping[str, Any], turn: RunningTurn) -> None:
         """Takes in one event."""
         kind = event.get("type")
         if kind == "retrieved":
@@ -152,7 +152,7 @@ class Show:
 
     # Approvals
 
-    def _approve(self, event: Mapping[str, Any], turn: Turn) -> None:
+    def _approve(self, event: Mapping[str, Any], turn: RunningTurn) -> None:
         """Asks for a yes where somebody sits at the terminal; otherwise it is a no."""
         call = str(event.get("call") or event.get("id"))
         given = "n"
@@ -177,7 +177,7 @@ class Show:
 
     # The end
 
-    def end(self, turn: Turn) -> int:
+    def end(self, turn: RunningTurn) -> int:
         """Prints what comes after the answer; the exit code."""
         failed = self.last.get("type") == "failed"
         text = str(self.last.get("text") or "")

@@ -14,7 +14,7 @@ from tarsd.cli.asking import confirm, somebody
 from tarsd.cli.find import find
 from tarsd.cli.names import attach
 from tarsd.cli.terminal import Terminal, clean, line
-from tarsd.cli.turns import Talk, fresh
+from tarsd.cli.turns import TerminalChat, fresh
 from tarsd.cli.wrapping import wrapped
 from tarsd.errors import BadRequest
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from tarsd.cli.keyboard import Keyboard
 
 
-class Leave(Exception):
+class ExitChat(Exception):
     """The person wants to go."""
 
 
-class Slash(NamedTuple):
+class SlashCommand(NamedTuple):
     """A command: what may follow it, what it does, and the function that does it."""
 
     takes: str
     about: str
-    run: Callable[[Talk, str, Keyboard], None]
+    run: Callable[[TerminalChat, str, Keyboard], None]
 
 
-def obey(talk: Talk, text: str, keyboard: Keyboard) -> None:
+def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
     """Does what a line that begins with a slash says. Raises TarsdError, Leave."""
     name, _, rest = text[1:].strip().partition(" ")
     known = COMMANDS.get(ALSO.get(name.casefold(), name.casefold()))
@@ -48,7 +48,7 @@ def obey(talk: Talk, text: str, keyboard: Keyboard) -> None:
     )
 
 
-def _help(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _help(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     out = Terminal(sys.stdout)
     width = max(len(f"/{name} {one.takes}") for name, one in COMMANDS.items())
     for name, one in COMMANDS.items():
@@ -57,14 +57,14 @@ def _help(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     click.echo(out.dim(wrapped(more, out)))
 
 
-def _search(mode: str) -> Callable[[Talk, str, Keyboard], None]:
-    def run(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _search(mode: str) -> Callable[[TerminalChat, str, Keyboard], None]:
+    def run(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
         find(talk.client, _needed(rest, "What shall be looked for?"), mode, as_json=False)
 
     return run
 
 
-def _remember(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _remember(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     """What is said behind it; else, after a yes, what the person said last; else what they say now."""
     text = rest
     if not rest and somebody() and talk.said:
@@ -81,21 +81,21 @@ def _remember(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     memory.remember_asking(talk.client, {"text": _needed(text, "What shall be remembered?")}, talk.conversation)
 
 
-def _forget(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _forget(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     memory.forget_asking(talk.client, _needed(rest, "What shall be forgotten? Give some words of it."))
 
 
-def _memory(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _memory(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     for text in memory.rows(talk.client.get("/v1/memory"), Terminal(sys.stdout)):
         click.echo(text)
 
 
-def _undo(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _undo(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     memory.take_back(talk.client)
 
 
-def _feedback(verdict: str) -> Callable[[Talk, str, Keyboard], None]:
-    def run(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _feedback(verdict: str) -> Callable[[TerminalChat, str, Keyboard], None]:
+    def run(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
         if not talk.turn:
             raise BadRequest("There is no answer yet that could be judged.", "Ask something first.")
         reply = talk.client.post("/v1/feedback", {"turn": talk.turn, "verdict": verdict, "note": rest})
@@ -104,18 +104,18 @@ def _feedback(verdict: str) -> Callable[[Talk, str, Keyboard], None]:
     return run
 
 
-def _review(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _review(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     review.walk(talk.client, keyboard)
 
 
-def _sessions(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _sessions(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     found = sessions.search(talk.client, rest) if rest else sessions.listed(talk.client)
     for text in sessions.rows(found, Terminal(sys.stdout)):
         click.echo(text)
     click.echo("Go on with one: tarsd chat -c ID" if found else "No conversation is there.", err=True)
 
 
-def _new(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _new(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     if talk.begun:
         sessions.close(talk.client, talk.conversation)
     talk.conversation, talk.turn, talk.said, talk.begun = fresh(), "", "", False
@@ -123,7 +123,7 @@ def _new(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     click.echo("A new conversation.", err=True)
 
 
-def _note(talk: Talk, rest: str, keyboard: Keyboard) -> None:
+def _note(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     if rest:
         attach(talk, rest)
     else:
@@ -132,8 +132,8 @@ def _note(talk: Talk, rest: str, keyboard: Keyboard) -> None:
     click.echo(wrapped(said, Terminal(sys.stderr)), err=True)
 
 
-def _quit(talk: Talk, rest: str, keyboard: Keyboard) -> None:
-    raise Leave
+def _quit(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
+    raise ExitChat
 
 
 def _needed(text: str, otherwise: str) -> str:
@@ -150,20 +150,20 @@ def _asked(keyboard: Keyboard, prompt: str) -> str:
 
 
 COMMANDS = {
-    "help": Slash("", "This list.", _help),
-    "search": Slash("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
-    "sgrep": Slash("WORDS", "Find passages by word alone.", _search("fts")),
-    "svec": Slash("WORDS", "Find passages by meaning alone.", _search("vec")),
-    "remember": Slash("[TEXT]", "Remember a fact, from now on; without a text, what you said last.", _remember),
-    "forget": Slash("WORDS", "Forget the line with these words.", _forget),
-    "memory": Slash("", "What is remembered.", _memory),
-    "undo": Slash("", "Take the last change of the memory back.", _undo),
-    "w": Slash("[NOTE]", "The last answer was wrong; say why.", _feedback("wrong")),
-    "r": Slash("[NOTE]", "The last answer was right; say why.", _feedback("good")),
-    "review": Slash("", "Make rules of what was judged, one by one.", _review),
-    "sessions": Slash("[WORDS]", "Conversations, or those with these words.", _sessions),
-    "new": Slash("", "Begin a new conversation.", _new),
-    "note": Slash("[NAME]", "Attach a note to every message; without a name, none any more.", _note),
-    "quit": Slash("", "Leave.", _quit),
+    "help": SlashCommand("", "This list.", _help),
+    "search": SlashCommand("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
+    "sgrep": SlashCommand("WORDS", "Find passages by word alone.", _search("fts")),
+    "svec": SlashCommand("WORDS", "Find passages by meaning alone.", _search("vec")),
+    "remember": SlashCommand("[TEXT]", "Remember a fact, from now on; without a text, what you said last.", _remember),
+    "forget": SlashCommand("WORDS", "Forget the line with these words.", _forget),
+    "memory": SlashCommand("", "What is remembered.", _memory),
+    "undo": SlashCommand("", "Take the last change of the memory back.", _undo),
+    "w": SlashCommand("[NOTE]", "The last answer was wrong; say why.", _feedback("wrong")),
+    "r": SlashCommand("[NOTE]", "The last answer was right; say why.", _feedback("good")),
+    "review": SlashCommand("", "Make rules of what was judged, one by one.", _review),
+    "sessions": SlashCommand("[WORDS]", "Conversations, or those with these words.", _sessions),
+    "new": SlashCommand("", "Begin a new conversation.", _new),
+    "note": SlashCommand("[NAME]", "Attach a note to every message; without a name, none any more.", _note),
+    "quit": SlashCommand("", "Leave.", _quit),
 }
 ALSO = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}

@@ -243,6 +243,6 @@ REPORTED = ("added", "changed", "moved", "removed", "unchanged", "skipped", "fai
 
 def progress(title: str, *, quiet: bool = False) -> Any:
     """A context whose value is called with (done, total, what): a bar at a terminal, else a line for each tenth."""
-    from tarsd.cli.progress import Bar, Lines, Silent
+    from tarsd.cli.progress import BarProgress, LineProgress, NoProgress
 
-    return Silent() if quiet else Bar(title) if sys.stderr.isatty() else Lines(title)
+    return NoProgress() if quiet else BarProgress(title) if sys.stderr.isatty() else LineProgress(title)

@@ -10,8 +10,8 @@ import click
 from tarsd.cli import completion
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, json_option, note_path, vault_option, words
-from tarsd.cli.show import Show
-from tarsd.cli.turns import Talk, Turn
+from tarsd.cli.show import TurnPrinter
+from tarsd.cli.turns import RunningTurn, TerminalChat
 from tarsd.client import Client
 
 
@@ -50,16 +50,16 @@ def ask(
     text = text or sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     if not text:
         raise click.UsageError("Ask something: tars QUESTION")
-    talk = Talk(client, notes=[note_path(client, name) for name in notes])
+    talk = TerminalChat(client, notes=[note_path(client, name) for name in notes])
     talk.conversation = words((conversation,)) if conversation else talk.conversation
     click.get_current_context().exit(_once(talk, text, as_json))
 
 
-def _once(talk: Talk, text: str, as_json: bool) -> int:
+def _once(talk: TerminalChat, text: str, as_json: bool) -> int:
     """One question and its answer; the exit code."""
     asks = somebody() and not as_json
-    turn = Turn.start(talk.client, talk.conversation, text, talk.notes, approvals=asks)
-    show = Show(talk.client, as_json=as_json)
+    turn = RunningTurn.start(talk.client, talk.conversation, text, talk.notes, approvals=asks)
+    show = TurnPrinter(talk.client, as_json=as_json)
     try:
         for event in turn.events():
             show.event(event, turn)

@@ -24,7 +24,7 @@ def fresh() -> str:
 
 
 @dataclass
-class Talk:
+class TerminalChat:
     """A conversation at the terminal: which one it is, the notes that go with each message, and its last turn.
 
     `said` is what the person said last in it; `begun` tells whether anything was said in it from here.
@@ -38,7 +38,7 @@ class Talk:
     begun: bool = False
 
 
-class Turn:
+class RunningTurn:
     """A turn that runs in the daemon."""
 
     def __init__(self, client: Client, id: str, conversation: str = "") -> None:
@@ -51,7 +51,7 @@ class Turn:
     @classmethod
     def start(
         cls, client: Client, conversation: str, message: str, notes: Sequence[str] = (), *, approvals: bool
-    ) -> Turn:
+    ) -> RunningTurn:
         """Asks; without `approvals` whatever needs a yes is refused."""
         body: dict[str, Any] = {
             "conversation": conversation,

@@ -20,7 +20,7 @@ from tarsd.config import config_file, expand, load, vault_id
 from tarsd.config.places import paths
 from tarsd.errors import EXIT_REFUSED, EXIT_USAGE, ClientError, ConfigError, NotFound, Refused, TarsdError
 from tarsd.services import Service, traces
-from tarsd.services.traces import Trace
+from tarsd.services.traces import InstalledFile
 
 PROGRAM = "The program itself: uv tool uninstall tarsd, pipx uninstall tarsd, or delete its virtual environment."
 MEMORY = "tars"
@@ -28,7 +28,7 @@ MEMORY = "tars"
 
 
 @dataclass(frozen=True)
-class Meant:
+class UninstallTarget:
     """Which vault; `root` is None when only its id is known. `notes` are all folders of notes that are known."""
 
     vault_id: str
@@ -38,13 +38,13 @@ class Meant:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RemovalPlan:
     """What goes and what stays."""
 
     service: Service | None
-    remove: list[Trace]
+    remove: list[InstalledFile]
     keys: list[str]
-    left: list[Trace]
+    left: list[InstalledFile]
 
 
 @click.command(cls=Command)
@@ -94,7 +94,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
         context.exit(EXIT_REFUSED)
 
 
-def _meant(vault: Path | None) -> Meant:
+def _meant(vault: Path | None) -> UninstallTarget:
     """The named vault, the configured one, or the only one of which there is anything."""
     env = os.environ
     if vault is not None:
@@ -105,7 +105,7 @@ def _meant(vault: Path | None) -> Meant:
             notes, memory = [config.vault, *(one.root for one in config.collections)], config.memory_folder
         except ConfigError:
             pass  # it need not be sound to be removed
-        return Meant(vault_id(root), root, notes, memory)
+        return UninstallTarget(vault_id(root), root, notes, memory)
     try:
         config = load()
     except ConfigError:
@@ -125,12 +125,12 @@ def _meant(vault: Path | None) -> Meant:
             ) from None
         only = found.pop()
         known = services.vault_of(services.service(only))
-        return Meant(only, known, [known] if known is not None else [])
+        return UninstallTarget(only, known, [known] if known is not None else [])
     notes = [config.vault, *(one.root for one in config.collections)]
-    return Meant(config.vault_id, config.vault, notes, config.memory_folder)
+    return UninstallTarget(config.vault_id, config.vault, notes, config.memory_folder)
 
 
-def _plan(meant: Meant, *, purge: bool, plugin: bool) -> Plan:
+def _plan(meant: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:
     """Raises Refused if it would touch notes."""
     env = os.environ
     installed = {one.vault_id: one.file for one in services.installed()}
@@ -138,12 +138,12 @@ def _plan(meant: Meant, *, purge: bool, plugin: bool) -> Plan:
     last = not ((traces.vaults(env) | set(installed) | _configured()) - {meant.vault_id})
     own, common = traces.of_vault(meant.vault_id, env), traces.shared(env)
     goes = traces.of_daemon(meant.vault_id, env)
-    stays: list[Trace] = []
+    stays: list[InstalledFile] = []
     (goes if purge else stays).extend(own)
     (goes if purge and last else stays).extend(common)
     traces.check(goes, meant.notes)
     (goes if plugin else stays).extend(_plugin(meant.root))
-    return Plan(service, goes, traces.kept_keys(env) if purge and last else [], stays)
+    return RemovalPlan(service, goes, traces.kept_keys(env) if purge and last else [], stays)
 
 
 def _configured() -> set[str]:
@@ -154,7 +154,7 @@ def _configured() -> set[str]:
         return set()
 
 
-def _plugin(vault: Path | None) -> list[Trace]:
+def _plugin(vault: Path | None) -> list[InstalledFile]:
     """The plugin's folder, or the link in its place, if it is in the vault."""
     if vault is None:
         return []
@@ -162,7 +162,7 @@ def _plugin(vault: Path | None) -> list[Trace]:
     return [traces.measured("Obsidian plugin", folder)] if os.path.lexists(folder) else []
 
 
-def _carry_out(meant: Meant, plan: Plan) -> dict[Path, str]:
+def _carry_out(meant: UninstallTarget, plan: RemovalPlan) -> dict[Path, str]:
     """Stops, then removes; what could not be removed, with the reason. Raises what keeps the daemon from ending."""
     folders = []
     if plan.service is not None:
@@ -190,7 +190,7 @@ def _carry_out(meant: Meant, plan: Plan) -> dict[Path, str]:
 # ------------------------------------------------------------------------------------------------ saying it
 
 
-def _show(meant: Meant, plan: Plan, *, alive: bool) -> None:
+def _show(meant: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
     of = f" of {line(meant.root)}" if meant.root is not None else f" of the vault {meant.vault_id}"
     rows = [("daemon", "is stopped", "")] if alive else []
     rows += [("service", line(plan.service.file), "")] if plan.service is not None else []
@@ -214,7 +214,7 @@ def _show(meant: Meant, plan: Plan, *, alive: bool) -> None:
         click.echo("Your notes are not touched.")
 
 
-def _rows(listed: list[Trace]) -> list[Mapping[str, object]]:
+def _rows(listed: list[InstalledFile]) -> list[Mapping[str, object]]:
     return [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in listed]
 
 

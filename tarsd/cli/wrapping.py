@@ -57,7 +57,7 @@ def _shown(text: str) -> int:
     return columns(STYLES.sub("", text))
 
 
-class Flow:
+class WordWrapper:
     """Text that is printed as it comes: a word that would pass the terminal's edge moves to the next line.
 
     A `width` of 0 breaks no lines. Empty lines at the beginning and at the end are left out.

@@ -54,10 +54,10 @@ def load(*, vault: Path | None = None, env: Mapping[str, str] | None = None) -> 
     env = os.environ if env is None else env
     file = config_file(env)
     table, text = read_table(file, env)
-    return _Reader(file, text, env).config(table, vault)
+    return _ConfigReader(file, text, env).config(table, vault)
 
 
-class _Reader:
+class _ConfigReader:
     """Turns a table into a Config, collecting faults on the way."""
 
     def __init__(self, file: Path, text: str, env: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tarsd import keys, providers, tools
-from tarsd.chat import Chat, Diary, Means
+from tarsd.chat import Chat, SessionNotes, TurnServices
 from tarsd.config import Config
 from tarsd.daemon.library import Shelf
 from tarsd.errors import Conflict, NotFound, TarsdError
@@ -37,7 +37,7 @@ class _Review:
     """A review that waits for decisions."""
 
     id: str
-    proposals: Sequence[review.Proposal]
+    proposals: Sequence[review.ReviewProposal]
     sources: review.Sources
 
 
@@ -57,7 +57,7 @@ class Assistant:
         native = tools.build(config, shelf, self.notebook, self._memory, keys.get)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
         self.provider = self._provider(config.chat.model, say) or providers.make("extractive", config.chat, keys.get)
-        means = Means(
+        means = TurnServices(
             library=shelf,
             provider=self.provider,
             toolbox=tools.Toolbox(native, config.tools, [self.mcp]),
@@ -68,7 +68,7 @@ class Assistant:
             indexed=indexed,
         )
         sessions = Sessions(config.paths.state / "conversations")
-        diary = Diary(sessions, means, self.notebook, config.memory_folder, executor)
+        diary = SessionNotes(sessions, means, self.notebook, config.memory_folder, executor)
         self.chat = Chat(sessions, means, diary if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
         self._memory_lock = asyncio.Lock()

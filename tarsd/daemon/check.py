@@ -14,12 +14,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
-from tarsd.chat import Means
-from tarsd.daemon.soundness import Soundness, Verdict
+from tarsd.chat import TurnServices
+from tarsd.daemon.soundness import CheckResult, IndexCheck
 from tarsd.embed.base import Embedder, is_bad
 from tarsd.errors import ProviderBusy, RateLimited, TarsdError
 from tarsd.protocol import CheckRequest
-from tarsd.providers.base import Done, Message, Provider, Request, Text, Thinking, Waiting
+from tarsd.providers.base import Message, Provider, Request, StreamEnd, Text, Thinking, Waiting
 from tarsd.search import Searcher
 from tarsd.vault import Vault
 
@@ -46,7 +46,7 @@ class Thread(Protocol):
         """`work(*arguments)` in a thread."""
 
 
-class Check:
+class HealthCheck:
     """One look. `searcher` and `embedders` wait for the index, or raise what keeps it from being opened."""
 
     def __init__(
@@ -54,13 +54,13 @@ class Check:
         searcher: Callable[[], Searcher],
         embedders: Callable[[], Sequence[Embedder]],
         vaults: Mapping[str, Vault],
-        means: Means,
+        means: TurnServices,
         behind: Callable[[], int],
         thread: Thread,
     ) -> None:
         self._embedders = embedders
         self._providers = {"chat": means.provider, "chat fallback": means.fallback}
-        self._soundness = Soundness(searcher, vaults, behind)
+        self._soundness = IndexCheck(searcher, vaults, behind)
         self._thread = thread
         self._end = time.monotonic() + TOTAL_S
 
@@ -79,9 +79,9 @@ class Check:
             for model in models:
                 model.cancel()
 
-    async def _models(self, request: CheckRequest) -> list[tuple[str, Callable[[], Awaitable[Verdict]], float]]:
+    async def _models(self, request: CheckRequest) -> list[tuple[str, Callable[[], Awaitable[CheckResult]], float]]:
         """What is asked of models: the name of the check, the work, and how long it may take."""
-        found: list[tuple[str, Callable[[], Awaitable[Verdict]], float]] = []
+        found: list[tuple[str, Callable[[], Awaitable[CheckResult]], float]] = []
         try:
             embedders = await self._thread(self._embedders)
         except TarsdError:  # the first look at the index tells it
@@ -94,28 +94,28 @@ class Check:
                 found.append((name, self._chat(provider) if request.model else _not_asked, CHAT_S))
         return found
 
-    def _embed(self, embedder: Embedder) -> Callable[[], Awaitable[Verdict]]:
+    def _embed(self, embedder: Embedder) -> Callable[[], Awaitable[CheckResult]]:
         return lambda: self._thread(round_trip, embedder)
 
-    def _chat(self, provider: Provider) -> Callable[[], Awaitable[Verdict]]:
+    def _chat(self, provider: Provider) -> Callable[[], Awaitable[CheckResult]]:
         return lambda: ask(provider)
 
-    async def _line(self, group: str, name: str, work: Callable[[], Awaitable[Verdict]], seconds: float) -> Json:
+    async def _line(self, group: str, name: str, work: Callable[[], Awaitable[CheckResult]], seconds: float) -> Json:
         """What came of a check, in the form in which it is sent; it may fail in any way."""
         started = time.monotonic()
         seconds = min(seconds, self._end - started)
         try:
             async with asyncio.timeout(seconds):
-                verdict = await work() if seconds > 0 else Verdict("skipped", "There was no time left for it.")
+                verdict = await work() if seconds > 0 else CheckResult("skipped", "There was no time left for it.")
         except TimeoutError:
-            verdict = Verdict("fault", f"No answer within {seconds:.0f} s.", "What it waits for is busy, or hangs.")
+            verdict = CheckResult("fault", f"No answer within {seconds:.0f} s.", "What it waits for is busy, or hangs.")
         except (ProviderBusy, RateLimited) as error:
-            verdict = Verdict("warning", error.message, error.hint)
+            verdict = CheckResult("warning", error.message, error.hint)
         except TarsdError as error:
-            verdict = Verdict("fault", error.message, error.hint)
+            verdict = CheckResult("fault", error.message, error.hint)
         except Exception as error:
             log.error("a check failed", exc_info=error, extra={"check": name})
-            verdict = Verdict("fault", f"The check failed ({type(error).__name__}).", "The log says where.")
+            verdict = CheckResult("fault", f"The check failed ({type(error).__name__}).", "The log says where.")
         return {
             "type": "check",
             "group": group,
@@ -128,23 +128,25 @@ class Check:
         }
 
 
-async def _not_asked() -> Verdict:
-    return Verdict("skipped", "Not asked.")
+async def _not_asked() -> CheckResult:
+    return CheckResult("skipped", "Not asked.")
 
 
-def round_trip(embedder: Embedder) -> Verdict:
+def round_trip(embedder: Embedder) -> CheckResult:
     """Embed a sentence twice. Raises EmbedError where nothing comes back."""
     rows = np.concatenate([embedder.embed([SENTENCE], "document") for _ in range(2)])
     if is_bad(rows).any():
-        return Verdict("fault", f"{embedder.name} makes no vector of a plain sentence.", "Is it an embedding model?")
+        return CheckResult(
+            "fault", f"{embedder.name} makes no vector of a plain sentence.", "Is it an embedding model?"
+        )
     if float(rows[0] @ rows[1]) < 0.999:
         text = f"{embedder.name} makes another vector of the same sentence each time."
-        return Verdict("fault", text, "Look at the model's server.")
+        return CheckResult("fault", text, "Look at the model's server.")
     where = "" if embedder.local else ", not on this machine"
-    return Verdict("ok", f"{embedder.name}{where}: {rows.shape[1]} numbers for a sentence, the same each time.")
+    return CheckResult("ok", f"{embedder.name}{where}: {rows.shape[1]} numbers for a sentence, the same each time.")
 
 
-async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> Verdict:
+async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> CheckResult:
     """A question that wants one word; raises ProviderError with what the server says.
 
     A model that has begun, or is being loaded, is no fault when the time is over.
@@ -155,7 +157,7 @@ async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> Verdict:
         async with asyncio.timeout(seconds):
             await provider.prepare()
             if provider.quotes:
-                return Verdict("skipped", "No model: answers quote passages, and nobody has to be asked.")
+                return CheckResult("skipped", "No model: answers quote passages, and nobody has to be asked.")
             request = Request("", (Message("user", QUESTION),), max_tokens=REPLY_TOKENS)
             async with aclosing(provider.stream(request)) as events:
                 async for event in events:
@@ -163,19 +165,19 @@ async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> Verdict:
                         waiting = event.text
                     if isinstance(event, Text | Thinking):
                         first = first or time.monotonic() - started
-                    if isinstance(event, Done):
+                    if isinstance(event, StreamEnd):
                         return _answered(provider, first)
     except TimeoutError:
         if first:
             return _answered(provider, first)
         if waiting:
-            return Verdict("warning", f"{waiting} No word within {seconds:.0f} s.", "Ask again in a while.")
+            return CheckResult("warning", f"{waiting} No word within {seconds:.0f} s.", "Ask again in a while.")
         raise
-    return Verdict("fault", "The answer broke off.", "Look at the log of the model's server.")
+    return CheckResult("fault", "The answer broke off.", "Look at the log of the model's server.")
 
 
-def _answered(provider: Provider, first: float) -> Verdict:
+def _answered(provider: Provider, first: float) -> CheckResult:
     if not first:
-        return Verdict("fault", f"{provider.name} ended its answer without a word.", "Is it a chat model?")
+        return CheckResult("fault", f"{provider.name} ended its answer without a word.", "Is it a chat model?")
     where = "on this machine" if provider.local else "not on this machine"
-    return Verdict("ok", f"{provider.name}, {where}: the first word came after {first:.2f} s.")
+    return CheckResult("ok", f"{provider.name}, {where}: the first word came after {first:.2f} s.")

@@ -12,7 +12,7 @@ LONGEST_PAUSE_S = 300.0
 log = logging.getLogger(__name__)
 
 
-class Embedding:
+class EmbeddingThread:
     """Runs `work(stop)`, which returns when `stop` is set and deals with a model that does not answer."""
 
     def __init__(self) -> None:

@@ -18,14 +18,14 @@ from tarsd import embed, keys
 from tarsd.config import Config
 from tarsd.daemon import carry, status
 from tarsd.daemon.assistant import Assistant
-from tarsd.daemon.check import Check
-from tarsd.daemon.embedding import Embedding
+from tarsd.daemon.check import HealthCheck
+from tarsd.daemon.embedding import EmbeddingThread
 from tarsd.daemon.library import Shelf
-from tarsd.daemon.listener import Listener
+from tarsd.daemon.listener import TcpListener
 from tarsd.daemon.naming import entry, matching
 from tarsd.daemon.outside import Outside
 from tarsd.daemon.process import DaemonThreads, give_memory_back, resident_mb
-from tarsd.daemon.worker import Job, Key, Worker
+from tarsd.daemon.worker import IndexJob, Key, Worker
 from tarsd.embed.base import Embedder
 from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
@@ -80,7 +80,7 @@ class Engine:
         self._passes = 0
         self._emptied: set[Key] = set()
         self._churn = 0
-        self._looks = status.Looks()
+        self._looks = status.ScanHistory()
         self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
         self._vaults = {"": Vault(config.vault, "", config.exclude)}
         self._vaults |= {one.name: Vault(one.root, one.name, config.exclude) for one in config.collections}
@@ -103,9 +103,9 @@ class Engine:
         # a pass over single notes does not wait for one over everything
         self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work)
         self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
-        self._embedding = Embedding()
+        self._embedding = EmbeddingThread()
         self._watchers = {name: self._watcher(name, vault) for name, vault in self._vaults.items()}
-        self.listener = Listener(config.http, config.paths.state / "port")
+        self.listener = TcpListener(config.http, config.paths.state / "port")
 
     def _watcher(self, name: str, vault: Vault) -> Watcher:
         def changed(paths: set[str] | None) -> None:
@@ -188,7 +188,7 @@ class Engine:
             if self._short.stopping:
                 raise TarsdError("The daemon is stopping.")
 
-    def _work(self, job: Job[Report]) -> Report:
+    def _work(self, job: IndexJob[Report]) -> Report:
         assert self._indexer is not None and self._store is not None
         if self._store.damaged:  # met by a reader: only a pass that touches everything meets it as well
             job = dataclasses.replace(job, paths=None, full=True)
@@ -431,7 +431,7 @@ class Engine:
 
         scope = self._scope(request.paths)
         worker = self._long if scope is None or request.full else self._short
-        worker.ask(Job(scope, request.full, progress, done))
+        worker.ask(IndexJob(scope, request.full, progress, done))
         self._passes += 1
         try:
             while True:
@@ -451,7 +451,7 @@ class Engine:
             self._searcher()
             return self._embedders
 
-        look = Check(self._searcher, embedders, self._vaults, self.assistant.chat.means, self.behind, self.thread)
+        look = HealthCheck(self._searcher, embedders, self._vaults, self.assistant.chat.means, self.behind, self.thread)
         return look.run(request)
 
     def vectors(self) -> AsyncGenerator[Json, None]:

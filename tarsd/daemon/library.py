@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from tarsd.chat import Found
+from tarsd.chat import Retrieval
 from tarsd.chunk import Chunk, anchor, chunk
 from tarsd.config import Config
 from tarsd.daemon.naming import fold, fold_path, matching, names_of
 from tarsd.errors import NotFound, PathRefused, Refused, TarsdError, VaultUnavailable
-from tarsd.index.work import is_local_only
+from tarsd.index.prepare import is_local_only
 from tarsd.memory import holds_private
 from tarsd.parse import parse
 from tarsd.providers.base import Evidence
@@ -50,7 +50,7 @@ class Shelf:
 
     # -------------------------------------------------------------------------------------------- passages
 
-    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Found:
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Retrieval:
         """As `chat.Library.retrieve`."""
         searcher, sealed = self._searcher(), self._sealed()
         results = searcher.search(query, limit=limit, evidence=True, here=private)
@@ -62,7 +62,7 @@ class Shelf:
             hits = self.looked_at(hits)
         held = [] if local else [hit for hit in hits if hit.local_only and hit.relevance >= MAYBE]
         passages = tuple(_evidence(hit) for hit in hits if local or not hit.local_only)
-        return Found(passages, results.degraded, tuple(dict.fromkeys(hit.path for hit in held)))
+        return Retrieval(passages, results.degraded, tuple(dict.fromkeys(hit.path for hit in held)))
 
     def looked_at(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits by what holds on disk now: the index learns a moment later that a note became private, or went."""

@@ -35,7 +35,7 @@ Json = dict[str, Any]
 log = logging.getLogger(__name__)
 
 
-class Listener:
+class TcpListener:
     """Built with the daemon, opened in its loop. `head_s` and `body_s` bound how long a request may take to arrive.
 
     The port that was found by itself is kept in the file `kept`: clients were told it.

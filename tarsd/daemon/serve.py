@@ -18,7 +18,7 @@ from tarsd.daemon.engine import Engine
 from tarsd.daemon.lock import listen
 from tarsd.daemon.notify import notify
 from tarsd.daemon.process import give_memory_back
-from tarsd.daemon.renew import Renewal
+from tarsd.daemon.reload import ConfigReloader
 from tarsd.daemon.supervised import pulse, tell
 from tarsd.errors import TarsdError
 from tarsd.server import Runner, application
@@ -39,11 +39,11 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    renewal = Renewal(config, load)
+    renewal = ConfigReloader(config, load)
     # without a terminal it asks for the settings to be read; with one, it says that the terminal was closed
     loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else renewal.ask)
     pulses = asyncio.create_task(pulse(stopping))
-    door = Door(config, server)
+    door = SocketListener(config, server)
     last: Config | None = None
     try:
         while not stopping.is_set():
@@ -65,7 +65,7 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
         door.close()
 
 
-async def _build(config: Config, door: Door, stopping: asyncio.Event) -> tuple[Engine, Runner]:
+async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) -> tuple[Engine, Runner]:
     """All parts for these settings, begun and behind the open door."""
     loop = asyncio.get_running_loop()
     engine = Engine(config, lambda: loop.call_soon_threadsafe(stopping.set))
@@ -77,7 +77,9 @@ async def _build(config: Config, door: Door, stopping: asyncio.Event) -> tuple[E
     return engine, runner
 
 
-async def _serve(engine: Engine, runner: Runner, door: Door, stopping: asyncio.Event, renewal: Renewal) -> Config:
+async def _serve(
+    engine: Engine, runner: Runner, door: SocketListener, stopping: asyncio.Event, renewal: ConfigReloader
+) -> Config:
     """Serve until the end or until there are other settings; those to go on with."""
     ended = asyncio.create_task(stopping.wait())
     chores: list[asyncio.Task[Any]] = [
@@ -116,7 +118,7 @@ async def _serve(engine: Engine, runner: Runner, door: Door, stopping: asyncio.E
         await asyncio.to_thread(engine.close)
 
 
-class Door:
+class SocketListener:
     """The listening socket. It stays open while the parts behind it are built anew: who knocks meanwhile waits."""
 
     def __init__(self, config: Config, server: socket.socket) -> None:

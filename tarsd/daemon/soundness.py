@@ -30,7 +30,7 @@ RESTART: Final = "tarsd stop, then tarsd run: it is mended when the daemon start
 State = Literal["ok", "warning", "fault", "skipped"]
 
 
-class Verdict(NamedTuple):
+class CheckResult(NamedTuple):
     """What a check found: a sentence, what to do, and the notes that are meant."""
 
     state: State
@@ -39,7 +39,7 @@ class Verdict(NamedTuple):
     paths: Sequence[str] = ()
 
 
-class Soundness:
+class IndexCheck:
     """The checks of an index; each may take long, and belongs into a thread. All raise StoreError."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Soundness:
         self._behind = behind
 
     @property
-    def steps(self) -> Sequence[tuple[str, Callable[[], Verdict]]]:
+    def steps(self) -> Sequence[tuple[str, Callable[[], CheckResult]]]:
         """The checks by name, in the order in which they are made."""
         return (
             ("vault", self.vault),
@@ -65,23 +65,23 @@ class Soundness:
     def _store(self) -> Store:
         return self._searcher().store
 
-    def vault(self) -> Verdict:
+    def vault(self) -> CheckResult:
         """Whether this very process may read the folders: macOS grants that to programs one by one."""
         for vault in self._vaults.values():
             vault.check()
-        return Verdict("ok", "The daemon can read the vault.")
+        return CheckResult("ok", "The daemon can read the vault.")
 
-    def file(self) -> Verdict:
+    def file(self) -> CheckResult:
         """SQLite's own look at every page."""
         for which, what in (("main", "The index"), ("emb", "The cache of vectors")):
             said = examine.malformed(self._store, which, QUICK_CHECK_S)  # type: ignore[arg-type]
             if said is None:
-                return Verdict("skipped", f"{what} is so large that looking through it takes too long.")
+                return CheckResult("skipped", f"{what} is so large that looking through it takes too long.")
             if said:
-                return Verdict("fault", f"{what} is damaged: {said[0]}", RESTART)
-        return Verdict("ok", "Every page of it is sound.")
+                return CheckResult("fault", f"{what} is damaged: {said[0]}", RESTART)
+        return CheckResult("ok", "Every page of it is sound.")
 
-    def passages(self) -> Verdict:
+    def passages(self) -> CheckResult:
         """Notes, passages, words and vectors: one for each, and none without the other."""
         found = examine.gaps(self._store)
         if found:
@@ -90,25 +90,27 @@ class Soundness:
         if found:
             counts = Counter(what for what, _ in found)
             told = "; ".join(f"{number:,} {what}" for what, number in counts.items())
-            return Verdict(
+            return CheckResult(
                 "fault", f"The index has gaps: {told}.", f"{REINDEX}; what it leaves is mended at a restart."
             )
         counts_ = self._store.counts()
         spaces = "".join(f", {space.vectors:,} vectors of {space.name}" for space in counts_.spaces)
-        return Verdict("ok", f"{counts_.notes:,} notes, {counts_.chunks:,} passages{spaces}: all go together.")
+        return CheckResult("ok", f"{counts_.notes:,} notes, {counts_.chunks:,} passages{spaces}: all go together.")
 
-    def notes(self) -> Verdict:
+    def notes(self) -> CheckResult:
         """The notes on disk against those that are known, and the text of some against what was indexed."""
         wrong, looked = self._differing()
         if wrong:
             time.sleep(AGAIN_S)
             wrong &= self._differing(wrong)[0]
         if not wrong:
-            return Verdict("ok", f"The index knows the notes on disk; {looked} of them were read again.")
+            return CheckResult("ok", f"The index knows the notes on disk; {looked} of them were read again.")
         places = sorted("/".join(part for part in key if part) for key in wrong)[:PLACES]
         if self._behind():
-            return Verdict("warning", f"{len(wrong):,} notes wait to be indexed.", "Look again in a moment.", places)
-        return Verdict("fault", f"{len(wrong):,} notes are not indexed as they are on disk.", REINDEX, places)
+            return CheckResult(
+                "warning", f"{len(wrong):,} notes wait to be indexed.", "Look again in a moment.", places
+            )
+        return CheckResult("fault", f"{len(wrong):,} notes are not indexed as they are on disk.", REINDEX, places)
 
     def _differing(self, only: Iterable[Key] | None = None) -> tuple[set[Key], int]:
         """Notes that are not indexed as they are, and how many were read; of a sample, or of these."""
@@ -127,14 +129,14 @@ class Soundness:
             wrong |= {key for key in sample if _changed(vault, scan, own[key])}
         return wrong, looked
 
-    def words(self) -> Verdict:
+    def words(self) -> CheckResult:
         """Passages that are not found by their own words."""
         store = self._store
         chunks = store.hits(terms.sample(store, PASSAGES))
         lost = [one for one in chunks if not _by_its_words(store, one)]
         return _found_again(store, lost, len(chunks), "words")
 
-    def vectors(self) -> Verdict:
+    def vectors(self) -> CheckResult:
         """Passages that are not the nearest to their own vector, in every space."""
         store = self._store
         chunks = {one.id: one for one in store.hits(terms.sample(store, PASSAGES))}
@@ -172,11 +174,11 @@ def _by_its_words(store: Store, chunk: ChunkRow) -> bool:
     return examine.holds(store, chunk.id, " AND ".join(f'"{word}"' for word in some))
 
 
-def _found_again(store: Store, lost: Sequence[ChunkRow], looked: int, what: str) -> Verdict:
+def _found_again(store: Store, lost: Sequence[ChunkRow], looked: int, what: str) -> CheckResult:
     """The verdict on those that were not found; what was rewritten meanwhile does not count."""
     there = {one.id for one in store.hits({one.id for one in lost})}
     lost = [one for one in lost if one.id in there]
     if not lost:
-        return Verdict("ok", f"{looked} passages are found by their own {what}.")
+        return CheckResult("ok", f"{looked} passages are found by their own {what}.")
     paths = sorted({one.note.path for one in lost})[:PLACES]
-    return Verdict("fault", f"{len(there)} of {looked} passages are not found by their own {what}.", REINDEX, paths)
+    return CheckResult("fault", f"{len(there)} of {looked} passages are not found by their own {what}.", REINDEX, paths)

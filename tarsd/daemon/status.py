@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tarsd.errors import VaultUnavailable
-from tarsd.index import Embedding
+from tarsd.index import EmbeddingProgress
 from tarsd.store import Counts, Key, ProblemRow, SkippedRow
 from tarsd.vault import Vault
 from tarsd.watch import WatchState
@@ -21,7 +21,7 @@ WARNINGS = ("twin",)
 """States of files that are indexed all the same."""
 
 
-class Looks:
+class ScanHistory:
     """What the passes over the disk leave to be told: when the last one was, and how many notes no pass looks at."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ def _notes_in(folder: Path) -> int:
 def counted(counts: Counts | None, skipped: Sequence[SkippedRow], pending: int, within: int = 0) -> dict[str, int]:
     """Files by what became of them: notes + skipped + failed + excluded is every note on disk once nothing is pending.
 
-    `within`: as in `Looks`.
+    `within`: as in `ScanHistory`.
     """
     states: dict[str, int] = {}
     for row in skipped:
@@ -76,7 +76,7 @@ def left_out(skipped: Sequence[SkippedRow], at: float) -> list[dict[str, Any]]:
     return [dataclasses.asdict(row) | {"at": at} for row in found[:MOST_PROBLEMS]]
 
 
-def embedding(state: Embedding | None, model: str, counts: Counts | None) -> dict[str, Any]:
+def embedding(state: EmbeddingProgress | None, model: str, counts: Counts | None) -> dict[str, Any]:
     """How far the vectors of the configured model are, with a reason where they don't come."""
     if state is None or counts is None:
         return {"model": model, "state": "starting", "done": 0, "remaining": 0}

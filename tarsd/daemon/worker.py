@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass
-class Job(Generic[R]):
+class IndexJob(Generic[R]):
     """Something to look at: `paths` None means everything. `done` gets the report, or the error."""
 
     paths: frozenset[Key] | None
@@ -32,7 +32,7 @@ class Job(Generic[R]):
 
 
 @dataclass
-class Trouble:
+class WorkerFailure:
     """What keeps the worker from its work now, and since when (seconds since 1970)."""
 
     error: TarsdError
@@ -46,20 +46,20 @@ class Worker(Generic[R]):
         self,
         name: str,
         prepare: Callable[[], None],
-        work: Callable[[Job[R]], R],
+        work: Callable[[IndexJob[R]], R],
         *,
         first_pause_s: float = 1.0,
         longest_pause_s: float = 60.0,
     ) -> None:
-        self.trouble: Trouble | None = None
+        self.trouble: WorkerFailure | None = None
         self._prepare = prepare
         self._work = work
         self._pauses = (first_pause_s, longest_pause_s)
         self._condition = threading.Condition()
         self._paths: set[Key] = set()
         self._hurry = False
-        self._jobs: list[Job[R]] = []
-        self._running: Job[R] | None = None
+        self._jobs: list[IndexJob[R]] = []
+        self._running: IndexJob[R] | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -74,7 +74,7 @@ class Worker(Generic[R]):
             self._hurry = self._hurry or hurry
             self._condition.notify_all()
 
-    def ask(self, job: Job[R]) -> None:
+    def ask(self, job: IndexJob[R]) -> None:
         """Do a job as soon as the one that runs is finished; its error is only its caller's."""
         with self._condition:
             if not self._stopping:
@@ -116,7 +116,7 @@ class Worker(Generic[R]):
         pause, longest = self._pauses
         prepared = False
         while not self._stopping:
-            job: Job[R] | None = None
+            job: IndexJob[R] | None = None
             try:
                 if not prepared:
                     self._prepare()
@@ -136,7 +136,7 @@ class Worker(Generic[R]):
                 else:
                     self._put_back(failing)
                 if self.trouble is None or self.trouble.error.message != error.message:
-                    self.trouble = Trouble(error)
+                    self.trouble = WorkerFailure(error)
                 self._sleep(pause)
                 pause = min(2 * pause, longest)
                 continue
@@ -145,7 +145,7 @@ class Worker(Generic[R]):
             pause = self._pauses[0]
             _tell(job, report, None)
 
-    def _next(self) -> Job[R] | None:
+    def _next(self) -> IndexJob[R] | None:
         with self._condition:
             while not (self._stopping or self._jobs or self._paths):
                 self._condition.wait()
@@ -154,12 +154,12 @@ class Worker(Generic[R]):
             if self._jobs:
                 self._running = self._jobs.pop(0)
             else:
-                self._running = Job(frozenset(self._paths))
+                self._running = IndexJob(frozenset(self._paths))
                 self._paths.clear()
                 self._hurry = False
             return self._running
 
-    def _put_back(self, job: Job[R]) -> None:
+    def _put_back(self, job: IndexJob[R]) -> None:
         with self._condition:
             self._paths |= job.paths or frozenset()
 
@@ -189,7 +189,7 @@ def _as_ours(error: Exception, *, quiet: bool) -> TarsdError:
     )
 
 
-def _tell(job: Job[Any], report: Any, error: TarsdError | None) -> None:
+def _tell(job: IndexJob[Any], report: Any, error: TarsdError | None) -> None:
     if job.done is not None:
         with contextlib.suppress(RuntimeError):  # the loop it would tell has ended
             job.done(report, error)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from tarsd.doctor import daemon, inside, machine, program, settings, vault, watching
-from tarsd.doctor.finding import Check, Finding, Line, Skip, fault, skipped
-from tarsd.doctor.subject import Subject
+from tarsd.doctor.finding import Check, Finding, ReportLine, Skip, fault, skipped
+from tarsd.doctor.subject import DoctorContext
 from tarsd.errors import TarsdError
 
-__all__ = ["CHECKS", "Check", "Finding", "Line", "Subject", "examine"]
+__all__ = ["CHECKS", "Check", "DoctorContext", "Finding", "ReportLine", "examine"]
 
 TOTAL_S: Final = 58.0
 
@@ -33,12 +33,12 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 
 def examine(
-    subject: Subject,
+    subject: DoctorContext,
     checks: Sequence[Check] = CHECKS,
     *,
     seconds: float = TOTAL_S,
     begun: Callable[[Check], object] = lambda check: None,
-) -> Iterator[Line]:
+) -> Iterator[ReportLine]:
     """Make the checks one after another, and yield each line as it comes; `begun` is called before each check."""
     end = time.monotonic() + seconds
     for check in checks:
@@ -48,11 +48,11 @@ def examine(
             now = time.monotonic()
             ms = round((now - started) * 1000, 1) if finding.ms is None else finding.ms
             place = finding.group or check.group, finding.name or check.name
-            yield Line(*place, finding.state, finding.text, finding.hint, ms, finding.public)
+            yield ReportLine(*place, finding.state, finding.text, finding.hint, ms, finding.public)
             started = now
 
 
-def _findings(check: Check, subject: Subject, seconds: float) -> Iterator[Finding]:
+def _findings(check: Check, subject: DoctorContext, seconds: float) -> Iterator[Finding]:
     """What a check finds, in a thread of its own that is left behind when it takes longer than it may."""
     if seconds <= 0:
         yield skipped("There was no time left for it.")
@@ -75,7 +75,7 @@ def _findings(check: Check, subject: Subject, seconds: float) -> Iterator[Findin
         yield finding
 
 
-def _look(check: Check, subject: Subject, put: Callable[[Finding | None], None]) -> None:
+def _look(check: Check, subject: DoctorContext, put: Callable[[Finding | None], None]) -> None:
     try:
         found = check.look(subject)
         for finding in [found] if isinstance(found, Finding) else found:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import tarsd
 from tarsd.config import short_folder
 from tarsd.doctor.finding import Check, Finding, Skip, fault, number, ok, skipped, warning
-from tarsd.doctor.subject import Subject, quoted
+from tarsd.doctor.subject import DoctorContext, quoted
 from tarsd.errors import ClientError, NoDaemon, NotFound
 from tarsd.protocol import PROTOCOL
 
@@ -24,7 +24,7 @@ STARTING_S: Final = 60.0
 LOG_BYTES: Final = 50_000_000
 
 
-def socket(subject: Subject) -> Finding:
+def socket(subject: DoctorContext) -> Finding:
     """Whether a socket can be where every client looks for it."""
     path = subject.config.paths.socket
     if path.parent.exists() and not path.parent.is_dir():
@@ -35,7 +35,7 @@ def socket(subject: Subject) -> Finding:
     return ok(f"{path}{short}.")
 
 
-def answers(subject: Subject) -> Finding:
+def answers(subject: DoctorContext) -> Finding:
     """Whether a daemon says hello, and soon; what hangs is named with its process."""
     paths = subject.config.paths
     try:
@@ -57,7 +57,7 @@ def answers(subject: Subject) -> Finding:
     return ok(f"Process {process.get('pid')} answers.")
 
 
-def _start(subject: Subject) -> str:
+def _start(subject: DoctorContext) -> str:
     """What starts the daemon."""
     from tarsd import services
 
@@ -65,7 +65,7 @@ def _start(subject: Subject) -> str:
     return "tarsd service start" if mine else subject.start
 
 
-def _hung(pid: int, subject: Subject) -> Finding:
+def _hung(pid: int, subject: DoctorContext) -> Finding:
     who = f"Process {pid} holds the vault and does" if pid else "The daemon does"
     text = f"{who} not answer in time."
     if pid and _state(pid).startswith("T"):
@@ -104,7 +104,7 @@ def _state(pid: int) -> str:
     return ""
 
 
-def version(subject: Subject) -> Finding:
+def version(subject: DoctorContext) -> Finding:
     """Whether the daemon is the tarsd that is installed now."""
     hello = subject.hello
     if hello is None:
@@ -119,7 +119,7 @@ def version(subject: Subject) -> Finding:
     return ok(f"The daemon is tarsd {tarsd.__version__}, as this command.")
 
 
-def behind(subject: Subject) -> Finding:
+def behind(subject: DoctorContext) -> Finding:
     """Whether notes wait to be indexed."""
     status = subject.status
     waiting = int(status.get("behind") or 0)
@@ -130,7 +130,7 @@ def behind(subject: Subject) -> Finding:
     return ok(f"{text} The daemon has just been started.") if young else warning(text, "tarsd status --wait")
 
 
-def problems(subject: Subject) -> Iterator[Finding]:
+def problems(subject: DoctorContext) -> Iterator[Finding]:
     """What the daemon complains of, the first few."""
     listed = list(subject.status.get("problems") or [])
     for one in listed[:PROBLEMS]:
@@ -151,7 +151,7 @@ def _problem(one: Mapping[str, Any]) -> Finding:
     return warning(text, str(one.get("hint") or ""), public=public)
 
 
-def service(subject: Subject) -> Finding:
+def service(subject: DoctorContext) -> Finding:
     """Whether the system starts the daemon by itself."""
     from tarsd import services
 
@@ -171,7 +171,7 @@ def service(subject: Subject) -> Finding:
     return ok(f"It runs: process {state.pid}.")
 
 
-def log(subject: Subject) -> Finding:
+def log(subject: DoctorContext) -> Finding:
     """How large the log is; it is turned over long before that is much."""
     paths = subject.config.paths
     sizes = [one.stat().st_size for one in paths.logs.glob(f"tarsd-{subject.config.vault_id}.log*")]
@@ -183,7 +183,7 @@ def log(subject: Subject) -> Finding:
     return ok(f"{told}." if sizes else "There is none yet.")
 
 
-def tcp(subject: Subject) -> Finding:
+def tcp(subject: DoctorContext) -> Finding:
     """The listener for other machines, where one is wanted."""
     about = subject.status.get("http") or {}
     reason, hint = str(about.get("reason") or ""), str(about.get("hint") or "")

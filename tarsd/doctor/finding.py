@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from tarsd.doctor.subject import Subject
+    from tarsd.doctor.subject import DoctorContext
 
 State = Literal["ok", "warning", "fault", "skipped"]
 
@@ -58,12 +58,12 @@ class Check:
 
     group: str
     name: str
-    look: Callable[[Subject], Finding | Iterable[Finding]]
+    look: Callable[[DoctorContext], Finding | Iterable[Finding]]
     seconds: float = 5.0
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """A finding with its place and the milliseconds that it took."""
 
     group: str

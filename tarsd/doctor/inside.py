@@ -7,13 +7,13 @@ from typing import Any, Final, get_args
 
 from tarsd.doctor.finding import Check, Finding, Skip, State, fault
 from tarsd.doctor.settings import models
-from tarsd.doctor.subject import Subject
+from tarsd.doctor.subject import DoctorContext
 
 LOOK_S: Final = 45.0
 SILENT_S: Final = 20.0
 
 
-def inside(subject: Subject) -> Iterator[Finding]:
+def inside(subject: DoctorContext) -> Iterator[Finding]:
     """The lines of `POST /v1/check`, as they come."""
     if subject.hello is None:
         raise Skip("No daemon answers, and nobody else opens the index.")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tarsd.doctor.finding import Check, Finding, fault, number, ok, warning
-from tarsd.doctor.subject import Subject
+from tarsd.doctor.subject import DoctorContext
 
 BUILT: Final = 2026
 """No clock that shows an earlier year is right."""
@@ -28,7 +28,7 @@ TIMES: Final = 3
 LONG_WAL: Final = 256_000_000
 
 
-def clock(subject: Subject) -> Finding:
+def clock(subject: DoctorContext) -> Finding:
     """Whether the clock shows a time that can be, and runs evenly."""
     wall, even = time.time(), time.monotonic()
     time.sleep(LOOK_S)
@@ -41,7 +41,7 @@ def clock(subject: Subject) -> Finding:
     return ok(f"{now:%Y-%m-%d %H:%M} UTC, and it runs evenly.")
 
 
-def zone(subject: Subject) -> Finding:
+def zone(subject: DoctorContext) -> Finding:
     """Whether it is known which time zone this is: dates in notes are meant in it."""
     named = subject.env.get("TZ", "").lstrip(":")
     if named and not os.path.isabs(named) and named[0].isalpha() and "/" in named:
@@ -53,7 +53,7 @@ def zone(subject: Subject) -> Finding:
     return ok(f"{local.tzname()}, UTC{local.isoformat()[-6:]}.")
 
 
-def future(subject: Subject) -> Finding:
+def future(subject: DoctorContext) -> Finding:
     """Notes that were changed tomorrow: they stand before everything else that is recent."""
     limit = time.time_ns() + int(AHEAD_S * 1e9)
     found = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
@@ -63,7 +63,7 @@ def future(subject: Subject) -> Finding:
     return warning(f"{text}: {', '.join(found[:PLACES])}.", "Set it anew: touch FILE", public=f"{text}.")
 
 
-def space(subject: Subject) -> Iterator[Finding]:
+def space(subject: DoctorContext) -> Iterator[Finding]:
     """The room that is left for index, conversations and notes; places on one disk are told as one."""
     paths = subject.config.paths
     places = {"index": paths.cache, "conversations": paths.state}
@@ -84,7 +84,7 @@ def space(subject: Subject) -> Iterator[Finding]:
             yield ok(f"{told}.")
 
 
-def sizes(subject: Subject) -> Finding:
+def sizes(subject: DoctorContext) -> Finding:
     """How large the index is, and what has not been written into it yet."""
     paths = subject.config.paths
     files = {"index": paths.index_db, "cache of vectors": paths.embeddings_db}

@@ -14,7 +14,7 @@ from typing import Final
 
 import tarsd
 from tarsd.doctor.finding import Check, Finding, fault, ok, warning
-from tarsd.doctor.subject import Subject, quoted
+from tarsd.doctor.subject import DoctorContext, quoted
 
 IMPORT: Final = """
 import importlib, sys
@@ -37,7 +37,7 @@ SLOW: Final = f"it takes longer than {RUN_S:.0f} s"
 OLDEST: Final = (3, 11)
 
 
-def python(subject: Subject) -> Finding:
+def python(subject: DoctorContext) -> Finding:
     """Which Python this is: the file behind all links is what macOS asks to allow."""
     real = os.path.realpath(sys.executable)
     about = f"Python {platform.python_version()}, {real}{_origin(real)}"
@@ -57,13 +57,13 @@ def _origin(real: str) -> str:
     return next((f" (of {name})" for part, name in known.items() if part in real), "")
 
 
-def package(subject: Subject) -> Finding:
+def package(subject: DoctorContext) -> Finding:
     """Which tarsd this is."""
     version = f"tarsd {tarsd.__version__}"
     return ok(f"{version}, in {Path(tarsd.__file__).parent}.", public=f"{version}.")
 
 
-def sqlite(subject: Subject) -> Finding:
+def sqlite(subject: DoctorContext) -> Finding:
     """The database engine, with words and vectors."""
     from tarsd.store import examine
 
@@ -78,7 +78,7 @@ def sqlite(subject: Subject) -> Finding:
     return ok(f"SQLite {engine.sqlite} with FTS5, sqlite-vec {engine.vec}: both answer.")
 
 
-def packages(subject: Subject) -> Finding:
+def packages(subject: DoctorContext) -> Finding:
     """Whether all that is needed can be imported, in another process: a wheel for another machine may kill it."""
     try:
         wanted = [re.split(r"[^\w.-]", one)[0] for one in metadata.requires("tarsd") or [] if "extra ==" not in one]
@@ -101,7 +101,7 @@ def packages(subject: Subject) -> Finding:
     return ok(f"All {len(wanted)} packages can be imported.")
 
 
-def models(subject: Subject) -> Finding:
+def models(subject: DoctorContext) -> Finding:
     """The models that come with the package."""
     at, why = _run(EMBED, "table", "minilm")
     if why:

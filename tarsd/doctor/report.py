@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import tarsd
 from tarsd.config import Config, as_tables
-from tarsd.doctor.finding import Line, Skip
-from tarsd.doctor.scrub import Scrub
-from tarsd.doctor.subject import Subject
+from tarsd.doctor.finding import ReportLine, Skip
+from tarsd.doctor.scrub import Redactor
+from tarsd.doctor.subject import DoctorContext
 from tarsd.errors import NotFound
 
 LOG_LINES: Final = 50
@@ -30,9 +30,9 @@ FIELDS: Final = ("error", "at", "code", "pid", "port", "repeated", "faults", "ro
 """Fields of the log that hold no text of others."""
 
 
-def report(subject: Subject, lines: Sequence[Line]) -> str:
+def report(subject: DoctorContext, lines: Sequence[ReportLine]) -> str:
     """The whole report; `lines` are those of `examine`, all of them."""
-    scrub = Scrub.of(subject)
+    scrub = Redactor.of(subject)
     parts = [
         "# tarsd report",
         f"tarsd {tarsd.__version__}, Python {platform.python_version()}, "
@@ -47,7 +47,7 @@ def report(subject: Subject, lines: Sequence[Line]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _checks(lines: Iterable[Line], scrub: Scrub) -> Iterator[str]:
+def _checks(lines: Iterable[ReportLine], scrub: Redactor) -> Iterator[str]:
     for line in lines:
         hide = scrub.places if line.group in OURS else scrub.names
         text = hide(line.text if line.public is None else line.public)
@@ -59,7 +59,7 @@ def _one(text: str) -> str:
     return " ".join(text.split())[:LONGEST]
 
 
-def _settings(subject: Subject, scrub: Scrub) -> Iterator[str]:
+def _settings(subject: DoctorContext, scrub: Redactor) -> Iterator[str]:
     try:
         config = subject.config
     except Skip as reason:
@@ -93,7 +93,7 @@ def _value(name: str, value: object) -> str:
     return f"{len(value)} set" if isinstance(value, list | Mapping) else "set"
 
 
-def _log(subject: Subject, scrub: Scrub) -> Iterator[str]:
+def _log(subject: DoctorContext, scrub: Redactor) -> Iterator[str]:
     from tarsd.vault import Unreadable, read_file
 
     try:
@@ -106,7 +106,7 @@ def _log(subject: Subject, scrub: Scrub) -> Iterator[str]:
     yield "```\n" + "\n".join(_logged(line, scrub) for line in lines) + "\n```"
 
 
-def _logged(line: str, scrub: Scrub) -> str:
+def _logged(line: str, scrub: Redactor) -> str:
     """A line of the log: what happened, up to where somebody else is quoted, and the harmless fields."""
     try:
         fields: dict[str, Any] = dict(json.loads(line))

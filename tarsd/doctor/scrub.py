@@ -15,7 +15,7 @@ from typing import Any, Final
 from tarsd.config import Config, expand
 from tarsd.config.places import user_home
 from tarsd.doctor.finding import Skip
-from tarsd.doctor.subject import Subject
+from tarsd.doctor.subject import DoctorContext
 from tarsd.errors import TarsdError
 
 ASK_S: Final = 10.0
@@ -23,7 +23,7 @@ SHORTEST: Final = 2
 """A single letter tells nothing, and stands everywhere."""
 
 
-class Scrub:
+class Redactor:
     """`places` hides paths, user, machine and vault; `names` hides what notes, folders and tags are called as well."""
 
     def __init__(self, places: Mapping[str, str], names: Mapping[str, str]) -> None:
@@ -31,7 +31,7 @@ class Scrub:
         self._names = _longest_first(names)
 
     @classmethod
-    def of(cls, subject: Subject) -> Scrub:
+    def of(cls, subject: DoctorContext) -> Redactor:
         """For this machine and this vault, with all names that can be had."""
         try:
             config = subject.config
@@ -88,7 +88,7 @@ def _vaults(config: Config) -> Iterator[tuple[str, str]]:
         yield str(one.root), f"<collection-{number}>"
 
 
-def _names(subject: Subject, config: Config) -> Iterator[tuple[str, str]]:
+def _names(subject: DoctorContext, config: Config) -> Iterator[tuple[str, str]]:
     """What is on disk, and what the daemon knows beyond that: titles, aliases, tags."""
     known = _known(subject)
     paths = {str(one["path"]) for one in known}
@@ -109,7 +109,7 @@ def _names(subject: Subject, config: Config) -> Iterator[tuple[str, str]]:
         yield from ((name or ending, shown), (f"{name}.{ending}", f"{shown}.{ending}"), (path, f"{shown}.{ending}"))
 
 
-def _known(subject: Subject) -> list[dict[str, Any]]:
+def _known(subject: DoctorContext) -> list[dict[str, Any]]:
     if subject.hello is None:
         return []
     try:

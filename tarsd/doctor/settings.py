@@ -14,13 +14,13 @@ from tarsd import keys
 from tarsd.config import config_file
 from tarsd.config.settings import OPENAI
 from tarsd.doctor.finding import Check, Finding, Skip, fault, number, ok, skipped, warning
-from tarsd.doctor.subject import Subject, quoted
+from tarsd.doctor.subject import DoctorContext, quoted
 
 VARIABLE: Final = re.compile(r"[A-Z][A-Z_]+")
 LINE: Final = re.compile(r":(\d+): ")
 
 
-def file(subject: Subject) -> Iterator[Finding]:
+def file(subject: DoctorContext) -> Iterator[Finding]:
     """Whether the settings can be read; every fault is a finding of its own."""
     subject.settle()
     place = config_file(subject.env)
@@ -32,7 +32,7 @@ def file(subject: Subject) -> Iterator[Finding]:
         yield ok(f"{place}: no fault in it." if there else f"{place} is not there: everything has its default.")
 
 
-def models(subject: Subject) -> Finding:
+def models(subject: DoctorContext) -> Finding:
     """Whether the chat models that are named are among those their servers list."""
     config = subject.config
     named = [one for one in (config.chat.model, config.chat.fallback) if one]
@@ -61,7 +61,7 @@ def models(subject: Subject) -> Finding:
     return ok(f"{told}.")
 
 
-def secrets(subject: Subject) -> Iterator[Finding]:
+def secrets(subject: DoctorContext) -> Iterator[Finding]:
     """Whether each key that the settings ask for is there, and where from; none is ever shown."""
     config = subject.config
     named = {one.partition(":")[0] for one in (config.chat.model, config.chat.fallback, config.embedding.model)}
@@ -83,7 +83,7 @@ def secrets(subject: Subject) -> Iterator[Finding]:
         yield ok("The settings ask for none.")
 
 
-def places(subject: Subject) -> Iterator[Finding]:
+def places(subject: DoctorContext) -> Iterator[Finding]:
     """Whether all that tarsd keeps belongs to this user and is closed to everybody else."""
     paths, config = subject.config.paths, subject.config.paths.config_file
     folders = (paths.state.parent, paths.state, paths.cache.parent, paths.cache, paths.logs, paths.socket.parent)

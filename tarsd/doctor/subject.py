@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 
 
-class Subject:
+class DoctorContext:
     """`vault` is the one that was named, if any. With `model` false no server of a model is asked."""
 
     def __init__(self, vault: Path | None = None, env: Mapping[str, str] | None = None, *, model: bool = True) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tarsd.doctor.finding import Check, Finding, fault, number, ok, skipped, warning
-from tarsd.doctor.subject import Subject, quoted
+from tarsd.doctor.subject import DoctorContext, quoted
 
 if TYPE_CHECKING:
     from tarsd.vault import Skipped
@@ -18,7 +18,7 @@ SCAN_S: Final = 15.0
 ACCESS: Final = "System Settings > Privacy & Security > Full Disk Access"
 
 
-def folder(subject: Subject) -> Finding:
+def folder(subject: DoctorContext) -> Finding:
     """Whether the folder can be listed; on macOS, which program has to be allowed to."""
     from tarsd.errors import VaultUnavailable
     from tarsd.vault import Vault
@@ -38,7 +38,7 @@ def folder(subject: Subject) -> Finding:
     return ok(f"{root} can be read{f', and {more}' if subject.config.collections else ''}.", public="It can be read.")
 
 
-def _program(subject: Subject) -> str:
+def _program(subject: DoctorContext) -> str:
     """What macOS asks to allow: the program of the service, where there is one."""
     import sys
 
@@ -48,14 +48,14 @@ def _program(subject: Subject) -> str:
     return services.allowed_program(arguments[0] if arguments else sys.executable)
 
 
-def obsidian(subject: Subject) -> Finding:
+def obsidian(subject: DoctorContext) -> Finding:
     """Whether Obsidian has opened the folder before."""
     if os.path.isdir(subject.root / ".obsidian"):
         return ok("Obsidian has opened it.")
     return ok("Obsidian has never opened it; any folder of Markdown notes will do.")
 
 
-def notes(subject: Subject) -> Finding:
+def notes(subject: DoctorContext) -> Finding:
     """All notes, and what is passed over."""
     from tarsd.vault import Vault
     from tarsd.vault.scan import KEPT
@@ -75,7 +75,7 @@ def notes(subject: Subject) -> Finding:
     return ok(f"{', '.join([number(len(scan.files), 'note'), *told])}.")
 
 
-def downloads(subject: Subject) -> Finding:
+def downloads(subject: DoctorContext) -> Finding:
     """Notes whose text is in a cloud only."""
     from tarsd.vault.files import DOWNLOAD
 
@@ -94,7 +94,7 @@ def _is_away(one: Skipped) -> bool:
     return one.state == "not_downloaded" and one.hint == DOWNLOAD
 
 
-def conflicts(subject: Subject) -> Finding:
+def conflicts(subject: DoctorContext) -> Finding:
     """Second versions that a sync tool kept."""
     found = sorted(one.path for one in subject.scan.skipped if one.state == "conflict")
     if not found:
@@ -103,7 +103,7 @@ def conflicts(subject: Subject) -> Finding:
     return warning(f"{text}: {', '.join(found[:PLACES])}.", "Compare them, then delete them.", public=f"{text}.")
 
 
-def memory(subject: Subject) -> Finding:
+def memory(subject: DoctorContext) -> Finding:
     """Whether tars may write into its own folder; nothing is tried."""
     config = subject.config
     place = subject.root / config.memory_folder
@@ -117,7 +117,7 @@ def memory(subject: Subject) -> Finding:
     return warning(f"{config.memory_folder}/ {text}", f"chmod u+rwx {quoted(existing)}", public=f"It {text}")
 
 
-def filesystem(subject: Subject) -> Finding:
+def filesystem(subject: DoctorContext) -> Finding:
     """What the vault lies on: whether changes are told, and whether names differ by their case."""
     from tarsd.watch.filesystem import filesystem_of, is_silent
 

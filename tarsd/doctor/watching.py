@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tarsd.doctor.finding import Check, Finding, fault, number, ok, skipped, warning
-from tarsd.doctor.subject import Subject
+from tarsd.doctor.subject import DoctorContext
 
 EVENT_S: Final = 5.0
 LIMITS: Final = Path("/proc/sys/fs/inotify")
@@ -32,7 +32,7 @@ class _Listener:
             self.heard.put(event.event_type)
 
 
-def events(subject: Subject) -> Finding:
+def events(subject: DoctorContext) -> Finding:
     """Make a hidden, empty file in the vault, take it away at once, and wait until the system tells of it."""
     from tarsd.watch.filesystem import filesystem_of, is_silent
     from tarsd.watch.observer import end, native_observer
@@ -68,7 +68,7 @@ def _make_and_remove(path: str) -> None:
         os.unlink(path)
 
 
-def limits(subject: Subject) -> Iterator[Finding]:
+def limits(subject: DoctorContext) -> Iterator[Finding]:
     """How many folders the system lets a user watch, against how many there are."""
     if sys.platform != "linux":
         yield skipped(f"There are none on {sys.platform}.")
@@ -105,7 +105,7 @@ def _folders(root: Path) -> int:
     return count
 
 
-def watch(subject: Subject) -> Finding:
+def watch(subject: DoctorContext) -> Finding:
     """How the running daemon watches."""
     about = subject.status.get("watch") or {}
     state, reason, hint = (str(about.get(name) or "") for name in ("state", "reason", "hint"))

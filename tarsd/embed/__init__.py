@@ -28,25 +28,25 @@ def make(
     """
     family, _, rest = settings.model.partition(":")
     if family == "table" and not rest:
-        from tarsd.embed.table import Table
+        from tarsd.embed.table import TableEmbedder
 
-        return Table()
+        return TableEmbedder()
     if family == "minilm" and not rest:
         from tarsd.embed.minilm import MiniLM
 
         return MiniLM(rest_s=rest_s, rested=rested)
     if family == "ollama" and rest:
-        from tarsd.embed.ollama import Ollama
+        from tarsd.embed.ollama import OllamaEmbedder
 
-        return Ollama(rest, settings)
+        return OllamaEmbedder(rest, settings)
     if family == "openai" and rest:
-        from tarsd.embed.openai import OpenAI
+        from tarsd.embed.openai import OpenAIEmbedder
 
-        return OpenAI(rest, settings)
+        return OpenAIEmbedder(rest, settings)
     if family == "fake" and (not rest or rest.isdecimal()):
-        from tarsd.embed.fake import Fake
+        from tarsd.embed.fake import FakeEmbedder
 
-        return Fake(int(rest)) if rest else Fake()
+        return FakeEmbedder(int(rest)) if rest else FakeEmbedder()
     raise ConfigError(
         [f"embedding.model: {settings.model!r} names no embedding model"],
         'Use "minilm", "table", "ollama:MODEL" or "openai:MODEL".',

@@ -15,7 +15,7 @@ import numpy as np
 from tarsd.embed.base import Kind, Vectors, fingerprint, is_bad, normalised, nothing, unusable
 
 
-class Fake:
+class FakeEmbedder:
     """`calls`, `texts` (how many) and `seen` (all texts, in order) count; the other attributes make it misbehave.
 
     `error`: raised by each call until it is set to None again. `errors`: raised one by one, one a call, before

@@ -38,7 +38,7 @@ class _Model:
     remote: bool
 
 
-class Ollama:
+class OllamaEmbedder:
     """`ollama:MODEL`. The server is first asked when something about the model is needed."""
 
     batch: Final = MAX_TEXTS

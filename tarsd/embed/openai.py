@@ -23,7 +23,7 @@ QUERY_S: Final = 10.0  # search waits less; the answer may still serve the next 
 REST_S: Final = 3.0
 
 
-class OpenAI:
+class OpenAIEmbedder:
     """`openai:MODEL`. Nothing is sent before the first text, or the first look at the fingerprint."""
 
     batch: Final = MAX_TEXTS

@@ -91,7 +91,7 @@ def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = Tru
     for piece in batches([texts[at] for at in asked]):
         where = asked[piece]
         batch = [texts[at] for at in where]
-        vectors = _Salvage(send).run(batch) if salvage else send(batch)
+        vectors = _BatchSplitter(send).run(batch) if salvage else send(batch)
         parts.append((where, vectors))
     dim = next((vectors.shape[1] for _, vectors in parts if vectors.shape[1]), dim)
     out = nothing(len(texts), dim)
@@ -101,7 +101,7 @@ def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = Tru
     return out
 
 
-class _Salvage:
+class _BatchSplitter:
     """One batch: taken apart until the refused texts are alone, which are then cut, then given up.
 
     No text is sent more often than four times, cut ones included (C74).

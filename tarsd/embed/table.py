@@ -37,7 +37,7 @@ class _Data:
     kinds: NDArray[np.uint8]
 
 
-class Table:
+class TableEmbedder:
     """Builtin, local, without a model; 10,000 chunks and more a second and core."""
 
     name: Final = "table"

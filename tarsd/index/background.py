@@ -19,7 +19,7 @@ from tarsd.chunk import Chunk, count_tokens, embed_text
 from tarsd.embed.base import Embedder, OtherWidth, Vectors, is_bad, is_unusable, nothing
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
 from tarsd.index.pool import ChildDied, Pool
-from tarsd.index.values import Embedding, EmbeddingName
+from tarsd.index.report import EmbeddingName, EmbeddingProgress
 from tarsd.store import NOT_READ, Pending, Prepared, Space, Store
 
 # What models put around a text.
@@ -85,19 +85,19 @@ class Background:
     def has_model(self) -> bool:
         return self._model is not None
 
-    def status(self) -> Embedding:
+    def status(self) -> EmbeddingProgress:
         """How far it is, and what holds it up."""
         model = self._model
         if model is None:
-            return Embedding("", "none")
+            return EmbeddingProgress("", "none")
         space = next((one for one in self._store.spaces() if one.id == self._space), None)
         if space is None:
             remaining = self._store.counts().chunks if self._state != "complete" else 0
-            return Embedding(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
+            return EmbeddingProgress(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
         counts = self._store.counts()
         held = 0 if self._local else counts.held_back
         remaining = self._store.count_missing(space.id, local=self._local, later=list(self._later))
-        return Embedding(
+        return EmbeddingProgress(
             model.name,
             self._state,
             space.vectors,

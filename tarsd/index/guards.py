@@ -6,12 +6,12 @@ import time
 from collections.abc import Mapping
 
 from tarsd.index.plan import Plan, lost_too_much
-from tarsd.index.values import State
+from tarsd.index.report import IndexState
 from tarsd.store import FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, settled
 
 
-class Guards:
+class ChangeGuard:
     """Remembers what was doubted and since when; a command goes past all of it."""
 
     def __init__(self, store: Store, grace_empty_s: float) -> None:
@@ -30,7 +30,7 @@ class Guards:
         todo: Plan,
         second_look_s: float,
         look_again_s: float,
-    ) -> tuple[State, float] | None:
+    ) -> tuple[IndexState, float] | None:
         """Why the deletions of a scan of a whole collection are not believed yet, and seconds to the next look.
 
         A familiar folder that is quite empty is believed by a look at least `second_look_s` seconds after the first.
@@ -49,7 +49,7 @@ class Guards:
             # An absent disk that comes back without its notes yet is a first look, however long it was away.
             self._doubts.pop(name, None)
             hint = "If that is how you want it, run `tarsd reindex --full`; else connect the disk, and wait."
-            return State("suspicious", f"{missing}.", hint), look_again_s
+            return IndexState("suspicious", f"{missing}.", hint), look_again_s
         now = time.monotonic()
         left = self._doubts.setdefault(name, now) + second_look_s - now
         if left <= 0:
@@ -58,7 +58,7 @@ class Guards:
             f"If they are still missing at a second look after {second_look_s:.0f} seconds, they are taken as deleted. "
             "If they are not, bring them back before; the command `tarsd reindex --full` takes them as deleted at once."
         )
-        return State("suspicious", f"{missing} for now.", hint), left
+        return IndexState("suspicious", f"{missing} for now.", hint), left
 
     def believed(self, vault: Vault, root: tuple[int, int], scan: Scan) -> None:
         """A scan of a whole collection was as it should be."""

@@ -15,14 +15,14 @@ from typing import Any
 from tarsd.chunk import chunker_id
 from tarsd.config import Config
 from tarsd.embed.base import Embedder
-from tarsd.embed.table import Table
+from tarsd.embed.table import TableEmbedder
 from tarsd.errors import DiskFull, StoreError, VaultUnavailable
-from tarsd.index import work
+from tarsd.index import prepare
 from tarsd.index.background import Background, embed_texts
-from tarsd.index.guards import Guards
+from tarsd.index.guards import ChangeGuard
 from tarsd.index.plan import in_scope, pairs, plan
 from tarsd.index.pool import ChildDied, Pool
-from tarsd.index.values import Embedding, Report, State
+from tarsd.index.report import EmbeddingProgress, IndexState, Report
 from tarsd.store import Batch, FileRow, Key, SkippedRow, Store
 from tarsd.vault import Scan, Vault
 
@@ -82,14 +82,14 @@ class Indexer:
         self._table = table
         self._on_event = on_event if on_event is not None else lambda event: None
         rules = config.privacy.local_only
-        digest = hashlib.sha256(json.dumps([rules, work.LOCAL_ONLY]).encode()).hexdigest()[:8]
-        cut = work.within(config.chunk, model.max_tokens if model is not None else None)
-        self._settings = work.Settings(
+        digest = hashlib.sha256(json.dumps([rules, prepare.LOCAL_ONLY]).encode()).hexdigest()[:8]
+        cut = prepare.within(config.chunk, model.max_tokens if model is not None else None)
+        self._settings = prepare.PrepareSettings(
             cut,
             config.include_comments,
             rules,
             f"{chunker_id(cut, config.include_comments)}-{digest}",
-            isinstance(table, Table),
+            isinstance(table, TableEmbedder),
         )
         self._private_paths = private_paths
         small = config.performance.small
@@ -104,9 +104,9 @@ class Indexer:
         self._start_lock = threading.Lock()
         self._started = False
         self._scanned = False
-        self._trouble: State | None = None
-        self._faults: dict[str, State] = {}
-        self._guards = Guards(store, config.watch.grace_empty_s)
+        self._trouble: IndexState | None = None
+        self._faults: dict[str, IndexState] = {}
+        self._guards = ChangeGuard(store, config.watch.grace_empty_s)
         store.on_damage = lambda: self._on_event({"type": "damaged"})
 
     @staticmethod
@@ -116,7 +116,7 @@ class Indexer:
     # What others ask
 
     @property
-    def state(self) -> State:
+    def state(self) -> IndexState:
         """How the index stands to the disk."""
         faults = [self._faults[name] for name in sorted(self._faults)]
         if self._trouble is not None:
@@ -124,8 +124,8 @@ class Indexer:
         if faults:
             return faults[0]
         if not self._scanned:
-            return State("starting")
-        return State("indexing" if self._running else "ready")
+            return IndexState("starting")
+        return IndexState("indexing" if self._running else "ready")
 
     @property
     def behind(self) -> int:
@@ -134,7 +134,7 @@ class Indexer:
         return max(len(open_work), 0 if self._scanned else 1)
 
     @property
-    def embedding(self) -> Embedding:
+    def embedding(self) -> EmbeddingProgress:
         """How far background embedding is."""
         return self._background.status()
 
@@ -189,7 +189,7 @@ class Indexer:
                 self._trouble = None
                 self._settled(scopes)
             except DiskFull as error:
-                self._trouble = State("disk_full", error.message, error.hint)
+                self._trouble = IndexState("disk_full", error.message, error.hint)
                 raise
             finally:
                 with self._apply_lock:
@@ -217,7 +217,7 @@ class Indexer:
                 self._left = self._left.difference(keys)
 
     def _rebuild(self, one: _Pass, scopes: Mapping[str, set[str] | None], progress: OnEvent | None) -> None:
-        self._trouble = State("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
+        self._trouble = IndexState("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
         self._on_event({"type": "rebuilding"})
         self.store.reopen()
         self._started = False
@@ -256,7 +256,7 @@ class Indexer:
             try:
                 self._collection(one, collection, scope, own, full, force or full, progress)
             except VaultUnavailable as error:
-                self._faults[collection] = State("unavailable", error.message, error.hint)
+                self._faults[collection] = IndexState("unavailable", error.message, error.hint)
                 if not collection:
                     unavailable = error
         self.store.settle()
@@ -330,10 +330,10 @@ class Indexer:
             self._guards.believed(vault, root, scan)
         self._note_skipped(collection, scope, scan)
         one.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
-        jobs = [work.Job(info, self._known(rows.get(info.key), full)) for info in todo.read]
+        jobs = [prepare.ReadJob(info, self._known(rows.get(info.key), full)) for info in todo.read]
         emptied, later = self._guards.emptied(todo, scan, force=force)
         for info in emptied:
-            jobs.append(work.Job(info))
+            jobs.append(prepare.ReadJob(info))
             self._on_event({"type": "emptied", "collection": info.collection, "path": info.path})
         if later is not None:
             one.again(later)
@@ -363,7 +363,7 @@ class Indexer:
     def _stream(
         self,
         one: _Pass,
-        jobs: Sequence[work.Job],
+        jobs: Sequence[prepare.ReadJob],
         rows: Mapping[Key, FileRow],
         vanished: Sequence[Key],
         progress: OnEvent | None,
@@ -395,7 +395,7 @@ class Indexer:
     def _store_group(
         self,
         one: _Pass,
-        done: work.Done,
+        done: prepare.PreparedBatch,
         rows: Mapping[Key, FileRow],
         moved_from: dict[str, list[Key]],
         left: set[Key],
@@ -442,20 +442,20 @@ class Indexer:
             for other in others:
                 other.overtaken |= fresh
 
-    def _prepared(self, jobs: Sequence[work.Job]) -> Iterator[work.Done]:
+    def _prepared(self, jobs: Sequence[prepare.ReadJob]) -> Iterator[prepare.PreparedBatch]:
         """The jobs' results, group by group: here for a few notes, in child processes for many."""
         settings = replace(self._settings, private=frozenset(path.casefold() for path in self._private_paths()))
         if len(jobs) <= _FEW and sum(job.info.size for job in jobs) <= _GROUP_BYTES:
             if jobs:
-                yield work.prepare_group(jobs, settings)
+                yield prepare.prepare_group(jobs, settings)
             return
         waiting = deque(_groups(jobs))
-        running: deque[tuple[list[work.Job], Future[work.Done]]] = deque()
+        running: deque[tuple[list[prepare.ReadJob], Future[prepare.PreparedBatch]]] = deque()
         try:
             while waiting or running:
                 while waiting and len(running) < self._ahead:
                     group = waiting.popleft()
-                    running.append((group, self._pool.submit("tarsd.index.work:prepare_group", group, settings)))
+                    running.append((group, self._pool.submit("tarsd.index.prepare:prepare_group", group, settings)))
                 group, future = running.popleft()
                 try:
                     yield future.result()
@@ -465,16 +465,18 @@ class Indexer:
             for _, future in running:
                 future.cancel()
 
-    def _one_by_one(self, group: Sequence[work.Job], settings: work.Settings) -> Iterator[work.Done]:
+    def _one_by_one(
+        self, group: Sequence[prepare.ReadJob], settings: prepare.PrepareSettings
+    ) -> Iterator[prepare.PreparedBatch]:
         """After a child died: each note alone, so that the one to blame is found and only it is left out."""
         for job in group:
             try:
-                yield self._pool.call("tarsd.index.work:prepare_group", [job], settings)
+                yield self._pool.call("tarsd.index.prepare:prepare_group", [job], settings)
             except ChildDied:
                 info = job.info
                 why = "Reading this note made its process end."
                 row = SkippedRow(info.collection, info.path, "unreadable", why, "Please report it.")
-                yield work.Done(failed=[row])
+                yield prepare.PreparedBatch(failed=[row])
 
     def _say(self, progress: OnEvent | None, one: _Pass, path: str) -> None:
         event: Event = {"type": "progress", "done": one.done, "total": one.total, "path": path}
@@ -483,8 +485,8 @@ class Indexer:
             progress(event)
 
 
-def _groups(jobs: Sequence[work.Job]) -> Iterator[list[work.Job]]:
-    group: list[work.Job] = []
+def _groups(jobs: Sequence[prepare.ReadJob]) -> Iterator[list[prepare.ReadJob]]:
+    group: list[prepare.ReadJob] = []
     size = 0
     for job in jobs:
         if group and (len(group) >= _GROUP_NOTES or size + job.info.size > _GROUP_BYTES):

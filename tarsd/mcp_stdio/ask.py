@@ -11,8 +11,8 @@ from typing import Any
 from tarsd.client import Client
 from tarsd.errors import ClientError, TarsdError
 from tarsd.mcp_stdio.call import Call
-from tarsd.mcp_stdio.link import Link
-from tarsd.mcp_stdio.results import PRIVATE, ROOM, Json, Reply, counted, cut, fitting, line, listed, passage
+from tarsd.mcp_stdio.link import DaemonLink
+from tarsd.mcp_stdio.results import PRIVATE, ROOM, Json, ToolReply, counted, cut, fitting, line, listed, passage
 from tarsd.protocol import LAST_EVENTS, MAX_ID, MAX_MESSAGE, Fields
 
 PREFIX = "mcp-"
@@ -22,7 +22,7 @@ TOLD_S = 0.5
 STOP_S = 1.0
 
 
-def ask(arguments: Fields, call: Call) -> Reply:
+def ask(arguments: Fields, call: Call) -> ToolReply:
     """The answer of the daemon's own model, or the passages that it quotes. Raises `TarsdError`."""
     question = arguments.text("question", limit=MAX_MESSAGE)
     named = arguments.text("conversation", default="", limit=MAX_ID - len(PREFIX)).strip()
@@ -37,19 +37,19 @@ def ask(arguments: Fields, call: Call) -> Reply:
     }
     turn = str(link.post("/v1/turns", body)["turn"])
     call.when_cancelled(lambda: _stop(link, turn))
-    answer = _Answer()
+    answer = _TurnAnswer()
     for event in link.client.stream(f"/v1/turns/{turn}/events"):
         if said := answer.take(event):
             call.tell(said)
     return answer.reply(conversation, link)
 
 
-def _stop(link: Link, turn: str) -> None:
+def _stop(link: DaemonLink, turn: str) -> None:
     with contextlib.suppress(TarsdError):  # the daemon has gone, and the turn with it
         Client(link.client.socket_path, timeout=STOP_S).post(f"/v1/turns/{turn}/stop")
 
 
-class _Answer:
+class _TurnAnswer:
     """What the events of a turn come to."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class _Answer:
     def _add(self, event: Mapping[str, Any]) -> None:
         self._sources |= {one["n"]: one for one in event.get("sources") or []}
 
-    def reply(self, conversation: str, link: Link) -> Reply:
+    def reply(self, conversation: str, link: DaemonLink) -> ToolReply:
         """All of it as a result. Raises `ClientError` where the turn has failed."""
         if self._last.get("type") == "failed":
             raise _failure(self._last)
@@ -110,7 +110,7 @@ class _Answer:
             "stopped": bool(self._last.get("stopped")),
             "cut": is_cut,
         }
-        return Reply(data, _told(data))
+        return ToolReply(data, _told(data))
 
 
 def _told(data: Mapping[str, Any]) -> str:

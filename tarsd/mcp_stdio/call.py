@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 
-from tarsd.mcp_stdio.link import Link
+from tarsd.mcp_stdio.link import DaemonLink
 
 
 class Call:
     """What a tool has besides its arguments: the daemon, a way to tell how it goes, and what ends it early."""
 
-    def __init__(self, connect: Callable[[], Link], tell: Callable[[str], None] = lambda said: None) -> None:
+    def __init__(self, connect: Callable[[], DaemonLink], tell: Callable[[str], None] = lambda said: None) -> None:
         self.tell = tell
         self._connect = connect
         self._lock = threading.Lock()
@@ -20,8 +20,8 @@ class Call:
         self._stop: Callable[[], None] | None = None
 
     @cached_property
-    def link(self) -> Link:
-        """The daemon, found when it is first needed. Raises as `Link.open`."""
+    def link(self) -> DaemonLink:
+        """The daemon, found when it is first needed. Raises as `DaemonLink.open`."""
         return self._connect()
 
     def when_cancelled(self, stop: Callable[[], None]) -> None:

@@ -21,7 +21,7 @@ MOST_LINK = 1_000
 
 
 @dataclass(frozen=True)
-class Link:
+class DaemonLink:
     """A daemon that just answered; `vault` is the vault's name in Obsidian. Its methods block."""
 
     client: Client
@@ -29,7 +29,7 @@ class Link:
     audience: Audience
 
     @classmethod
-    def open(cls, vault: Path | None, *, local: bool) -> Link:
+    def open(cls, vault: Path | None, *, local: bool) -> DaemonLink:
         """Find the daemon of `vault`, or the configured or only one; `local`: who asks is a model on this machine.
 
         Raises `NoDaemon`, `ClientError`, and `ConfigError` where the vault is to be found in a broken config.

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from mcp import types
 
 from tarsd.errors import BadRequest
-from tarsd.mcp_stdio.link import Link
+from tarsd.mcp_stdio.link import DaemonLink
 from tarsd.mcp_stdio.results import MOST_BYTES, cut, name, place
 from tarsd.protocol import MAX_PATH
 
@@ -23,7 +23,7 @@ ABOUT = 5_000
 """Bytes for what stands around a note's text; its address alone may take three for each of its path."""
 
 
-def listing(link: Link, cursor: str | None) -> types.ListResourcesResult:
+def listing(link: DaemonLink, cursor: str | None) -> types.ListResourcesResult:
     """A page of the notes that were changed last. Raises `BadRequest` for a cursor that is not ours, `ClientError`."""
     start = _offset(cursor)
     end = min(start + PAGE, MOST)
@@ -63,7 +63,7 @@ def templates() -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(resource_templates=[note])
 
 
-def read(link: Link, uri: str) -> types.ReadResourceResult:
+def read(link: DaemonLink, uri: str) -> types.ReadResourceResult:
     """A note as a resource; one that is too long ends with a word on how to read on.
 
     Raises `BadRequest` for an address of another kind, and `ClientError`.
@@ -91,7 +91,7 @@ def _path(uri: str) -> str:
     return path
 
 
-def complete(link: Link, begun: str) -> types.Completion:
+def complete(link: DaemonLink, begun: str) -> types.Completion:
     """Paths with what was typed in them, the last changed first. Raises `ClientError`."""
     if len(begun) > MAX_PATH:
         return types.Completion(values=[])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from tarsd.mcp_stdio.link import Link
+from tarsd.mcp_stdio.link import DaemonLink
 
 MOST_BYTES = 100_000
 """No result is larger, data and text together."""
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Reply:
+class ToolReply:
     """A result: `data` fits the tool's output schema, `text` says the same to a reader."""
 
     data: Json
@@ -71,7 +71,7 @@ def place(hit: Mapping[str, Any]) -> str:
     return f"{hit['collection']}/{hit['path']}" if hit.get("collection") else str(hit["path"])
 
 
-def passage(hit: Mapping[str, Any], link: Link) -> Json:
+def passage(hit: Mapping[str, Any], link: DaemonLink) -> Json:
     """Where a hit, a source or a citation of the daemon stands."""
     return {
         "path": place(hit),
@@ -83,7 +83,7 @@ def passage(hit: Mapping[str, Any], link: Link) -> Json:
     }
 
 
-def hits(reply: Mapping[str, Any], link: Link, nothing: str) -> Reply:
+def hits(reply: Mapping[str, Any], link: DaemonLink, nothing: str) -> ToolReply:
     """The hits of a search; `nothing` is said where there are none."""
     every = [
         {
@@ -107,7 +107,7 @@ def hits(reply: Mapping[str, Any], link: Link, nothing: str) -> Reply:
     if shown and max(hit["relevance"] for hit in shown) < 0.5:
         parts[0] += " None of them is surely relevant: the notes may not hold this."
     parts += [f"{number}. {_headline(hit)}\n{quoted(hit['text'])}" for number, hit in enumerate(shown, 1)]
-    return Reply(data, "\n\n".join([*parts, *_below(data)]))
+    return ToolReply(data, "\n\n".join([*parts, *_below(data)]))
 
 
 def _headline(hit: Mapping[str, Any]) -> str:
@@ -117,7 +117,7 @@ def _headline(hit: Mapping[str, Any]) -> str:
     return "\n   ".join(one for one in (first, about, hit["uri"]) if one)
 
 
-def notes(reply: Mapping[str, Any], link: Link) -> Reply:
+def notes(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
     """A list of notes."""
     every: list[Json] = [
         {
@@ -140,7 +140,7 @@ def notes(reply: Mapping[str, Any], link: Link) -> Reply:
     head = f"{len(shown)} of {counted(reply['total'], 'note', 'notes')}, the last changed first." if shown else ""
     rows = [_row(note) for note in shown]
     shown_text = "\n".join([head or "There are no such notes.", *rows])
-    return Reply(data, "\n\n".join([shown_text, *_below(data)]))
+    return ToolReply(data, "\n\n".join([shown_text, *_below(data)]))
 
 
 def _row(note: Json) -> str:
@@ -165,7 +165,7 @@ def _below(data: Mapping[str, Any]) -> list[str]:
 # ------------------------------------------------------------------------------------------------ a note
 
 
-def page(note: Mapping[str, Any], link: Link, start: int, end: int | None) -> Reply:
+def page(note: Mapping[str, Any], link: DaemonLink, start: int, end: int | None) -> ToolReply:
     """The lines of a note from `start` to `end` (both included, from 1), or as many of them as fit."""
     lines = note["text"].split("\n") if note["text"] else []
     last = min(len(lines), end) if end is not None else len(lines)
@@ -202,7 +202,7 @@ def page(note: Mapping[str, Any], link: Link, start: int, end: int | None) -> Re
     if data["next_line"] is not None:
         head += f" Read on with start_line={data['next_line']}."
     numbered = [f"{number:5}| {text}" for number, text in enumerate(shown, start)]
-    return Reply(data, "\n".join([head, *([data["uri"]] if data["uri"] else []), "", *numbered]))
+    return ToolReply(data, "\n".join([head, *([data["uri"]] if data["uri"] else []), "", *numbered]))
 
 
 # ------------------------------------------------------------------------------------------------ words

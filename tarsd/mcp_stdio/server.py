@@ -28,9 +28,9 @@ from tarsd.errors import EXIT_OK, TarsdError
 from tarsd.mcp_stdio import resources
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.lines import take_input
-from tarsd.mcp_stdio.link import Link
-from tarsd.mcp_stdio.results import MOST_BYTES, Reply, cut, size
-from tarsd.mcp_stdio.tools import TOOLS, Tool
+from tarsd.mcp_stdio.link import DaemonLink
+from tarsd.mcp_stdio.results import MOST_BYTES, ToolReply, cut, size
+from tarsd.mcp_stdio.tools import TOOLS, McpTool
 
 THREADS = 100
 QUIET_S = 10.0
@@ -65,14 +65,14 @@ def serve(vault: Path | None, *, local: bool) -> NoReturn:
     `vault` names the daemon, if not the configured or only one; `local`: the client's model runs on this machine, and
     may see private notes.
     """
-    asyncio.run(_Server(functools.partial(Link.open, vault, local=local)).run())
+    asyncio.run(_Handlers(functools.partial(DaemonLink.open, vault, local=local)).run())
     os._exit(EXIT_OK)
 
 
-class _Server:
+class _Handlers:
     """The handlers. `connect` finds the daemon, blocks, and raises `TarsdError`."""
 
-    def __init__(self, connect: Callable[[], Link]) -> None:
+    def __init__(self, connect: Callable[[], DaemonLink]) -> None:
         self._connect = connect
         self._threads = ThreadPoolExecutor(THREADS, "tarsd-mcp")
         self._calls: set[Call] = set()
@@ -204,7 +204,7 @@ class _Server:
         begun = params.argument.value
         return types.CompleteResult(completion=await self._asked(lambda link: resources.complete(link, begun)))
 
-    async def _asked(self, work: Callable[[Link], T]) -> T:
+    async def _asked(self, work: Callable[[DaemonLink], T]) -> T:
         """What `work` makes of the daemon; an error is one of the protocol, for here is no other way to tell it."""
         try:
             return await _thread(self._threads, lambda: work(self._connect()))
@@ -235,7 +235,7 @@ REQUEST_CODES = frozenset({"bad_request", "path_refused", "not_found", "conflict
 """Errors that another request would not have met."""
 
 
-def _looked_at(work: asyncio.Future[Reply]) -> None:
+def _looked_at(work: asyncio.Future[ToolReply]) -> None:
     """Nobody asks how a cancelled call ended, which is no reason to complain."""
     if not work.cancelled():
         work.exception()
@@ -245,7 +245,7 @@ def _thread(threads: ThreadPoolExecutor, work: Callable[[], T]) -> Awaitable[T]:
     return asyncio.get_running_loop().run_in_executor(threads, work)
 
 
-def _described(tool: Tool) -> types.Tool:
+def _described(tool: McpTool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
@@ -262,7 +262,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _result(reply: Reply) -> types.CallToolResult:
+def _result(reply: ToolReply) -> types.CallToolResult:
     text = cut(reply.text, MOST_BYTES - size(reply.data) - 1_000)[0]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=reply.data, is_error=False

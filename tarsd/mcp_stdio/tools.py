@@ -10,7 +10,7 @@ from tarsd.errors import BadRequest
 from tarsd.mcp_stdio import results, shapes
 from tarsd.mcp_stdio.ask import ask
 from tarsd.mcp_stdio.call import Call
-from tarsd.mcp_stdio.results import Reply
+from tarsd.mcp_stdio.results import ToolReply
 from tarsd.protocol import MAX_ID, MAX_PATH, Fields
 
 MOST_LINES = 10**9
@@ -18,7 +18,7 @@ REVIEW = "tarsd review"
 
 
 @dataclass(frozen=True)
-class Tool:
+class McpTool:
     """A tool as a client sees it. `run` blocks, takes checked arguments, and raises `TarsdError`.
 
     `reads`: it changes nothing. `repeats`: calling it again changes nothing more.
@@ -29,7 +29,7 @@ class Tool:
     description: str
     takes: shapes.Schema
     gives: shapes.Schema
-    run: Callable[[Fields, Call], Reply]
+    run: Callable[[Fields, Call], ToolReply]
     reads: bool = True
     repeats: bool = True
 
@@ -51,7 +51,7 @@ def _number(value: Any, schema: Mapping[str, Any]) -> Any:
 # ------------------------------------------------------------------------------------------------ what they do
 
 
-def search_notes(arguments: Fields, call: Call) -> Reply:
+def search_notes(arguments: Fields, call: Call) -> ToolReply:
     """`POST /v1/search`."""
     folder = arguments.text("folder", default="", limit=MAX_ID).strip().strip("/")
     wanted = {name: arguments.text(name, default="", limit=MAX_ID).strip() for name in ("tag", "after", "before")}
@@ -69,7 +69,7 @@ def search_notes(arguments: Fields, call: Call) -> Reply:
     return results.hits(reply, call.link, "Nothing was found. Try other words, or mode=vec for meaning alone.")
 
 
-def related_notes(arguments: Fields, call: Call) -> Reply:
+def related_notes(arguments: Fields, call: Call) -> ToolReply:
     """`POST /v1/related`."""
     path = arguments.text("path", limit=MAX_PATH)
     limit = arguments.integer("limit", 10, 1, shapes.MOST_HITS)
@@ -77,7 +77,7 @@ def related_notes(arguments: Fields, call: Call) -> Reply:
     return results.hits(reply, call.link, "No other note is related to it.")
 
 
-def read_note(arguments: Fields, call: Call) -> Reply:
+def read_note(arguments: Fields, call: Call) -> ToolReply:
     """`GET /v1/notes/{path}`, some lines of it."""
     path = arguments.text("path", limit=MAX_PATH)
     start = arguments.integer("start_line", 1, 1, MOST_LINES)
@@ -91,26 +91,26 @@ def read_note(arguments: Fields, call: Call) -> Reply:
     return results.page(note, call.link, start, end)
 
 
-def recent_notes(arguments: Fields, call: Call) -> Reply:
+def recent_notes(arguments: Fields, call: Call) -> ToolReply:
     """`GET /v1/notes?recent=`."""
     limit = arguments.integer("limit", 20, 1, shapes.MOST_NOTES)
     folder, tag = (arguments.text(name, default="", limit=MAX_ID).strip() for name in ("folder", "tag"))
     return results.notes(call.link.get("/v1/notes", recent=limit, folder=folder, tag=tag), call.link)
 
 
-def remember(arguments: Fields, call: Call) -> Reply:
+def remember(arguments: Fields, call: Call) -> ToolReply:
     """`POST /v1/memory` with what waits for a review."""
     text = arguments.text("text")
     # whether it is known already is not told: what is known may be private
     call.link.post("/v1/memory", {"kind": "noticed", "text": text, "conversation": "mcp"})
     said = f"It waits for the person's review, and is not remembered until they take it over: {REVIEW}"
-    return Reply({"text": text, "state": "waits for review", "review": REVIEW}, said)
+    return ToolReply({"text": text, "state": "waits for review", "review": REVIEW}, said)
 
 
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool(
+        McpTool(
             "search_notes",
             "Search notes",
             "Search the person's own notes, an Obsidian vault, by words and by meaning. Use it whenever a question may "
@@ -121,7 +121,7 @@ TOOLS = {
             shapes.HITS,
             search_notes,
         ),
-        Tool(
+        McpTool(
             "read_note",
             "Read a note",
             "Read a note of the vault, or some lines of it, as it is on disk now. Long notes come in pages: go on with "
@@ -130,7 +130,7 @@ TOOLS = {
             shapes.NOTE,
             read_note,
         ),
-        Tool(
+        McpTool(
             "related_notes",
             "Find related notes",
             "Find notes that belong to a given one: near in meaning, linked with it, or named by it. Each comes with "
@@ -139,7 +139,7 @@ TOOLS = {
             shapes.HITS,
             related_notes,
         ),
-        Tool(
+        McpTool(
             "recent_notes",
             "List recent notes",
             "List the notes that were changed last, in the whole vault, a folder or with a tag. Use it for what the "
@@ -148,7 +148,7 @@ TOOLS = {
             shapes.NOTES,
             recent_notes,
         ),
-        Tool(
+        McpTool(
             "remember",
             "Suggest something to remember",
             "Suggest one fact about the person, or one wish how they want to be answered, to be remembered for good. "
@@ -159,7 +159,7 @@ TOOLS = {
             remember,
             reads=False,
         ),
-        Tool(
+        McpTool(
             "ask",
             "Ask the vault's assistant",
             "Have the assistant that lives with the vault answer from the notes, with citations. It looks several "

@@ -6,21 +6,21 @@ Everything here only plans changes; whoever asks for one performs it.
 from __future__ import annotations
 
 from tarsd.memory import feedback, review
-from tarsd.memory.book import Contradiction, Kind, Memory
-from tarsd.memory.drafts import MEMORY, NOTICED, RULES
-from tarsd.memory.feedback import Entry, Verdict
+from tarsd.memory.feedback import FeedbackEntry, Verdict
+from tarsd.memory.folder import MEMORY, NOTICED, RULES
 from tarsd.memory.lines import holds_private
-from tarsd.memory.review import Proposal, Sources
+from tarsd.memory.review import ReviewProposal, Sources
+from tarsd.memory.store import Contradiction, Kind, Memory
 
 __all__ = [
     "MEMORY",
     "NOTICED",
     "RULES",
     "Contradiction",
-    "Entry",
+    "FeedbackEntry",
     "Kind",
     "Memory",
-    "Proposal",
+    "ReviewProposal",
     "Sources",
     "Verdict",
     "feedback",

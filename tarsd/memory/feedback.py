@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tarsd.memory import lines
-from tarsd.memory.book import Memory
-from tarsd.memory.drafts import rewritten
+from tarsd.memory.folder import rewritten
+from tarsd.memory.store import Memory
 from tarsd.parse import parse
 from tarsd.providers.text import cap
 from tarsd.writing.edits import Change, append, create
@@ -29,7 +29,7 @@ _QUESTION, _REPLY, _NOTE = "**Question**", "**Reply**", "Note:"
 
 
 @dataclass(frozen=True)
-class Entry:
+class FeedbackEntry:
     """One verdict as it stands in its note; `id` is made of its text, so that an entry that was edited is another."""
 
     id: str
@@ -73,9 +73,9 @@ def record(
     return append(loaded, block)
 
 
-def entries(memory: Memory) -> list[Entry]:
+def entries(memory: Memory) -> list[FeedbackEntry]:
     """All entries that wait for a review, corrections first, oldest first. Raises what reading the notes raises."""
-    found: list[Entry] = []
+    found: list[FeedbackEntry] = []
     for verdict, name in FILES.items():
         loaded = memory.drafts.load(name)
         found += read(loaded.text, verdict) if loaded is not None else []
@@ -108,7 +108,7 @@ def archived(memory: Memory, name: str, title: str, body: str, private: bool) ->
     return create(memory.drafts.path(path), f"{head}{body}")
 
 
-def read(text: str, verdict: Verdict) -> list[Entry]:
+def read(text: str, verdict: Verdict) -> list[FeedbackEntry]:
     """The entries of a note, whatever else stands in it. Never raises."""
     private = lines.private_lines(text)
     return [
@@ -140,7 +140,7 @@ def _blocks(text: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def _entry(block: str, verdict: Verdict) -> Entry:
+def _entry(block: str, verdict: Verdict) -> FeedbackEntry:
     parts: dict[str, list[str]] = {_QUESTION: [], _REPLY: []}
     into: list[str] | None = None
     note, mark = "", lines.Mark()
@@ -157,7 +157,7 @@ def _entry(block: str, verdict: Verdict) -> Entry:
             found = lines.mark_of(row)
             mark = lines.Mark(mark.date or found.date, mark.session or found.session, mark.private or found.private)
     moment = _MOMENT.search(rows[0])
-    return Entry(
+    return FeedbackEntry(
         id=hashlib.sha256("\n".join(rows).strip().encode("utf-8", "replace")).hexdigest()[:12],
         verdict=verdict,
         moment=moment[0] if moment else "",

@@ -42,7 +42,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class MemoryLine:
     """One remembered line; it covers the file's lines `start` to `end` (0-based, both included).
 
     `depth` is the width of what stands before its bullet; -1 for a line without one. `raw` is its first source line.
@@ -67,7 +67,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Page:
+class MemoryNote:
     """A note of lines; `source` are its lines with their ends, `problem` a sentence on what cannot be used of it.
 
     `private` are the numbers (1-based) of the lines that stay on this machine: those that say so in a comment, what
@@ -76,12 +76,12 @@ class Page:
 
     source: tuple[str, ...]
     note: Note
-    lines: tuple[Line, ...]
+    lines: tuple[MemoryLine, ...]
     private: frozenset[int]
     problem: str = ""
 
 
-def read(text: str, name: str = "Memory.md") -> Page:
+def read(text: str, name: str = "Memory.md") -> MemoryNote:
     """The lines of a note. Never raises, whatever the note looks like."""
     problem = ""
     if len(text) > READ_CHARS:
@@ -94,7 +94,7 @@ def read(text: str, name: str = "Memory.md") -> Page:
     found = _lines(note, source)
     private = _private(note, source, found)
     marked = [replace(one, mark=one.mark._replace(private=one.start + 1 in private)) for one in found]
-    return Page(source, note, tuple(marked), private, problem)
+    return MemoryNote(source, note, tuple(marked), private, problem)
 
 
 def split(text: str) -> list[str]:
@@ -102,10 +102,10 @@ def split(text: str) -> list[str]:
     return _ENDS.findall(text)
 
 
-def _lines(note: Note, source: Sequence[str]) -> list[Line]:
+def _lines(note: Note, source: Sequence[str]) -> list[MemoryLine]:
     headings = {number: one for one in note.headings for number in range(one.line, one.end_line + 1)}
     blocks = {number for unit in note.units for number in range(unit.start_line, unit.end_line + 1)}
-    found: list[Line] = []
+    found: list[MemoryLine] = []
     above: list[int] = []  # the bullets that the next one may stand under
     section, loose = "", True
     for number in range(note.body_line, min(len(note.lines), len(source)) + 1):
@@ -144,7 +144,7 @@ def _lines(note: Note, source: Sequence[str]) -> list[Line]:
     return [one for one in found if one.text]
 
 
-def _private(note: Note, source: Sequence[str], found: Sequence[Line]) -> frozenset[int]:
+def _private(note: Note, source: Sequence[str], found: Sequence[MemoryLine]) -> frozenset[int]:
     text = "".join(source)
     if privacy.says_private(note, text):
         return frozenset(range(1, len(source) + 1))
@@ -171,17 +171,17 @@ def _private(note: Note, source: Sequence[str], found: Sequence[Line]) -> frozen
     return frozenset(numbers)
 
 
-def _line(shown: str, section: str, raw: str, number: int, depth: int) -> Line:
+def _line(shown: str, section: str, raw: str, number: int, depth: int) -> MemoryLine:
     text = " ".join(_BLOCK_ID.sub("", shown).split())
-    return Line(text, section, mark_of(raw), number - 1, number - 1, depth, False, raw)
+    return MemoryLine(text, section, mark_of(raw), number - 1, number - 1, depth, False, raw)
 
 
-def _closed(number: int) -> Line:
+def _closed(number: int) -> MemoryLine:
     """No line at all: whatever follows belongs to no bullet above."""
-    return Line("", "", Mark(), number - 1, number - 1, -1, False, "")
+    return MemoryLine("", "", Mark(), number - 1, number - 1, -1, False, "")
 
 
-def _longer(line: Line, number: int, shown: str = "", raw: str = "") -> Line:
+def _longer(line: MemoryLine, number: int, shown: str = "", raw: str = "") -> MemoryLine:
     more, mark = mark_of(raw), line.mark
     text = " ".join([line.text, *_BLOCK_ID.sub("", shown).split()])
     mark = Mark(mark.date or more.date, mark.session or more.session, mark.private or more.private)
@@ -192,7 +192,7 @@ def _width(text: str) -> int:
     return len(text[: len(text) - len(text.lstrip(" \t"))].expandtabs(4))
 
 
-def shown(page: Page, *, local: bool) -> str:
+def shown(page: MemoryNote, *, local: bool) -> str:
     """The note as text for a prompt: no properties, title, comments and empty sections, and private lines only here."""
     note = page.note
     hidden = page.private if not local else frozenset()
@@ -326,7 +326,7 @@ def insert(text: str, content: str, section: str, mark: str, default: str) -> st
     return changed
 
 
-def _range(page: Page, section: str) -> tuple[int, int]:
+def _range(page: MemoryNote, section: str) -> tuple[int, int]:
     """The source lines [first, last) right under the first heading of that name; (-1, -1) if there is none."""
     headings = page.note.headings
     for index, heading in enumerate(headings):
@@ -336,7 +336,7 @@ def _range(page: Page, section: str) -> tuple[int, int]:
     return -1, -1
 
 
-def _only_list(page: Page) -> tuple[int, int]:
+def _only_list(page: MemoryNote) -> tuple[int, int]:
     """The body of a note that has lines and no sections, but perhaps a title above them all; else (-1, -1)."""
     headings = page.note.headings
     title = headings[0] if len(headings) == 1 and headings[0].level == 1 else None
@@ -345,7 +345,7 @@ def _only_list(page: Page) -> tuple[int, int]:
     return (title.end_line if title else page.note.body_line - 1), len(page.source)
 
 
-def _place(page: Page, first: int, last: int, new: list[str]) -> tuple[int, list[str]]:
+def _place(page: MemoryNote, first: int, last: int, new: list[str]) -> tuple[int, list[str]]:
     """Where in [first, last) new lines go, and what they need around them: after the last bullet, or the last text."""
     lines = [line for line in page.lines if first <= line.start < last]
     bullets = [line for line in lines if line.depth >= 0 and not _QUOTE.match(line.raw)]
@@ -363,7 +363,7 @@ def _place(page: Page, first: int, last: int, new: list[str]) -> tuple[int, list
     return at, ["", *new]
 
 
-def remove(text: str, lines: Sequence[Line]) -> str:
+def remove(text: str, lines: Sequence[MemoryLine]) -> str:
     """The note without these lines of it. Raises Refused if that would change what another line says."""
     page = _editable(text)
     gone = {number for line in lines for number in range(line.start, line.end + 1)}
@@ -372,7 +372,7 @@ def remove(text: str, lines: Sequence[Line]) -> str:
     return changed
 
 
-def swap(text: str, line: Line, content: str, mark: str) -> str:
+def swap(text: str, line: MemoryLine, content: str, mark: str) -> str:
     """The note with `content` where `line` stood, its bullet and the person's own comments kept. Raises Refused."""
     page = _editable(text)
     covered = page.source[line.start : line.end + 1]
@@ -391,13 +391,13 @@ def _is_ours(comment: str) -> bool:
     return bool(_mark(comment).date) or comment.casefold() == "private"
 
 
-def _editable(text: str) -> Page:
+def _editable(text: str) -> MemoryNote:
     if len(text) > READ_CHARS:
         raise Refused("The note is far too long to be a list of things to remember.", "Shorten it by hand.")
     return read(text)
 
 
-def _check(before: Page, changed: str, *, added: str = "", removed: Sequence[Line] = ()) -> None:
+def _check(before: MemoryNote, changed: str, *, added: str = "", removed: Sequence[MemoryLine] = ()) -> None:
     """Do all other lines and headings stay, and is the new line seen? One in a comment or a fence would be lost."""
     gone = {line.start for line in removed}
     expected = [line.text for line in before.lines if line.start not in gone] + ([_seen(added)] if added else [])

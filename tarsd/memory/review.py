@@ -13,10 +13,10 @@ from typing import Literal
 
 from tarsd.errors import BadRequest, NotFound, TarsdError
 from tarsd.memory import compare, feedback, lines
-from tarsd.memory.book import Memory
-from tarsd.memory.drafts import MEMORY, NOTICED, RULES, Draft
-from tarsd.memory.feedback import Entry
-from tarsd.memory.lines import Line
+from tarsd.memory.feedback import FeedbackEntry
+from tarsd.memory.folder import MEMORY, NOTICED, RULES, NoteDraft
+from tarsd.memory.lines import MemoryLine
+from tarsd.memory.store import Memory
 from tarsd.protocol import Decision
 from tarsd.providers.text import cap, escape, visible
 from tarsd.writing.edits import Change
@@ -46,7 +46,7 @@ _SOURCES = re.compile(r"\s*[(\[](?:from\s+)?#?(\d+(?:\s*(?:,|and|;)\s*#?\d+)*)[)
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ReviewProposal:
     """Something that may become a line of memory; `from_ids` are the entries or noticed lines that it comes from.
 
     `replaces` is the line that it contradicts and takes the place of; `by` is who worded it; `session` is where it was
@@ -75,11 +75,11 @@ class Proposal:
 class Sources:
     """What a review looks at; `shown` are the entries that its model may see, in the order of their numbers."""
 
-    entries: tuple[Entry, ...]
-    noticed: tuple[Line, ...]
-    rules: tuple[Line, ...]
-    facts: tuple[Line, ...]
-    shown: tuple[Entry, ...]
+    entries: tuple[FeedbackEntry, ...]
+    noticed: tuple[MemoryLine, ...]
+    rules: tuple[MemoryLine, ...]
+    facts: tuple[MemoryLine, ...]
+    shown: tuple[FeedbackEntry, ...]
     local: bool
 
     @property
@@ -90,7 +90,7 @@ class Sources:
     @property
     def private(self) -> bool:
         """Does the prompt hold private text? Then nobody can tell what of a model's words came from it."""
-        seen: tuple[Entry | Line, ...] = (*self.shown, *self.noticed, *self.rules)
+        seen: tuple[FeedbackEntry | MemoryLine, ...] = (*self.shown, *self.noticed, *self.rules)
         return self.local and any(_is_private(one) for one in seen)
 
 
@@ -103,12 +103,12 @@ def gather(memory: Memory, *, local: bool) -> Sources:
     return Sources(entries, noticed, memory.lines(RULES), memory.lines(MEMORY), shown, local)
 
 
-def propose(reply: str | None, sources: Sources) -> list[Proposal]:
+def propose(reply: str | None, sources: Sources) -> list[ReviewProposal]:
     """Proposals from a model's reply, from the person's own notes that it left out, and from what was noticed.
 
     `reply` is None when no model was asked, or none answered.
     """
-    found: list[Proposal] = []
+    found: list[ReviewProposal] = []
     known = sources.rules
     worded = list(_worded(reply, sources)) if reply else []
     covered = {entry.id for _, entries, named in worded if named for entry in entries}
@@ -125,12 +125,12 @@ def propose(reply: str | None, sources: Sources) -> list[Proposal]:
 
 
 def _add(
-    found: list[Proposal],
-    known: Sequence[Line],
+    found: list[ReviewProposal],
+    known: Sequence[MemoryLine],
     kind: Kind,
     text: str,
     why: str,
-    sources: Sequence[Entry | Line],
+    sources: Sequence[FeedbackEntry | MemoryLine],
     *,
     by: By,
     private: bool = False,
@@ -154,13 +154,13 @@ def _add(
     old = None if same else next((one for one in known if compare.compare(one.text, text) == "contradicts"), None)
     private = private or (old is not None and old.mark.private)
     why = f"{why} It is there already." if same else why
-    sessions = {source.session if isinstance(source, Entry) else source.mark.session for source in sources}
+    sessions = {source.session if isinstance(source, FeedbackEntry) else source.mark.session for source in sources}
     session = sessions.pop() if len(sessions) == 1 else "review"
     id = hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "replace")).hexdigest()[:8]
-    found.append(Proposal(f"p-{id}", kind, text, why, ids, private, old.text if old else "", by, session))
+    found.append(ReviewProposal(f"p-{id}", kind, text, why, ids, private, old.text if old else "", by, session))
 
 
-def diff(memory: Memory, proposals: Sequence[Proposal]) -> str:
+def diff(memory: Memory, proposals: Sequence[ReviewProposal]) -> str:
     """What applying all proposals would change in the rules and the memory, as a unified diff."""
     changes = []
     for kind, name in (("rule", RULES), ("memory", MEMORY)):
@@ -176,7 +176,7 @@ def diff(memory: Memory, proposals: Sequence[Proposal]) -> str:
 
 
 def apply(
-    memory: Memory, decisions: Iterable[Decision], proposals: Sequence[Proposal], sources: Sources
+    memory: Memory, decisions: Iterable[Decision], proposals: Sequence[ReviewProposal], sources: Sources
 ) -> list[Change]:
     """The changes that the decisions ask for, in the order in which a torn run loses nothing.
 
@@ -201,7 +201,7 @@ def apply(
     return [*changes, *_taken_from_noticed(memory, settled), *archived]
 
 
-def _put(memory: Memory, draft: Draft, proposal: Proposal, text: str) -> None:
+def _put(memory: Memory, draft: NoteDraft, proposal: ReviewProposal, text: str) -> None:
     """Add a proposal's text to a note; nothing to do if it stands there already."""
     text = lines.clean(text, MAX_RULE if proposal.kind == "rule" else lines.MAX_CHARS)
     known = draft.page.lines
@@ -253,7 +253,7 @@ def _plain(text: str, limit: int) -> str:
     return escape(visible(cap(text, limit)))
 
 
-def _worded(reply: str, sources: Sources) -> Iterator[tuple[str, list[Entry], bool]]:
+def _worded(reply: str, sources: Sources) -> Iterator[tuple[str, list[FeedbackEntry], bool]]:
     """The rules in a model's reply, each with its entries, and whether it named them itself. Lenient, never raises."""
     count = 0
     for row in reply[:20_000].splitlines():
@@ -273,7 +273,7 @@ def _worded(reply: str, sources: Sources) -> Iterator[tuple[str, list[Entry], bo
         yield text, entries, named
 
 
-def _why(entries: Sequence[Entry]) -> str:
+def _why(entries: Sequence[FeedbackEntry]) -> str:
     """Where a rule comes from, in one sentence."""
     if len(entries) != 1:
         return f"From {len(entries)} replies that you judged."
@@ -288,18 +288,18 @@ def _shortened(note: str) -> str:
     return note if len(note) <= MAX_RULE else note[: MAX_RULE - 1].rsplit(" ", 1)[0].rstrip(" ,;") + "…"
 
 
-def _id(source: Entry | Line) -> str:
-    if isinstance(source, Entry):
+def _id(source: FeedbackEntry | MemoryLine) -> str:
+    if isinstance(source, FeedbackEntry):
         return source.id
     key = f"{source.text}\n{source.mark.date}\n{source.mark.session}"
     return "n" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:11]
 
 
-def _is_private(source: Entry | Line) -> bool:
-    return source.private if isinstance(source, Entry) else source.mark.private
+def _is_private(source: FeedbackEntry | MemoryLine) -> bool:
+    return source.private if isinstance(source, FeedbackEntry) else source.mark.private
 
 
-def _settled(decided: dict[str, Decision], proposals: Sequence[Proposal], sources: Sources) -> set[str]:
+def _settled(decided: dict[str, Decision], proposals: Sequence[ReviewProposal], sources: Sources) -> set[str]:
     """The entries and noticed lines that nothing is left to decide about."""
     waiting = {source for one in proposals if one.id not in decided for source in one.from_ids}
     settled = {source for one in proposals if one.id in decided for source in one.from_ids} - waiting

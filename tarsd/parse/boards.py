@@ -37,7 +37,7 @@ def drawing_text(lines: Sequence[str]) -> list[str]:
 
 
 @dataclass
-class Board:
+class Canvas:
     """A canvas by the file's lines: the text of the cards on each, its (1-based line, file) cards and its faults."""
 
     lines: list[str]
@@ -45,9 +45,9 @@ class Board:
     faults: list[tuple[int, str]] = field(default_factory=list)
 
 
-def canvas(lines: Sequence[str]) -> Board:
+def canvas(lines: Sequence[str]) -> Canvas:
     """The cards of a canvas; broken JSON gives an empty board with a fault."""
-    board = Board([""] * len(lines))
+    board = Canvas([""] * len(lines))
     source = "\n".join(lines)
     if not source.strip():
         return board

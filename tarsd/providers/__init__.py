@@ -30,32 +30,34 @@ def make(name: str, settings: ChatSettings | None = None, key: Key = _no_key) ->
     settings = ChatSettings() if settings is None else settings
     family, _, model = name.partition(":")
     if name == "extractive":
-        from tarsd.providers.extractive import Extractive
+        from tarsd.providers.extractive import ExtractiveProvider
 
-        return Extractive()
+        return ExtractiveProvider()
     if family == "fake":
-        from tarsd.providers.fake import Fake
+        from tarsd.providers.fake import FakeProvider
 
-        return Fake()
+        return FakeProvider()
     if name == "auto":
-        from tarsd.providers.auto import Auto
+        from tarsd.providers.auto import AutoProvider
 
-        return Auto(host=settings.ollama_host, context=settings.context)
+        return AutoProvider(host=settings.ollama_host, context=settings.context)
     if family == "ollama" and model:
-        from tarsd.providers.ollama import Ollama
+        from tarsd.providers.ollama import OllamaProvider
 
-        return Ollama(model, host=settings.ollama_host, context=settings.context)
+        return OllamaProvider(model, host=settings.ollama_host, context=settings.context)
     if family == "openai" and model:
-        from tarsd.providers.keyed import Keyed
-        from tarsd.providers.openai import OpenAI
+        from tarsd.providers.keyed import KeyedProvider
+        from tarsd.providers.openai import OpenAIProvider
 
-        return Keyed(lambda own: OpenAI(model, base_url=settings.openai_base_url, key=own), lambda: key("openai"))
+        return KeyedProvider(
+            lambda own: OpenAIProvider(model, base_url=settings.openai_base_url, key=own), lambda: key("openai")
+        )
     if family == "anthropic" and model:
-        from tarsd.providers.anthropic import Anthropic
-        from tarsd.providers.keyed import Keyed
+        from tarsd.providers.anthropic import AnthropicProvider
+        from tarsd.providers.keyed import KeyedProvider
 
         url = settings.anthropic_base_url
-        return Keyed(lambda own: Anthropic(model, base_url=url, key=own), lambda: key("anthropic"))
+        return KeyedProvider(lambda own: AnthropicProvider(model, base_url=url, key=own), lambda: key("anthropic"))
     raise ConfigError(
         [f"chat.model: “{name}” is not a chat model this version knows."], f"Use one of: {', '.join(AVAILABLE)}."
     )

@@ -48,7 +48,7 @@ MOST_MODELS: Final = 1000
 _TOO_LONG = re.compile(r"prompt is too long|context (?:limit|window|length)|request[ _]too[ _]large", re.IGNORECASE)
 
 
-class Anthropic:
+class AnthropicProvider:
     """`anthropic:MODEL`. It counts as remote at every address: what answers on this machine passes the text on.
 
     `silence_s` is the longest that the server may say nothing; it sends signs of life while a model thinks.
@@ -66,7 +66,7 @@ class Anthropic:
         self._model = model
         self._most = 0  # tokens of a reply, 0: not known
         self._ask_at = 0.0
-        self._server = _Server(base_url, key, silence_s)
+        self._server = _AnthropicClient(base_url, key, silence_s)
         self._client: Client | None = None
 
     async def prepare(self) -> None:
@@ -93,7 +93,7 @@ class Anthropic:
         before: list[dict[str, Any]] = []
         spent = Usage(0, 0)
         for left in range(PAUSES, -1, -1):
-            reply = wire.Reply()
+            reply = wire.MessageDecoder()
             async with contextlib.aclosing(self._events(client, body, reply)) as events:
                 async for event in events:
                     yield event
@@ -124,7 +124,7 @@ class Anthropic:
         return self._client
 
     async def _events(
-        self, client: Client, body: Mapping[str, Any], reply: wire.Reply
+        self, client: Client, body: Mapping[str, Any], reply: wire.MessageDecoder
     ) -> AsyncGenerator[ProviderEvent, None]:
         """One request; what comes is put into `reply`, and told as it comes."""
         answers = False
@@ -144,7 +144,7 @@ class Anthropic:
 
 async def models(*, base_url: str, key: str | None, silence_s: float = LISTING_S) -> list[ModelInfo]:
     """The models that the server offers; none where it keeps no list. Raises `ProviderError`."""
-    server = _Server(base_url, key, silence_s)
+    server = _AnthropicClient(base_url, key, silence_s)
     server.check_key()
     client = await asyncio.to_thread(server.connect)
     found: dict[str, ModelInfo] = {}
@@ -168,7 +168,7 @@ async def models(*, base_url: str, key: str | None, silence_s: float = LISTING_S
 
 
 @dataclass(frozen=True)
-class _Server:
+class _AnthropicClient:
     """Where requests go, and what its failures mean."""
 
     base_url: str

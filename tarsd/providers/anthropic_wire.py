@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from tarsd.providers.base import Done, Message, Notice, ProviderEvent, Request, Text, Thinking, ToolCall, Usage
+from tarsd.providers.base import Message, Notice, ProviderEvent, Request, StreamEnd, Text, Thinking, ToolCall, Usage
 
 _RAW: Final = "anthropic"
 _CACHED: Final = {"type": "ephemeral"}
@@ -158,7 +158,7 @@ def _clean(text: str) -> str:
 # ------------------------------------------------------------------------------------------------ what comes
 
 
-class Reply:
+class MessageDecoder:
     """One message as it grows. Its calls are told at the end, and only when the model says that it wants them made."""
 
     def __init__(self) -> None:
@@ -243,13 +243,13 @@ class Reply:
                 block = self.blocks[index]
                 arguments, problem = self._arguments(index)
                 yield ToolCall(str(block.get("id", "")), str(block.get("name", "")), arguments, problem)
-            yield Done("tools", raw={_RAW: [*before, *self.content()]})
+            yield StreamEnd("tools", raw={_RAW: [*before, *self.content()]})
             return
         if self.reason == "refusal" and self._explanation:
             yield Notice(self._explanation)
         elif self.reason == "model_context_window_exceeded":
             yield Notice("The model could hold no more text, and the answer ends there.")
-        yield Done(_ENDS.get(self.reason, "stop"))
+        yield StreamEnd(_ENDS.get(self.reason, "stop"))
 
 
 def _said(kind: object, block: Mapping[str, Any]) -> Iterator[ProviderEvent]:

@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 from tarsd.errors import ProviderError
 from tarsd.providers.base import Provider, ProviderEvent, Request
-from tarsd.providers.extractive import Extractive
-from tarsd.providers.ollama import Ollama, choose_model, connect
+from tarsd.providers.extractive import ExtractiveProvider
+from tarsd.providers.ollama import OllamaProvider, choose_model, connect
 
 ASK_S: Final = 1.0
 FRESH_S: Final = 30.0
 
 
-class Auto:
+class AutoProvider:
     """Another provider, chosen in `prepare` and again every `fresh_s` seconds; looks like the chosen one.
 
     `ask_s` is what the question whether there is an Ollama may cost a turn. Raises ConfigError for a host that is none.
@@ -33,8 +33,8 @@ class Auto:
         self._ask_s = ask_s
         self._fresh_s = fresh_s
         self._fresh_until = 0.0
-        self._extractive = Extractive()
-        self._models: dict[str, Ollama] = {}  # kept, so that a model keeps its window
+        self._extractive = ExtractiveProvider()
+        self._models: dict[str, OllamaProvider] = {}  # kept, so that a model keeps its window
         self._chosen = ""
         self._lock = asyncio.Lock()
         self._become(self._extractive)
@@ -80,7 +80,7 @@ class Auto:
         except (ProviderError, TimeoutError):
             return ""
         if model and model not in self._models:
-            self._models[model] = Ollama(model, host=self._server.host, context=self._context)
+            self._models[model] = OllamaProvider(model, host=self._server.host, context=self._context)
         return model
 
     async def _answers(self) -> bool:

@@ -1,6 +1,6 @@
 """What a chat model is to us: one method that turns a request into a stream of events.
 
-A provider knows nothing of turns, sessions or the socket. A stream that ends without `Done` was cut.
+A provider knows nothing of turns, sessions or the socket. A stream that ends without `StreamEnd` was cut.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Done:
+class StreamEnd:
     """The provider says that it is finished, and why.
 
     "stop"; "tools": it wants its calls answered; "length": the reply was cut; "refusal": it will not answer.
@@ -122,7 +122,7 @@ class Done:
     raw: Any = None
 
 
-ProviderEvent = Text | Thinking | Retract | ToolCall | Usage | Waiting | Notice | Done
+ProviderEvent = Text | Thinking | Retract | ToolCall | Usage | Waiting | Notice | StreamEnd
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Message:
     """One message of the conversation.
 
     `calls` belong to an assistant; a "tool" message answers the call `call_id` of the tool `name`, `failed` or not.
-    `raw` is the provider's own form of an assistant's message, from its `Done`; used instead of text and calls.
+    `raw` is the provider's own form of an assistant's message, from its `StreamEnd`; used instead of text and calls.
     """
 
     role: Literal["user", "assistant", "tool"]
@@ -225,7 +225,7 @@ class Provider(Protocol):
     def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
         """Answer, piece by piece. Closing the iterator closes the connection at once.
 
-        Raises `ProviderError`. A stream that ends without `Done` was cut. No retries are made in here.
+        Raises `ProviderError`. A stream that ends without `StreamEnd` was cut. No retries are made in here.
         """
         ...
 

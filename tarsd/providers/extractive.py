@@ -11,7 +11,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tarsd.providers.base import Done, Evidence, ProviderEvent, Request, Text
+from tarsd.providers.base import Evidence, ProviderEvent, Request, StreamEnd, Text
 from tarsd.providers.text import without_hidden
 from tarsd.search import words
 from tarsd.store import is_spaceless
@@ -33,7 +33,7 @@ _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
 _ENDING = re.compile(r"(?:ing|ies|ied|ed|es|en|er|s|e)$")
 
 
-class Extractive:
+class ExtractiveProvider:
     """The provider that needs nothing; see the module."""
 
     name = "extractive"
@@ -56,7 +56,7 @@ class Extractive:
         for piece in compose(query, request.evidence, request.closest):
             yield Text(piece)
             await asyncio.sleep(0)
-        yield Done()
+        yield StreamEnd()
 
 
 def compose(query: str, evidence: Sequence[Evidence], closest: Sequence[Evidence] = ()) -> Iterable[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from tarsd.providers.base import Done, ProviderEvent, Request, Text, Usage
+from tarsd.providers.base import ProviderEvent, Request, StreamEnd, Text, Usage
 
 
-class Fake:
+class FakeProvider:
     """Replies are enqueued as a string or as a list of events and pauses in seconds; an exception is raised.
 
     With nothing enqueued it repeats the question word by word. `requests` keeps what it was asked, `closed` counts
@@ -55,7 +55,7 @@ class Fake:
                     yield Text(word if number == len(words) - 1 else word + " ")
                     await asyncio.sleep(0)
                 yield Usage(len(request.messages[-1].text.split()), len(words))
-                yield Done()
+                yield StreamEnd()
                 return
             for item in reply:
                 if isinstance(item, Exception):

@@ -18,7 +18,7 @@ READ_S = 3.0
 """Longest wait for a keyring, which may be locked; the key that was known serves on."""
 
 
-class Keyed:
+class KeyedProvider:
     """Stands before the provider that `make` builds from a key, and builds it anew when there is another one.
 
     Whoever follows the hint `tarsd key set` need not start the daemon again; answers under way are not cut.

@@ -22,9 +22,9 @@ from tarsd.providers.base import (
     Usage,
     Waiting,
 )
-from tarsd.providers.ollama_server import Server, no_chat
+from tarsd.providers.ollama_server import OllamaServer, no_chat
 from tarsd.providers.ollama_wire import (
-    Answer,
+    ReplyDecoder,
     can_chat,
     context_of,
     entries,
@@ -54,7 +54,7 @@ ASIDE_S: Final = 3.0
 """What a question may take that an answer does not depend on."""
 
 
-class Ollama:
+class OllamaProvider:
     """`ollama:MODEL`; `context` bounds its window (0: no bound). The server is first asked in `prepare`.
 
     Raises ConfigError for a host that is none.
@@ -119,7 +119,7 @@ class Ollama:
         if not self._elsewhere and (why := await self._not_loaded()):
             yield Waiting(why)
         self._streamed = True
-        answer = Answer()
+        answer = ReplyDecoder()
         try:
             async with contextlib.aclosing(self._server.chat(self._body(request))) as lines:
                 async for line in lines:
@@ -229,13 +229,13 @@ def choose_window(context: int, trained: int, there: Sequence[int]) -> int:
     return min(wanted, trained) if trained else wanted
 
 
-def connect(host: str, silence_s: float = SILENCE_S) -> Server:
+def connect(host: str, silence_s: float = SILENCE_S) -> OllamaServer:
     """The server at any spelling of a host. Raises ConfigError."""
     try:
         url = ollama_host(host)
     except ValueError as error:
         raise ConfigError([f"ollama.host {error}."], 'Write it like "http://127.0.0.1:11434".') from None
-    return Server(url, silence_s)
+    return OllamaServer(url, silence_s)
 
 
 async def models(*, host: str, silence_s: float = SILENCE_S) -> list[ModelInfo]:
@@ -247,13 +247,13 @@ async def models(*, host: str, silence_s: float = SILENCE_S) -> list[ModelInfo]:
         await server.close()
 
 
-async def chat_entries(server: Server) -> list[Mapping[str, Any]]:
+async def chat_entries(server: OllamaServer) -> list[Mapping[str, Any]]:
     """The entries of /api/tags that can chat, the most recently changed first. Raises `ProviderError`."""
     found = [one for one in entries(await server.ask("GET", "/api/tags")) if can_chat(one) and name_of(one)]
     return sorted(found, key=lambda one: str(one.get("modified_at")), reverse=True)
 
 
-async def choose_model(server: Server, current: str = "") -> str:
+async def choose_model(server: OllamaServer, current: str = "") -> str:
     """The model on the server's own machine that is ready soonest, "" if it has none. Raises `ProviderError`.
 
     One that is in memory comes first, `current` before others; else the one that was changed last.

@@ -36,7 +36,7 @@ _BUSY = ("server busy", "overloaded", "maximum pending requests")
 Json = dict[str, Any]
 
 
-class Server:
+class OllamaServer:
     """The server at `host`, a normalised URL. `silence_s` is how long it may say nothing while a model is answering."""
 
     def __init__(self, host: str, silence_s: float) -> None:
@@ -83,7 +83,7 @@ class Server:
                 if response.status_code != 200:
                     text = (await response.aread()).decode("utf-8", "replace")
                     raise self.fault(text, response.status_code, response.headers, str(body.get("model")))
-                lines = Lines()
+                lines = LineBuffer()
                 async with contextlib.aclosing(response.aiter_bytes()) as pieces:  # type: ignore[type-var]
                     async for piece in pieces:
                         for line in lines.feed(piece):
@@ -198,7 +198,7 @@ def no_chat(model: str) -> ProviderRefused:
     return ProviderRefused(f"{model} is no chat model.", "Name one in chat.model; `ollama list` shows what there is.")
 
 
-class Lines:
+class LineBuffer:
     """Bytes as they come from the network, and the whole lines in them, blank ones left out."""
 
     def __init__(self) -> None:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tarsd.providers.base import (
-    Done,
     Message,
     ModelInfo,
     ProviderEvent,
     Request,
     Retract,
+    StreamEnd,
     Text,
     Thinking,
     ToolCall,
@@ -29,13 +29,13 @@ _CLOUD = ("-cloud", ":cloud")
 
 
 @dataclass(frozen=True)
-class _Said:
+class _OllamaMessage:
     """An assistant's message in this server's own form."""
 
     message: Mapping[str, Any]
 
 
-class Answer:
+class ReplyDecoder:
     """The lines of one answer, and what they come to."""
 
     def __init__(self) -> None:
@@ -68,15 +68,15 @@ class Answer:
         """What was held back."""
         return self._kept(self._splitter.end())
 
-    def done(self, reason: object) -> Done:
+    def done(self, reason: object) -> StreamEnd:
         """How it ended; the server says "stop" when it waits for tools, too."""
         if self._calls:
             said: dict[str, Any] = {"role": "assistant", "content": "".join(self._said)}
             if self._thought:
                 said["thinking"] = "".join(self._thought)
             said["tool_calls"] = [_call(call) for call in self._calls]
-            return Done("tools", _Said(said))
-        return Done("length" if reason == "length" else "stop")
+            return StreamEnd("tools", _OllamaMessage(said))
+        return StreamEnd("length" if reason == "length" else "stop")
 
     def _kept(self, pieces: Sequence[Piece]) -> list[ProviderEvent]:
         for piece in pieces:
@@ -115,7 +115,7 @@ def _sound(text: str) -> str:
 
 def message_json(message: Message) -> Mapping[str, Any]:
     """A message as it is sent; in the server's own form where `raw` is of this server."""
-    if isinstance(message.raw, _Said):
+    if isinstance(message.raw, _OllamaMessage):
         return message.raw.message
     if message.role == "tool":
         text = f"Error: {message.text}" if message.failed else message.text

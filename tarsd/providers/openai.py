@@ -18,7 +18,7 @@ import openai
 from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
 from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request, Waiting
-from tarsd.providers.openai_server import URL_HINT, Late, Server, Status
+from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer, ResponseTimeout
 from tarsd.providers.text import tokens
 
 QUIET_S: Final = 3.0
@@ -34,7 +34,7 @@ NO_TOOLS: Final = "The model behind {where} cannot call tools here, so it answer
 _NO_CHAT: Final = ("embed", "whisper", "tts", "dall-e", "moderation", "gpt-image", "sora", "transcribe", "realtime")
 
 
-class OpenAI:
+class OpenAIProvider:
     """The provider `openai:MODEL`; see the module. Local servers need no key."""
 
     passages = 8
@@ -53,7 +53,7 @@ class OpenAI:
         self.name = f"openai:{model}"
         self._quiet_s = quiet_s
         self._model = model
-        self._server = Server(base_url, key, silence_s)
+        self._server = OpenAIServer(base_url, key, silence_s)
         # Ollama's own /v1 on this machine passes its cloud models on.
         self.local = self._server.loopback and not model.endswith(("-cloud", ":cloud"))
         self._limit = "max_completion_tokens" if self._server.hosted else "max_tokens"
@@ -74,7 +74,7 @@ class OpenAI:
         if not self._server.hosted:  # it does not tell
             try:
                 reply = await self._server.get("models")
-            except Late:
+            except ResponseTimeout:
                 return
             except ProviderUnreachable:
                 self._forget()
@@ -118,7 +118,7 @@ class OpenAI:
         try:
             if tools and not self._tools and request.tools:
                 yield Notice(NO_TOOLS.format(where=self._server.where))
-            reader = wire.Reader()
+            reader = wire.StreamDecoder()
             async with aclosing(self._chunks(stream, reader)) as chunks:
                 async for chunk in chunks:
                     for event in reader.feed(chunk):
@@ -127,7 +127,7 @@ class OpenAI:
                 raise self._nothing(request)
             for event in reader.end():
                 yield event
-        except wire.Broken as error:
+        except wire.StreamFailure as error:
             raise self._told(error.body, begun=reader.begun) from None
         except (ValueError, RecursionError):
             raise self._server.cut("sent something that is no answer") from None
@@ -142,7 +142,7 @@ class OpenAI:
             body = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=self._tools)
             try:
                 return await self._server.post("chat/completions", body)
-            except Status as error:
+            except HttpFailure as error:
                 found = error.problem
                 change = "" if found.too_long else self._change(found, body)
                 if not change or change in left_out:
@@ -153,7 +153,7 @@ class OpenAI:
                 self._forget()
                 raise
 
-    def _change(self, found: wire.Problem, body: Mapping[str, Any]) -> str:
+    def _change(self, found: wire.ErrorDetail, body: Mapping[str, Any]) -> str:
         """Leave out or rename what the server does not take; the name of it, or "" when nothing can be done."""
         if "tools" in body and found.no_tools:
             self._tools = False
@@ -167,7 +167,9 @@ class OpenAI:
             return "usage"
         return ""
 
-    async def _chunks(self, stream: openai.AsyncStream[object], reader: wire.Reader) -> AsyncGenerator[object, None]:
+    async def _chunks(
+        self, stream: openai.AsyncStream[object], reader: wire.StreamDecoder
+    ) -> AsyncGenerator[object, None]:
         """The chunks of a stream; what breaks it is told as a ProviderError, or passed over when all was said."""
         kind = stream.response.headers.get("content-type", "")
         try:
@@ -186,14 +188,14 @@ class OpenAI:
                 raise self._server.unreachable(error) from None
             raise self._server.cut("broke off") from None
         except openai.APIError as error:
-            raise wire.Broken(error.body) from None
+            raise wire.StreamFailure(error.body) from None
 
     def _told(self, body: object, *, begun: bool) -> ProviderError:
         """The error that came in a stream in place of the rest of it, or of all of it."""
         found = wire.problem(body)
         if found.too_long and found.window:
             self._window = found.window
-        return Status(0, found).failure(self._server, self._model, begun=begun)
+        return HttpFailure(0, found).failure(self._server, self._model, begun=begun)
 
     def _nothing(self, request: Request) -> ProviderError:
         """A stream without a single chunk; LM Studio answers so when the prompt is too long."""
@@ -239,7 +241,7 @@ async def _dropped(opening: asyncio.Task[openai.AsyncStream[object]]) -> None:
 
 async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
     """The chat models that the server at `base_url` offers; embedding models it names as such are left out."""
-    server = Server(base_url, key, None)
+    server = OpenAIServer(base_url, key, None)
     try:
         server.check_key()
         entries = [one for one in _mappings(_data(await server.get("models"))) if isinstance(one.get("id"), str)]

@@ -38,21 +38,21 @@ for _name in ("openai", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # below that they log URLs and whole requests
 
 
-class Late(ProviderUnreachable):
+class ResponseTimeout(ProviderUnreachable):
     """The server took the request and did not answer in time: it may be at work on another."""
 
 
-class Status(Exception):
+class HttpFailure(Exception):
     """An answer that is no answer: its HTTP status (0: it came inside a stream), what it says, how long to wait."""
 
-    def __init__(self, status: int, problem: wire.Problem, wait_s: float | None = None) -> None:
+    def __init__(self, status: int, problem: wire.ErrorDetail, wait_s: float | None = None) -> None:
         super().__init__(f"status {status}")
         self.in_stream = not status
         self.status = status or problem.status
         self.problem = problem
         self.wait_s = problem.wait_s if wait_s is None else wait_s
 
-    def failure(self, server: Server, model: str, *, begun: bool = False) -> ProviderError:
+    def failure(self, server: OpenAIServer, model: str, *, begun: bool = False) -> ProviderError:
         """The error to raise; `begun` when a part of the answer was there."""
         status, found, where = self.status, self.problem, server.where
         said = f": {server.without_key(found.text)}" if found.text else "."
@@ -79,7 +79,7 @@ class Status(Exception):
         return ProviderError(f"{where} failed{f' ({status})' if status else ''}{said}", "See the server's own log.")
 
 
-class Server:
+class OpenAIServer:
     """The connection to one server, made at the first request; every failure of it is a ProviderError or Status."""
 
     def __init__(self, base_url: str, key: str | None, silence_s: float | None) -> None:
@@ -113,7 +113,7 @@ class Server:
         url = path if "://" in path else f"/{path}"
         try:
             return await self._send(self._connected().get(url, cast_to=object, options=options))
-        except Status as error:
+        except HttpFailure as error:
             raise error.failure(self, "") from None
 
     async def native(self, path: str) -> Mapping[str, Any]:
@@ -150,7 +150,9 @@ class Server:
     def unreachable(self, error: Exception) -> ProviderUnreachable:
         cause = error.__cause__ or error
         if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
-            return Late(f"{self.where} did not answer in time.", "It may be busy, or still loading the model.")
+            return ResponseTimeout(
+                f"{self.where} did not answer in time.", "It may be busy, or still loading the model."
+            )
         return ProviderUnreachable(
             f"{self.where} does not answer.", "Start the model's server, or set openai.base_url."
         )
@@ -180,7 +182,7 @@ class Server:
             return await sent
         except openai.APIStatusError as error:
             wait_s = retry_after(error.response.headers)
-            raise Status(error.status_code, wire.problem(error.body), wait_s) from None
+            raise HttpFailure(error.status_code, wire.problem(error.body), wait_s) from None
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise self.unreachable(error) from None
         except UnicodeError:
@@ -189,7 +191,7 @@ class Server:
             raise ProviderError(f"{self.where} sent something that is no answer.", URL_HINT) from None
 
 
-class _Ended(httpx2.AsyncByteStream):
+class _ClosedStream(httpx2.AsyncByteStream):
     """A stream of events whose last line is ended; the SDK leaves out an event that a server left open."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
@@ -212,4 +214,4 @@ async def _end_last_line(response: httpx2.Response) -> None:
     plain = "content-encoding" not in response.headers
     if plain and "event-stream" in response.headers.get("content-type", "") and response.is_success:
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Ended(response.stream)
+        response.stream = _ClosedStream(response.stream)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tarsd.providers.base import (
-    Done,
     Message,
     ProviderEvent,
     Request,
     Retract,
+    StreamEnd,
     Text,
     Thinking,
     ToolCall,
@@ -33,7 +33,7 @@ _REASONS: Mapping[str, Literal["stop", "tools", "length", "refusal"]] = {
 }
 
 
-class Broken(Exception):
+class StreamFailure(Exception):
     """An error that came inside a stream; `body` is what the server sent as such."""
 
     def __init__(self, body: object) -> None:
@@ -42,8 +42,8 @@ class Broken(Exception):
 
 
 @dataclass(frozen=True)
-class Said:
-    """`Done.raw`: an assistant's message in the server's own form, reasoning and ids included."""
+class AssistantMessage:
+    """`StreamEnd.raw`: an assistant's message in the server's own form, reasoning and ids included."""
 
     message: Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         text = f"Error: {message.text}" if message.failed else message.text
         return {"role": "tool", "tool_call_id": message.call_id, "content": text}
-    if message.role == "assistant" and isinstance(message.raw, Said):
+    if message.role == "assistant" and isinstance(message.raw, AssistantMessage):
         return dict(message.raw.message)
     sent: dict[str, Any] = {"role": message.role, "content": message.text}
     if message.calls:
@@ -94,7 +94,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------ streams
 
 
-class Reader:
+class StreamDecoder:
     """Fed with the chunks of one stream; gives back events. `begun` and `finished` tell how far it is.
 
     The SDK checks nothing of what it hands on, so every field may be missing or of another type.
@@ -120,9 +120,9 @@ class Reader:
         if not isinstance(chunk, Mapping):
             raise ValueError("a chunk that is no object")
         if chunk.get("error"):
-            raise Broken(chunk["error"])
+            raise StreamFailure(chunk["error"])
         if chunk.get("object") == "error":
-            raise Broken(chunk)
+            raise StreamFailure(chunk)
         self.begun = True
         self._usage = _usage(chunk.get("usage")) or self._usage
         choices = chunk.get("choices")
@@ -146,7 +146,7 @@ class Reader:
         if self.finished:
             reason = _REASONS.get(self._finish, "stop")
             reason = "tools" if calls else "stop" if reason == "tools" else reason
-            yield Done("refusal" if self._refused else reason, raw=Said(self._message(calls)))
+            yield StreamEnd("refusal" if self._refused else reason, raw=AssistantMessage(self._message(calls)))
 
     def _delta(self, delta: Mapping[str, Any]) -> Iterator[ProviderEvent]:
         thought, text = _parts(delta.get("content"))
@@ -291,7 +291,7 @@ _AGAIN = re.compile(r"try again in (?:(\d+)m)?([\d.]+)(ms|s)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Problem:
+class ErrorDetail:
     """An error of whatever shape: its text (one short line), what kind it calls itself, the status it names or 0."""
 
     text: str
@@ -355,7 +355,7 @@ class Problem:
         return int(found[1] or 0) * 60 + seconds / (1000 if found[3].lower() == "ms" else 1)
 
 
-def problem(body: object) -> Problem:
+def problem(body: object) -> ErrorDetail:
     """What an error says: an object, a plain string, a list of faults, or anything else."""
     if isinstance(body, Mapping):
         inner = body.get("error")
@@ -365,8 +365,8 @@ def problem(body: object) -> Problem:
         kind = " ".join(str(body[key]) for key in ("type", "code") if isinstance(body.get(key), str | int))
         code = body.get("code")
         status = int(code) if isinstance(code, str | int) and re.fullmatch(r"[45]\d\d", str(code)) else 0
-        return Problem(_line(text), kind, status, number(body.get("n_ctx")))
-    return Problem(_line(body))
+        return ErrorDetail(_line(text), kind, status, number(body.get("n_ctx")))
+    return ErrorDetail(_line(body))
 
 
 def _line(text: object) -> str:

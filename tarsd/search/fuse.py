@@ -41,7 +41,7 @@ class VectorList:
         return (cosine - self.background) / max(1e-6, 1.0 - self.background)
 
 
-class Parts(NamedTuple):
+class ScoreParts(NamedTuple):
     """What a chunk's score is made of, each 0-1 and not yet weighted (meaning may be below 0)."""
 
     keyword: float
@@ -111,8 +111,8 @@ def parts(
     title: Mapping[int, float],
     file_of: Mapping[int, int],
     sizes: Mapping[int, int],
-    weights: Parts,
-) -> dict[int, Parts]:
+    weights: ScoreParts,
+) -> dict[int, ScoreParts]:
     """The parts of every chunk of `file_of`.
 
     Support is the mean of what the note's best three passages have in keywords and meaning (of all, if they are
@@ -130,14 +130,14 @@ def parts(
         for file_id, values in by_file.items()
     }
     return {
-        chunk_id: Parts(
+        chunk_id: ScoreParts(
             keyword.get(chunk_id, 0.0), meaning.get(chunk_id, 0.0), title.get(file_id, 0.0), support[file_id]
         )
         for chunk_id, file_id in file_of.items()
     }
 
 
-def weighted(found: Mapping[int, Parts], weights: Parts) -> tuple[Scored, float]:
+def weighted(found: Mapping[int, ScoreParts], weights: ScoreParts) -> tuple[Scored, float]:
     """All chunks by the weighted sum of their parts, and the sum of the weights that it was divided by.
 
     The weight of support is a share of keywords' and meaning's.

@@ -28,7 +28,7 @@ CORRECTED = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class TermStats:
     """A term with what the vault knows of it.
 
     `chunks` hold it; `weight` says how much it tells, always above 0, and `bm25` is FTS5's own figure for that, next
@@ -103,7 +103,7 @@ class Lexicon:
         self._generation, self._total = -1, 0
         self._lock = threading.Lock()
 
-    def seek(self, query: Query, total: int) -> list[Sought]:
+    def seek(self, query: Query, total: int) -> list[TermStats]:
         """Every term of the query; `total` is the number of chunks in the index."""
         counts = self._counts([term.expression for term in query.terms])
         return [self._sought(term, counts[term.expression], total) for term in query.terms]
@@ -133,7 +133,7 @@ class Lexicon:
             counts |= {one: counts[one] - len(self._store.fts(one, _ALIKE, most, self.without)) for one in found}
         return counts
 
-    def _sought(self, term: Term, count: int, total: int) -> Sought:
+    def _sought(self, term: Term, count: int, total: int) -> TermStats:
         if count or term.whole or term.spaceless:
             return _sought(term, count, count, total)
         word = term.words[0]
@@ -165,7 +165,7 @@ class Lexicon:
 
 def _sought(
     term: Term, chunks: int, found: int, total: int, *, completed: bool = False, instead: tuple[str, ...] = ()
-) -> Sought:
+) -> TermStats:
     """`found` chunks hold the term or what stands for it, `total` there are."""
     odds = (max(0, total - found) + 0.5) / (found + 0.5)
-    return Sought(term, chunks, math.log(1.0 + odds), math.log(max(odds, 1.0 + 1e-6)), completed, instead)
+    return TermStats(term, chunks, math.log(1.0 + odds), math.log(max(odds, 1.0 + 1e-6)), completed, instead)

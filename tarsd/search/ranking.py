@@ -9,11 +9,11 @@ from typing import Literal
 
 from tarsd.search import fuse
 from tarsd.search.hits import Hit, make_hit
-from tarsd.search.lexicon import Sought
+from tarsd.search.lexicon import TermStats
 from tarsd.search.query import Query
-from tarsd.search.relevance import Evidence, relevance
+from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleMatch
-from tarsd.search.vectors import Probe
+from tarsd.search.vectors import QueryVector
 from tarsd.store import ChunkRow
 
 Mode = Literal["hybrid", "fts", "vec"]
@@ -35,36 +35,36 @@ class Ranking:
     query: Query
     mode: Mode
     here: bool = False
-    sought: list[Sought] = field(default_factory=list)
+    sought: list[TermStats] = field(default_factory=list)
     allowed: set[int] | None = None
     barred: set[int] = field(default_factory=set)
     keyword: list[tuple[int, float]] = field(default_factory=list)
-    vectors: list[tuple[Probe, list[tuple[int, float]]]] = field(default_factory=list)
+    vectors: list[tuple[QueryVector, list[tuple[int, float]]]] = field(default_factory=list)
     lists: list[fuse.VectorList] = field(default_factory=list)
     titles: dict[int, TitleMatch] = field(default_factory=dict)
     file_of: dict[int, int] = field(default_factory=dict)
-    parts: dict[int, fuse.Parts] = field(default_factory=dict)
+    parts: dict[int, fuse.ScoreParts] = field(default_factory=dict)
     fused: fuse.Scored = field(default_factory=list)
     total: float = 1.0
     rows: dict[int, ChunkRow] = field(default_factory=dict)
-    held: dict[int, list[Sought]] = field(default_factory=dict)
+    held: dict[int, list[TermStats]] = field(default_factory=dict)
     trouble: str = ""
 
 
-def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Evidence]]:
+def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Signals]]:
     """The first hits of a ranking, each with what its relevance was made of."""
     single = [one for one in ranking.sought if not one.term.whole]
     weight = sum(one.weight for one in single) or 1.0
     absent = sum(one.weight for one in single if not one.chunks and not one.completed) / weight
-    by_note: defaultdict[int, set[Sought]] = defaultdict(set)
+    by_note: defaultdict[int, set[TermStats]] = defaultdict(set)
     for chunk_id, held in ranking.held.items():
         by_note[ranking.file_of[chunk_id]].update(held)
 
-    def share(held: Iterable[Sought]) -> float:
+    def share(held: Iterable[TermStats]) -> float:
         return sum(one.weight * one.trust for one in held if not one.term.whole) / weight
 
     in_keyword_list = {i for i, _ in ranking.keyword}
-    found: list[tuple[Hit, Evidence]] = []
+    found: list[tuple[Hit, Signals]] = []
     for chunk_id, score in ranking.fused:
         if len(found) >= limit:
             break
@@ -74,7 +74,7 @@ def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Evidence]]:
         held = ranking.held.get(chunk_id, [])
         coverage = 0.5 * share(held) + 0.5 * share(by_note[row.note.id])
         meaning = max(0.0, ranking.parts[chunk_id].meaning) if ranking.lists else None
-        seen = Evidence(coverage, meaning, absent)
+        seen = Signals(coverage, meaning, absent)
         reasons = _reasons(ranking, row, held)
         if chunk_id in in_keyword_list and not held:
             reasons.append("words in links or properties")
@@ -84,7 +84,7 @@ def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Evidence]]:
     return found
 
 
-def _reasons(ranking: Ranking, row: ChunkRow, named: Sequence[Sought]) -> list[str]:
+def _reasons(ranking: Ranking, row: ChunkRow, named: Sequence[TermStats]) -> list[str]:
     reasons: list[str] = []
     title = ranking.titles.get(row.note.id)
     if title is not None and title.cover >= STRONG_TITLE:

@@ -11,7 +11,7 @@ import numpy as np
 from tarsd.errors import NotFound
 from tarsd.search.hits import Hit, make_hit
 from tarsd.search.titles import TitleIndex
-from tarsd.search.vectors import Spaces
+from tarsd.search.vectors import VectorSpaces
 from tarsd.store import ChunkRow, Key, NoteRow, Store, terms
 
 _NEIGHBOURS = 100
@@ -29,7 +29,7 @@ class _Candidate:
     reasons: list[str] = field(default_factory=list)
 
 
-def related(store: Store, spaces: Spaces, titles: TitleIndex, key: Key, limit: int) -> list[Hit]:
+def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, limit: int) -> list[Hit]:
     """The notes nearest to the one at (collection, path), itself excluded, each with its nearest passage.
 
     `relevance` is the nearness in meaning, with what links add. Raises NotFound for a note that is not in the index.
@@ -63,7 +63,7 @@ def _add(candidate: _Candidate, bonus: float, reason: str) -> None:
 
 
 def _by_meaning(
-    store: Store, spaces: Spaces, note: NoteRow, chunks: list[ChunkRow], found: defaultdict[int, _Candidate]
+    store: Store, spaces: VectorSpaces, note: NoteRow, chunks: list[ChunkRow], found: defaultdict[int, _Candidate]
 ) -> None:
     space = spaces.best_space()
     if space is None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Signals:
     """What speaks for a passage, all 0-1.
 
     `coverage`: the share of the query's weight whose words are there, half by the passage (with title and headings),
@@ -31,7 +31,7 @@ _CONSTANT, _COVERAGE, _MEANING, _ABSENT = -4.0, 5.5, 6.0, -2.0
 _COVERAGE_ALONE = 7.0
 
 
-def relevance(seen: Evidence) -> float:
+def relevance(seen: Signals) -> float:
     """The calibrated figure for a passage."""
     logit = _CONSTANT + _ABSENT * seen.absent
     if seen.meaning is None:

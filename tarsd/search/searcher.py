@@ -14,12 +14,12 @@ from tarsd.errors import StoreError
 from tarsd.search import filters as conditions
 from tarsd.search import fuse, words
 from tarsd.search.hits import Hit, searched_text
-from tarsd.search.lexicon import Lexicon, Sought
+from tarsd.search.lexicon import Lexicon, TermStats
 from tarsd.search.query import parse_filters, parse_query
 from tarsd.search.ranking import STRONG_TITLE, Mode, Ranking, judged
 from tarsd.search.related import related
 from tarsd.search.titles import TitleIndex
-from tarsd.search.vectors import Spaces
+from tarsd.search.vectors import VectorSpaces
 from tarsd.store import Key, Store, terms
 
 MAX_LIMIT = 200
@@ -57,7 +57,7 @@ class Searcher:
         self, store: Store, settings: SearchSettings, table: Embedder | None, model: Embedder | None = None
     ) -> None:
         self.store, self.settings = store, settings
-        self.spaces = Spaces(store, table, model)
+        self.spaces = VectorSpaces(store, table, model)
         self.titles = TitleIndex()
         self._titles_lock = threading.Lock()
         self._lexicon = self._narrow = Lexicon(store, self._similar_titles)
@@ -221,7 +221,7 @@ class Searcher:
         hybrid = ranking.mode == "hybrid"
         if hybrid and len(ranking.sought) >= _QUESTION:
             of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
-        weights = fuse.Parts(
+        weights = fuse.ScoreParts(
             0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
             of_meaning,
             settings.weight_title if hybrid else 0.0,
@@ -276,7 +276,7 @@ class Searcher:
             for row in self.store.chunks_of(note.id)[:1]:
                 ranking.rows[row.id] = row
                 ranking.file_of[row.id] = note.id
-                ranking.parts[row.id] = fuse.Parts(0.0, 0.0, 0.0, 0.0)
+                ranking.parts[row.id] = fuse.ScoreParts(0.0, 0.0, 0.0, 0.0)
                 ranking.fused.append((row.id, 1.0))
         return ranking
 
@@ -312,13 +312,13 @@ class Searcher:
             return self.titles.similar(word)
 
 
-def _telling(sought: Sequence[Sought]) -> list[Sought]:
+def _telling(sought: Sequence[TermStats]) -> list[TermStats]:
     """The terms worth ranking by: rare ones first, until they hold enough passages to choose from.
 
     BM25 costs as much as there are passages with any of the words, and gives nearly nothing for words that stand in
     most of them.
     """
-    kept: list[Sought] = []
+    kept: list[TermStats] = []
     passages = 0
     for one in sorted(sought, key=lambda one: one.chunks):
         if kept and passages + one.chunks > _RANKED:

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class QueryVector:
     """A query in one space; `background` is the mean cosine with anything in the vault."""
 
     space: Space
@@ -45,7 +45,7 @@ class Probe:
     background: float
 
 
-class Spaces:
+class VectorSpaces:
     """Table and model as search sees them. A model that failed is left alone for a while."""
 
     def __init__(
@@ -64,7 +64,7 @@ class Spaces:
         self._met: set[str] = set()
         self._lock = threading.Lock()
 
-    def probes(self, text: str, *, here: bool = False) -> tuple[list[Probe], str]:
+    def probes(self, text: str, *, here: bool = False) -> tuple[list[QueryVector], str]:
         """The query in every space that serves now (model first), and what does not serve, as a sentence or "".
 
         With `here` the text stays on this machine: a model elsewhere is not asked.
@@ -72,7 +72,7 @@ class Spaces:
         While the model covers everything the table is left out, unless the model fails. Never raises: whatever is
         wrong with vectors, words can still answer.
         """
-        found: list[Probe] = []
+        found: list[QueryVector] = []
         trouble = ""
         for role, embedder in self._embedders:
             if found and found[0].space.coverage >= 1.0:
@@ -97,11 +97,11 @@ class Spaces:
             trouble = f"{trouble} The instant table stands in."
         return found, trouble
 
-    def nearest(self, probe: Probe, k: int, files: Collection[int] | None) -> list[tuple[int, float]]:
+    def nearest(self, probe: QueryVector, k: int, files: Collection[int] | None) -> list[tuple[int, float]]:
         """(chunk id, cosine) of the k nearest, best first."""
         return self._store.knn(probe.space.id, probe.vector, k, files)
 
-    def cosines(self, probe: Probe, chunk_ids: Iterable[int]) -> dict[int, float]:
+    def cosines(self, probe: QueryVector, chunk_ids: Iterable[int]) -> dict[int, float]:
         """Exact cosines of those of the chunks that have a vector; none when the space was dropped meanwhile."""
         try:
             ids, vectors = self._store.vectors(probe.space.id, chunk_ids)
@@ -125,7 +125,7 @@ class Spaces:
             self._failed("model", embedder, error)
             return None
 
-    def _probe(self, embedder: Embedder, text: str) -> Probe | None:
+    def _probe(self, embedder: Embedder, text: str) -> QueryVector | None:
         self._rested(embedder)
         started = time.monotonic()
         space = self._store.space_for(self._soon(embedder, lambda: embedder.fingerprint))
@@ -140,7 +140,7 @@ class Spaces:
             raise EmbedError(f"{embedder.name} gives {len(vector)} numbers where the index has {space.dim}")
         if not np.isfinite(vector).all():
             return None
-        return Probe(space, embedder.name, vector, self._background(space, embedder.name, vector))
+        return QueryVector(space, embedder.name, vector, self._background(space, embedder.name, vector))
 
     def _ask(self, embedder: Embedder, key: tuple[str, str]) -> Vector:
         """The vector of a question, kept for when it is asked again; this also when nobody waits for it any more."""
@@ -187,7 +187,7 @@ class Spaces:
             raise EmbedError(f"{embedder.name} did not answer within {seconds:.0f} s")
         return done[0]
 
-    def _renewed(self, role: Role, embedder: Embedder, probe: Probe | None) -> str:
+    def _renewed(self, role: Role, embedder: Embedder, probe: QueryVector | None) -> str:
         """What to say while the vectors of a model that changed under its name are made anew."""
         if role != "model" or (probe is not None and probe.space.coverage >= 1.0):
             return ""

@@ -21,7 +21,7 @@ from tarsd.server.engine import Engine
 from tarsd.server.guard import Guard
 from tarsd.server.page import add_page
 from tarsd.server.routes import HEARTBEAT, Routes, json_reply
-from tarsd.server.runner import Runner, Unreadable
+from tarsd.server.runner import MalformedRequest, Runner
 
 __all__ = ["Engine", "Guard", "Runner", "application", "peer_uid"]
 
@@ -71,13 +71,15 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
         return _error_reply(_told(request, error))
     except (web.RequestPayloadError, http_exceptions.HttpProcessingError):
         reply = _error_reply(
-            Unreadable("The body is not encoded as its headers say.", "Send plain JSON with the right Content-Length.")
+            MalformedRequest(
+                "The body is not encoded as its headers say.", "Send plain JSON with the right Content-Length."
+            )
         )
         reply.force_close()  # where the next request begins is unknown
         return reply
     except ConnectionError:
         # nobody is there to read this; raised, it would be logged as a fault of ours
-        return _error_reply(Unreadable("The connection ended within the request."))
+        return _error_reply(MalformedRequest("The connection ended within the request."))
     except Exception:
         log.exception("a request failed", extra={"route": _route_name(request)})
         return _error_reply(TarsdError("The daemon failed at this request.", "Its log says where."))
@@ -98,7 +100,7 @@ def _told(request: web.Request, error: web.HTTPException) -> TarsdError:
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return TooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MB.")
     if 400 <= error.status < 500:
-        return Unreadable("The request cannot be read.")
+        return MalformedRequest("The request cannot be read.")
     return TarsdError("The daemon failed at this request.")
 
 

@@ -12,7 +12,7 @@ from tarsd.protocol import error_json
 from tarsd.server.routes import json_reply
 
 
-class Unreadable(BadRequest):
+class MalformedRequest(BadRequest):
     """What came is no HTTP, or its body is not what its headers say."""
 
     status = 400
@@ -46,7 +46,7 @@ class Runner(web.AppRunner):
             try:
                 return await made.request_handler(request)
             except web.HTTPExpectationFailed as error:  # the only one that is raised outside of the middlewares
-                refusal = Unreadable("What the header Expect asks for is not done here.", "Leave it out.")
+                refusal = MalformedRequest("What the header Expect asks for is not done here.", "Leave it out.")
                 return json_reply(error_json(refusal), error.status)
 
         return _Server(handle, request_factory=made.request_factory, **self._kwargs)
@@ -70,7 +70,9 @@ class _Connection(web.RequestHandler):
         super().handle_error(request, status, exc, message)  # its log, and its end when half an answer is sent
         error = TarsdError("The daemon failed at this request.", "Its log says where.")
         if 400 <= status < 500:
-            error = Unreadable("This is no HTTP request that can be read.", "Send HTTP/1.1, as any HTTP client does.")
+            error = MalformedRequest(
+                "This is no HTTP request that can be read.", "Send HTTP/1.1, as any HTTP client does."
+            )
         reply = json_reply(error_json(error), error.status)
         reply.headers["Server"] = "tarsd"
         reply.force_close()

@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarsd.services import launchd, systemd
-from tarsd.services.answer import Sight, look, wait
-from tarsd.services.base import CommandMissing, Launch, Machine, Runner, Service, ServiceError, State
+from tarsd.services.answer import ServiceStatus, look, wait
+from tarsd.services.base import CommandMissing, CommandRunner, Launch, Machine, Service, ServiceError, ServiceState
 from tarsd.services.launchd import LaunchAgent
 from tarsd.services.program import allowed_program, check, interpreter, launch, notices
 from tarsd.services.systemd import UserUnit
 
 __all__ = [
     "CommandMissing",
+    "CommandRunner",
     "Installed",
     "Launch",
     "LaunchAgent",
     "Machine",
-    "Runner",
     "Service",
     "ServiceError",
-    "Sight",
-    "State",
+    "ServiceState",
+    "ServiceStatus",
     "UserUnit",
     "allowed_program",
     "check",

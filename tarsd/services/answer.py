@@ -10,17 +10,17 @@ from typing import Any
 
 from tarsd.client import Client
 from tarsd.errors import TarsdError
-from tarsd.services.base import Service, State
+from tarsd.services.base import Service, ServiceState
 
 PAUSE_S = 0.3
 ASK_S = 5.0
 
 
 @dataclass(frozen=True)
-class Sight:
+class ServiceStatus:
     """The supervisor's `state`, and the daemon's `status`: empty while nobody answers."""
 
-    state: State
+    state: ServiceState
     status: Mapping[str, Any]
 
     @property
@@ -35,12 +35,12 @@ class Sight:
         return self.state.running and self.pid == self.state.pid
 
 
-def look(service: Service, socket: Path) -> Sight:
+def look(service: Service, socket: Path) -> ServiceStatus:
     """How it stands now; at most a few seconds, whatever the daemon does."""
-    return Sight(service.state(), _status(socket))
+    return ServiceStatus(service.state(), _status(socket))
 
 
-def wait(service: Service, socket: Path, seconds: float) -> Sight:
+def wait(service: Service, socket: Path, seconds: float) -> ServiceStatus:
     """The same as soon as the service answers, or has failed, or after so many seconds."""
     until = time.monotonic() + seconds
     while True:

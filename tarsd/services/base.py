@@ -30,7 +30,7 @@ class CommandMissing(ServiceError):
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """How a command ended: exit code, what it printed, what it complained of."""
 
     code: int
@@ -44,13 +44,13 @@ class Done:
         return lines[0].rstrip(".") if lines else f"exit code {self.code}"
 
 
-class Runner:
+class CommandRunner:
     """Runs the supervisor's commands, found on the PATH of `env`. Everything that is asked of it goes through here."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = {**env, "LC_ALL": "C"}
 
-    def run(self, *command: str, timeout: float = RUN_S, env: Mapping[str, str] | None = None) -> Done:
+    def run(self, *command: str, timeout: float = RUN_S, env: Mapping[str, str] | None = None) -> CommandResult:
         """The command's end, whatever its exit code; `env` stands for another environment than one's own.
 
         Raises CommandMissing, and ServiceError when it cannot be started or takes longer than `timeout` seconds.
@@ -73,7 +73,9 @@ class Runner:
             ) from None
         except OSError as error:
             raise ServiceError(f"{program} cannot be started: {error.strerror}.") from None
-        return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return CommandResult(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,12 @@ class Machine:
     platform: str
     env: Mapping[str, str]
     uid: int
-    runner: Runner = field(compare=False)
+    runner: CommandRunner = field(compare=False)
 
     @classmethod
     def here(cls) -> Machine:
         """This system, this environment, this user."""
-        return cls(sys.platform, os.environ, os.getuid(), Runner(os.environ))
+        return cls(sys.platform, os.environ, os.getuid(), CommandRunner(os.environ))
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class State:
+class ServiceState:
     """What the supervisor knows of a service.
 
     `pid` is 0 while it does not run; `exit_code` is that of the last run, None if it never ended or by a signal.
@@ -152,7 +154,7 @@ class Service(Protocol):
     def restart(self) -> None:
         """End it if it runs, and start it. Raises NotFound when it is not installed."""
 
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         """How it stands now."""
 
 

@@ -13,11 +13,11 @@ from xml.parsers.expat import ExpatError
 
 from tarsd.config.places import user_home
 from tarsd.services.base import (
-    Done,
+    CommandResult,
     Launch,
     Machine,
     ServiceError,
-    State,
+    ServiceState,
     ended,
     must_exist,
     read,
@@ -113,22 +113,22 @@ class LaunchAgent:
         else:
             self._load()
 
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         """As `Service.state`. What launchd prints also holds the environment, so none of it is passed on as it is."""
         installed = bool(read(self.file))
         done = self._run("launchctl", "print", self._target)
         if done.code:
-            return State(installed)
+            return ServiceState(installed)
         pid, code = (_number(rf"^\s*{name} = (\d+)", done.out) for name in ("pid", "last exit code"))
         killed = re.search(r"^\s*last terminating signal = ([\w :]+)$", done.out, re.MULTILINE)
         if pid:
-            return State(installed, loaded=True, pid=pid)
+            return ServiceState(installed, loaded=True, pid=pid)
         if code is None and killed:
-            return State(
+            return ServiceState(
                 installed, True, failed=True, reason=f"It was ended by a signal ({killed[1]}).", hint="It starts again."
             )
         reason, hint = ("", "") if code is None else ended(code)
-        return State(installed, loaded=True, exit_code=code, failed=bool(code), reason=reason, hint=hint)
+        return ServiceState(installed, loaded=True, exit_code=code, failed=bool(code), reason=reason, hint=hint)
 
     # ------------------------------------------------------------------------------------------------ launchctl
 
@@ -188,7 +188,7 @@ def _number(pattern: str, text: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _no_session(done: Done) -> ServiceError:
+def _no_session(done: CommandResult) -> ServiceError:
     return ServiceError(
         f"launchd has no session of this user ({done.complaint}).",
         "Log in at the Mac's own screen, and run this there: over SSH alone there is none.",
@@ -202,6 +202,6 @@ HINTS: Mapping[int, str] = {
 }
 
 
-def _error(verb: str, done: Done) -> ServiceError:
+def _error(verb: str, done: CommandResult) -> ServiceError:
     said = done.complaint
     return ServiceError(f"launchctl {verb} failed: {said}.", HINTS.get(done.code, "See: tarsd service status."))

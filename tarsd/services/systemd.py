@@ -12,11 +12,11 @@ from pathlib import Path
 from tarsd.config.places import user_home
 from tarsd.services.base import (
     CommandMissing,
-    Done,
+    CommandResult,
     Launch,
     Machine,
     ServiceError,
-    State,
+    ServiceState,
     ended,
     must_exist,
     read,
@@ -114,15 +114,15 @@ class UserUnit:
         must_exist(self.file)
         self._begin("restart")
 
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         """As `Service.state`."""
         installed = bool(read(self.file))
         try:
             shown = self._show()
         except NoManager as error:
-            return State(installed, reason=error.message, hint=error.hint)
+            return ServiceState(installed, reason=error.message, hint=error.hint)
         if shown.get("LoadState") != "loaded":
-            return State(installed)
+            return ServiceState(installed)
         pid = _number(shown, "MainPID") or 0
         active, result = shown.get("ActiveState", ""), shown.get("Result", "success")
         failed = not pid and (active == "failed" or shown.get("SubState") == "auto-restart")
@@ -131,7 +131,7 @@ class UserUnit:
         reason, hint = _why(result, code) if failed else ("", "")
         if shown.get("SubState") == "auto-restart":
             hint = "It is about to be started again."
-        return State(installed, True, pid, code, failed, reason, hint)
+        return ServiceState(installed, True, pid, code, failed, reason, hint)
 
     def lingers(self) -> bool | None:
         """Whether the service runs while its user is not logged in; None when that cannot be told."""
@@ -146,7 +146,7 @@ class UserUnit:
 
     # ------------------------------------------------------------------------------------------------ systemctl
 
-    def _systemctl(self, *arguments: str, timeout: float = 30.0) -> Done:
+    def _systemctl(self, *arguments: str, timeout: float = 30.0) -> CommandResult:
         return self._machine.runner.run("systemctl", "--user", *arguments, timeout=timeout, env=self._env)
 
     def _do(self, *arguments: str, timeout: float = 30.0) -> None:
@@ -184,7 +184,7 @@ def _number(shown: Mapping[str, str], name: str) -> int | None:
     return int(value) if value.isdigit() else None
 
 
-def _error(verb: str, done: Done) -> ServiceError:
+def _error(verb: str, done: CommandResult) -> ServiceError:
     if NO_MANAGER.search(done.err):
         return NoManager(
             f"No systemd of this user is running here ({done.complaint}).",

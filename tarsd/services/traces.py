@@ -26,7 +26,7 @@ PLACES = ("HOME", "TARSD_HOME", "TARSD_CONFIG")
 
 
 @dataclass(frozen=True)
-class Trace:
+class InstalledFile:
     """Something on disk: what it is, where, and how many bytes."""
 
     what: str
@@ -43,12 +43,12 @@ def vaults(env: Mapping[str, str]) -> set[str]:
     return {name for name in found if ID.fullmatch(name)}
 
 
-def of_daemon(identity: str, env: Mapping[str, str]) -> list[Trace]:
+def of_daemon(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
     """What a daemon that was killed leaves lying: its socket."""
     return list(_there("socket", [paths(identity, env).socket]))
 
 
-def of_vault(identity: str, env: Mapping[str, str]) -> list[Trace]:
+def of_vault(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
     """What belongs to this vault alone."""
     places = paths(identity, env)
     logs = [one for one in _listed(places.logs) if one.name.startswith(f"tarsd-{identity}.log")]
@@ -59,7 +59,7 @@ def of_vault(identity: str, env: Mapping[str, str]) -> list[Trace]:
     ]
 
 
-def shared(env: Mapping[str, str]) -> list[Trace]:
+def shared(env: Mapping[str, str]) -> list[InstalledFile]:
     """What all vaults use: settings, vectors, the file of keys."""
     places = paths("0" * 12, env)
     vectors = [one for one in _listed(places.cache.parent) if one.name.startswith(places.embeddings_db.name)]
@@ -81,12 +81,12 @@ def kept_keys(env: Mapping[str, str]) -> list[str]:
     return found
 
 
-def measured(what: str, path: Path) -> Trace:
+def measured(what: str, path: Path) -> InstalledFile:
     """The trace at a path."""
-    return Trace(what, path, _size(path))
+    return InstalledFile(what, path, _size(path))
 
 
-def check(traces: list[Trace], notes: list[Path]) -> None:
+def check(traces: list[InstalledFile], notes: list[Path]) -> None:
     """Raises Refused if removing these would touch a folder of notes."""
     for trace in traces:
         real = Path(os.path.realpath(trace.path.parent)) / trace.path.name
@@ -124,7 +124,7 @@ def hold(identity: str, env: Mapping[str, str]) -> Iterator[None]:
         os.close(handle)
 
 
-def remove(trace: Trace) -> None:
+def remove(trace: InstalledFile) -> None:
     """Take a file, a link, or a folder with all that is in it away. Raises OSError."""
     try:
         mode = os.lstat(trace.path).st_mode
@@ -168,7 +168,7 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _there(what: str, candidates: list[Path]) -> Iterator[Trace]:
+def _there(what: str, candidates: list[Path]) -> Iterator[InstalledFile]:
     return (measured(what, one) for one in candidates if os.path.lexists(one))
 
 

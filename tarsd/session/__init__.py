@@ -15,7 +15,7 @@ from tarsd.session.note import (
 )
 from tarsd.session.record import (
     Conversation,
-    Summary,
+    ConversationSummary,
     SummaryRecord,
     ToolUse,
     TurnRecord,
@@ -25,8 +25,8 @@ from tarsd.session.record import (
 
 __all__ = [
     "Conversation",
+    "ConversationSummary",
     "Sessions",
-    "Summary",
     "SummaryRecord",
     "ToolUse",
     "TurnRecord",

@@ -21,14 +21,14 @@ from typing import Any
 
 from tarsd.errors import DiskFull, NotFound, StoreError
 from tarsd.protocol import Event, TurnRequest, encode, read_event
-from tarsd.session.record import Conversation, Summary, SummaryRecord, TurnRecord, interrupted, title_of
+from tarsd.session.record import Conversation, ConversationSummary, SummaryRecord, TurnRecord, interrupted, title_of
 
 
 @dataclass
 class _Index:
     """What every log says of itself, held in memory; made from the logs at first use."""
 
-    summaries: dict[str, Summary] = field(default_factory=dict)
+    summaries: dict[str, ConversationSummary] = field(default_factory=dict)
     turns: dict[str, str] = field(default_factory=dict)  # turn id -> conversation id
     requests: dict[str, str] = field(default_factory=dict)  # request id -> turn id
     notes: dict[str, str] = field(default_factory=dict)  # conversation id -> path of its note
@@ -78,7 +78,7 @@ class Sessions:
             if known is not None:
                 self._index().summaries[conversation] = replace(known, updated=time.time())
 
-    def rename(self, conversation: str, title: str) -> Summary:
+    def rename(self, conversation: str, title: str) -> ConversationSummary:
         """Give a conversation another title. Raises `NotFound`, `StoreError`."""
         with self._lock:
             known = self._summary(conversation)
@@ -121,7 +121,7 @@ class Sessions:
 
     # -------------------------------------------------------------------------------------------- reading
 
-    def summaries(self) -> list[Summary]:
+    def summaries(self) -> list[ConversationSummary]:
         """All conversations, the latest first."""
         with self._lock:
             index = self._index()
@@ -175,7 +175,7 @@ class Sessions:
         digest = hashlib.sha256(conversation.encode("utf-8", "surrogatepass")).hexdigest()[:32]
         return self._folder / f"{digest}.jsonl"
 
-    def _summary(self, conversation: str) -> Summary:
+    def _summary(self, conversation: str) -> ConversationSummary:
         known = self._index().summaries.get(conversation)
         if known is None:
             raise NotFound("There is no such conversation.", "GET /v1/conversations lists them.")
@@ -236,9 +236,9 @@ def _note_all(index: _Index, owner: str, lines: list[dict[str, Any]]) -> None:
 def _note_one(index: _Index, owner: str, line: dict[str, Any]) -> None:
     kind, at = line.get("t"), float(line.get("at", 0.0))
     if kind == "conversation":
-        index.summaries[owner] = Summary(owner, "", at, at, 0)
+        index.summaries[owner] = ConversationSummary(owner, "", at, at, 0)
     elif kind == "turn":
-        known = index.summaries.setdefault(owner, Summary(owner, "", at, at, 0))
+        known = index.summaries.setdefault(owner, ConversationSummary(owner, "", at, at, 0))
         index.summaries[owner] = replace(
             known, title=known.title or title_of(str(line["message"])), turns=known.turns + 1, updated=at
         )

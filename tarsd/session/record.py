@@ -109,7 +109,7 @@ class TurnRecord:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ConversationSummary:
     """A line in the list of conversations; times are seconds since 1970. `private`: text of private notes was seen."""
 
     id: str
@@ -148,7 +148,7 @@ class Conversation:
     `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning.
     """
 
-    summary: Summary
+    summary: ConversationSummary
     turns: tuple[TurnRecord, ...]
     note: str = ""
     condensed: SummaryRecord | None = None

@@ -36,7 +36,7 @@ _GAPS: Final = (
 
 
 @dataclass(frozen=True)
-class Engine:
+class SqliteFeatures:
     """The database engine as it is installed here: `fts5` and `vec` are "" where they do not work."""
 
     sqlite: str
@@ -44,11 +44,11 @@ class Engine:
     vec: str
 
 
-def engine() -> Engine:
+def engine() -> SqliteFeatures:
     """Open an empty database in memory, and have it look for a word and for a vector."""
     db = apsw.Connection(":memory:")
     try:
-        return Engine(apsw.sqlite_lib_version(), _keywords(db), _vectors(db))
+        return SqliteFeatures(apsw.sqlite_lib_version(), _keywords(db), _vectors(db))
     finally:
         db.close()
 

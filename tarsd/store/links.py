@@ -11,7 +11,7 @@ _ANCHOR_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class LinkTarget:
     """A file that bears the wanted name; `path` is casefolded and without ".md", `raw` as it is."""
 
     id: int
@@ -44,7 +44,7 @@ def keys_of(path: str, aliases: Iterable[str]) -> list[tuple[str, bool]]:
     return [(own, False), *((alias, True) for alias in sorted(others))]
 
 
-def resolve(target: str, source: str, candidates: Sequence[Target]) -> int | None:
+def resolve(target: str, source: str, candidates: Sequence[LinkTarget]) -> int | None:
     """The file a link means; `candidates` are the files of the source's collection that bear the target's key.
 
     An exact path wins, then a path from the source's folder, then a path ending (below the source's folder
@@ -78,7 +78,7 @@ def _below(folder: str, path: str) -> str:
     return posixpath.normpath(joined) if "./" in path else joined
 
 
-def _exact(path: str, named: Sequence[Target]) -> int | None:
+def _exact(path: str, named: Sequence[LinkTarget]) -> int | None:
     same = [one for one in named if one.path == path]
     # Two files that differ by case only: the same one each time, whatever the order of their ids.
     return min(same, key=lambda one: one.raw).id if same else None

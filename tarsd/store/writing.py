@@ -281,14 +281,14 @@ class Writing(Spaces):
             (json.dumps(files), json.dumps(keys, ensure_ascii=False)),
         )
         wanted = json.dumps(sorted({row[2] for row in found}), ensure_ascii=False)
-        bearers: dict[tuple[str, str], list[links.Target]] = {}
+        bearers: dict[tuple[str, str], list[links.LinkTarget]] = {}
         for key, alias, file_id, collection, path in fetch(
             db,
             "SELECT n.key, n.alias, f.id, f.collection, f.path FROM json_each(?) j "
             "CROSS JOIN names n ON n.key = j.value CROSS JOIN files f ON f.id = n.file_id",
             (wanted,),
         ):
-            bearer = links.Target(file_id, links.path_fold(path), path, bool(alias))
+            bearer = links.LinkTarget(file_id, links.path_fold(path), path, bool(alias))
             bearers.setdefault((collection, key), []).append(bearer)
         changed: list[tuple[int | None, int]] = []
         heard: set[int | None] = set()

@@ -9,7 +9,7 @@ from datetime import datetime
 from tarsd.config import Config
 from tarsd.errors import TarsdError
 from tarsd.memory import Memory
-from tarsd.tools.base import Context, Library, NoteEntry, NoteView, Proposal, Result, Tool, tool
+from tarsd.tools.base import Context, Library, NoteEntry, NoteView, Result, Tool, ToolProposal, tool
 from tarsd.tools.catalog import Toolbox
 from tarsd.tools.daily import DailyTools
 from tarsd.tools.notes import NoteTools
@@ -18,7 +18,7 @@ from tarsd.tools.todoist import TodoistTools
 from tarsd.tools.weather import WeatherTools
 from tarsd.writing.notes import Notebook
 
-__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Proposal", "Result", "Tool", "Toolbox", "build", "tool"]
+__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Result", "Tool", "ToolProposal", "Toolbox", "build", "tool"]
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """What a tool is: a plain function whose docstring and signature tell the model how to call it.
 
-A tool answers with a `Result`, or with a `Proposal` when a person has to say yes first; whatever goes wrong is a
+A tool answers with a `Result`, or with a `ToolProposal` when a person has to say yes first; whatever goes wrong is a
 `ToolError` whose sentence the model can act on.
 """
 
@@ -16,7 +16,7 @@ from tarsd.providers.base import Evidence
 from tarsd.tools.arguments import schema_of, validate
 from tarsd.writing.edits import Change, Loaded
 
-__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Proposal", "Result", "Tool", "tool", "validate"]
+__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Result", "Tool", "ToolProposal", "tool", "validate"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ToolProposal:
     """What a tool would do if it may: `title` in one line, `apply` does it once, `diff` is what a note would become."""
 
     title: str
@@ -56,7 +56,7 @@ class Context:
     private: bool = False
 
 
-Run = Callable[[Mapping[str, Any], Context], Awaitable[Result | Proposal]]
+Run = Callable[[Mapping[str, Any], Context], Awaitable[Result | ToolProposal]]
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeo
     """A tool of a plain function, async or not (then it runs in a thread).
 
     Its docstring is the description; each parameter is `Annotated[type, "what it is"]`; one annotated `Context` gets
-    the turn. It returns a `Result`, a `Proposal`, or text.
+    the turn. It returns a `Result`, a `ToolProposal`, or text.
     """
     hints = get_type_hints(function, include_extras=True)
     wants = next((one for one, hint in hints.items() if hint is Context and one != "return"), None)
@@ -145,7 +145,7 @@ def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeo
     schema["additionalProperties"] = False
     called = name or function.__name__
 
-    async def run(arguments: Mapping[str, Any], context: Context) -> Result | Proposal:
+    async def run(arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
         given = validate(schema, arguments, called)
         if wants:
             given[wants] = context

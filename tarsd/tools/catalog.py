@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from tarsd.config.settings import ToolSettings
 from tarsd.errors import TarsdError, ToolError
 from tarsd.providers.base import ToolSpec
-from tarsd.tools.base import Context, Proposal, Result, Tool
+from tarsd.tools.base import Context, Result, Tool, ToolProposal
 
 NAME_CHARS = 64
 AT_HOME = frozenset({"notes", "memory"})
@@ -89,7 +89,7 @@ class Toolbox:
             return False
         return one.allowed or "*" in self._allow or one.name in self._allow
 
-    async def call(self, name: str, arguments: Mapping[str, Any], context: Context) -> Result | Proposal:
+    async def call(self, name: str, arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
         """Run a tool, or find out what it proposes. Raises `ToolError` whatever goes wrong, and nothing else."""
         one = self.get(name)
         answer = await self._guard(one, lambda: one.run(arguments, context), limited=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tarsd.errors import Conflict, ToolError
 from tarsd.parse import parse
-from tarsd.tools.base import Context, Proposal, Result
+from tarsd.tools.base import Context, Result, ToolProposal
 from tarsd.vault import decode
 from tarsd.writing.edits import Change
 
@@ -24,7 +24,7 @@ def version(hash: str) -> str:
 
 def propose(
     change: Change, title: str, said: str, context: Context, *, again: Callable[[], Change] | None = None
-) -> Proposal:
+) -> ToolProposal:
     """Ask for `change`; `said` is what the model hears when it is done.
 
     `again` plans the same change anew when the note changed before the yes came; without it that is a conflict.
@@ -45,7 +45,7 @@ def propose(
                 planned = fresh
         raise Conflict(f"{change.path} changes all the time.", "Try again later.")
 
-    return Proposal(title, apply, change, _capped(change.diff()))
+    return ToolProposal(title, apply, change, _capped(change.diff()))
 
 
 def check_own(change: Change) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from tarsd.errors import NotFound, ToolError
 from tarsd.tools import moment
-from tarsd.tools.base import Context, Library, Proposal, Tool, tool
+from tarsd.tools.base import Context, Library, Tool, ToolProposal, tool
 from tarsd.tools.changes import check_own, checked, propose, warned
 from tarsd.vault import Unreadable, content_hash, decode, nfc, read_file
 from tarsd.writing import edits
@@ -94,7 +94,7 @@ class DailyTools:
         context: Context,
         text: Annotated[str, "Markdown text to add"],
         heading: Annotated[str, "Add it at the end of this section; empty: at the end of the note"] = "",
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose to add text to today's daily note, which is made if need be. The person says yes or no."""
         when = self._now()
         settings = read_settings(self._vault)

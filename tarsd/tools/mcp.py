@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
 from tarsd.providers.text import cap, escape, visible
-from tarsd.tools.base import Context, Proposal, Result, Tool
+from tarsd.tools.base import Context, Result, Tool, ToolProposal
 from tarsd.tools.mcp_connection import BACKOFF_S, Connection, Listed
 from tarsd.tools.mcp_streams import line
 
@@ -111,13 +111,13 @@ class McpServers:
                 raise ToolError(cap(text, 2000) or f"{server.name} says that the call failed, and not why.")
             return Result(text or "(an empty answer)")
 
-        async def run(arguments: Mapping[str, Any], context: Context) -> Result | Proposal:
+        async def run(arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
             if not isinstance(arguments, Mapping):
                 raise ToolError("The arguments must be one JSON object.")
             if allowed and not context.private:  # what was private in this turn leaves it by no standing yes
                 return await call(arguments)
             title = f"Call {line(listed.name)} of the MCP server {server.name}"
-            return Proposal(title, lambda: call(arguments))
+            return ToolProposal(title, lambda: call(arguments))
 
         return Tool(
             name=self._name(server.name, listed.name),

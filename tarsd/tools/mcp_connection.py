@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from tarsd import __version__
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
-from tarsd.tools.mcp_streams import Stderr, Watched, line, load
+from tarsd.tools.mcp_streams import MonitoredStream, Stderr, line, load
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -238,7 +238,7 @@ class Connection:
     async def _watched(self, transport: Transport) -> AsyncGenerator[Any, None]:
         """The transport, whose end is noticed at once: a dead child is replaced before the next call, not by it."""
         async with transport as (reader, writer):
-            yield Watched(reader, self._ended, self._flooded, self._sort_out), writer
+            yield MonitoredStream(reader, self._ended, self._flooded, self._sort_out), writer
 
     def _ended(self) -> None:
         if self._client is not None:

@@ -17,7 +17,7 @@ GARBAGE = 1000
 log = logging.getLogger(__name__)
 
 
-class Watched:
+class MonitoredStream:
     """A stream of messages that tells when it ends, and when too much of it is none. Lists of tools are sorted out."""
 
     def __init__(

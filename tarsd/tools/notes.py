@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from tarsd.errors import NotFound, TarsdError, ToolError
 from tarsd.memory import holds_private
 from tarsd.parse import parse
-from tarsd.tools.base import Context, Library, NoteEntry, NoteView, Proposal, Result, Tool, tool
+from tarsd.tools.base import Context, Library, NoteEntry, NoteView, Result, Tool, ToolProposal, tool
 from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, version, warned
 from tarsd.tools.reading import OUTLINE, evidence, passage, section, shown_lines, target
 from tarsd.vault import nfc
@@ -130,7 +130,7 @@ class NoteTools:
         context: Context,
         path: Annotated[str, "Where: Title, or Folder/Title"],
         text: New,
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose a new note. The person sees it and says yes or no."""
         folder, title = self._place(path)
         wanted = f"{folder}/{title}.md" if folder else f"{title}.md"
@@ -154,7 +154,7 @@ class NoteTools:
         name: Name,
         text: New,
         heading: Annotated[str, "Add it at the end of this section; empty: at the end of the note"] = "",
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose to add text to the end of a note or of one of its sections. The person says yes or no."""
         view, inside = self._open_to_write(name, context)
         text = checked(text, "note_append")
@@ -178,7 +178,7 @@ class NoteTools:
         text: New,
         version: Annotated[str, "The version that note_read gave"],
         mode: Annotated[Literal["replace", "append", "prepend"], "What to do with the section's text"] = "replace",
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose to change the text under a heading, or a block. Read the note first. The person says yes or no."""
         view, _ = self._open_to_write(name, context)
         given = version.strip().casefold()

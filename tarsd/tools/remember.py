@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from tarsd.errors import ToolError
 from tarsd.memory import Contradiction, Memory
-from tarsd.tools.base import Context, Proposal, Tool, tool
+from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import propose
 from tarsd.writing.edits import Change
 
@@ -28,7 +28,7 @@ class MemoryTools:
         kind: Annotated[Literal["fact", "rule"], "A fact about the person, or a rule for how to answer"] = "fact",
         section: Annotated[str, "The section of the memory note that it belongs to"] = "",
         replace: Annotated[str, "The remembered line that this one takes the place of"] = "",
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose to remember something for good. Only for what the person asks to be remembered."""
         if not text.strip():
             raise ToolError("memory_remember: “text” is empty. Say in one sentence what to remember.")
@@ -54,7 +54,7 @@ class MemoryTools:
 
     def memory_forget(
         self, context: Context, line: Annotated[str, "The remembered line, or words that only it has"]
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose to forget a remembered line. The person sees the exact line and says yes or no."""
         if not line.strip():
             raise ToolError("memory_forget: “line” is empty. Give the remembered line, or words that only it has.")

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from tarsd.errors import ToolError
-from tarsd.tools.base import Proposal, Result, Tool, tool
+from tarsd.tools.base import Result, Tool, ToolProposal, tool
 from tarsd.tools.outer import client, text_of, unreachable
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TodoistTools:
         priority: Annotated[Literal["low", "medium", "high", "urgent"], "How urgent it is"] = "low",
         labels: Annotated[list[str], "Labels"] = [],  # noqa: B006 - never changed, and the schema shows it
         description: Annotated[str, "More about it"] = "",
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose a new task in the person's Todoist. The person says yes or no."""
         wanted = text_of(content)
         if not wanted:
@@ -77,7 +77,7 @@ class TodoistTools:
         self,
         filter: Annotated[str, "A Todoist filter: today, overdue, 7 days, #Project, @label, search: word"] = FILTER,
         limit: Annotated[int, "How many, at most 100"] = 30,
-    ) -> Proposal:
+    ) -> ToolProposal:
         """List open tasks of the person's Todoist, with the ids that todoist_complete needs."""
         query = text_of(filter) or FILTER
         most = max(1, min(limit, MOST))
@@ -99,7 +99,7 @@ class TodoistTools:
 
     async def todoist_complete(
         self, task: Annotated[str, "The task's id as todoist_list gave it, or its exact words"]
-    ) -> Proposal:
+    ) -> ToolProposal:
         """Propose to mark a task as done in Todoist. The person says yes or no."""
         id = self._known(task.strip())
         content = self._seen[id]
@@ -136,12 +136,12 @@ class TodoistTools:
 
     def _proposal(
         self, title: str, work: Callable[[TodoistAPIAsync], Awaitable[Result]], *, changes: bool = False
-    ) -> Proposal:
+    ) -> ToolProposal:
         async def apply() -> Result:
             async with self._api(changes) as api:
                 return await work(api)
 
-        return Proposal(title, apply)
+        return ToolProposal(title, apply)
 
     @asynccontextmanager
     async def _api(self, changes: bool) -> AsyncGenerator[TodoistAPIAsync, None]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tarsd.config.settings import ToolSettings
 from tarsd.errors import ToolError
-from tarsd.tools.base import Proposal, Result, Tool, tool
+from tarsd.tools.base import Result, Tool, ToolProposal, tool
 from tarsd.tools.outer import client, text_of, unreachable
 
 SERVICE = "The weather service"
@@ -34,7 +34,7 @@ _SKY = {
 
 
 @dataclass(frozen=True)
-class Place:
+class Coordinates:
     """A place on the map, in degrees."""
 
     name: str
@@ -47,14 +47,14 @@ class WeatherTools:
 
     def __init__(self, settings: ToolSettings) -> None:
         self._settings = settings
-        self._place: Place | None = None
+        self._place: Coordinates | None = None
         self._looking = asyncio.Lock()
 
     def tools(self) -> list[Tool]:
         """The one tool."""
         return [tool(self.weather, group="weather")]
 
-    async def weather(self, days: Annotated[int, "How many days, today included, at most 14"] = 3) -> Proposal:
+    async def weather(self, days: Annotated[int, "How many days, today included, at most 14"] = 3) -> ToolProposal:
         """The weather now and in the next days at the person's own place."""
         count = max(1, min(days, MOST_DAYS))
 
@@ -67,13 +67,13 @@ class WeatherTools:
             report = await _get(self._settings.weather_url, query)
             return Result(_written(place, report))
 
-        return Proposal(f"Ask Open-Meteo for the weather in {self._settings.weather_place}", apply)
+        return ToolProposal(f"Ask Open-Meteo for the weather in {self._settings.weather_place}", apply)
 
-    async def _find(self) -> Place:
+    async def _find(self) -> Coordinates:
         wanted = self._settings.weather_place.strip()
         match = _COORDINATES.fullmatch(wanted)
         if match:
-            return Place(wanted, float(match[1]), float(match[2]))
+            return Coordinates(wanted, float(match[1]), float(match[2]))
         async with self._looking:
             if self._place is None:
                 query = {"name": wanted, "count": 1, "language": "en", "format": "json"}
@@ -106,15 +106,15 @@ async def _get(url: str, query: Mapping[str, Any]) -> dict[str, Any]:
     raise ToolError(f"{SERVICE} did not answer as it should ({response.status_code}{f': {said}' if said else ''}).")
 
 
-def _place(raw: Any) -> Place:
+def _place(raw: Any) -> Coordinates:
     try:
         name = ", ".join(text_of(raw[key], 80) for key in ("name", "country") if raw.get(key))
-        return Place(name, float(raw["latitude"]), float(raw["longitude"]))
+        return Coordinates(name, float(raw["latitude"]), float(raw["longitude"]))
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ToolError(f"{SERVICE} did not say where the place is.") from None
 
 
-def _written(place: Place, report: Mapping[str, Any]) -> str:
+def _written(place: Coordinates, report: Mapping[str, Any]) -> str:
     """The report in words; what is missing in it is left out."""
     now = _table(report.get("current"))
     lines = [f"Weather for {place.name}, from Open-Meteo."]

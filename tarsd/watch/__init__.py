@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import VaultUnavailable
 from ..vault import Vault, nfc
 from .filesystem import filesystem_of, is_silent
-from .observer import Ear, Observer, end, is_alive, is_partial, native_observer, observe
+from .observer import Observer, OverflowHandler, end, is_alive, is_partial, native_observer, observe
 
 if TYPE_CHECKING:
     from ..config import WatchSettings
@@ -116,7 +116,7 @@ class Watcher:
     # ------------------------------------------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        ear = Ear(self._distrust)
+        ear = OverflowHandler(self._distrust)
         tellers = [logging.getLogger(name) for name in ("watchdog", "fsevents")]
         for teller in tellers:
             teller.addHandler(ear)

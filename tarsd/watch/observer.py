@@ -12,18 +12,18 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
 
-class Thread(Protocol):
+class ThreadHealth(Protocol):
     """What of a thread is asked for its health."""
 
     def is_alive(self) -> bool:
         """Does it run?"""
 
 
-class Observer(Thread, Protocol):
+class Observer(ThreadHealth, Protocol):
     """The part of watchdog's observer that is used here."""
 
     @property
-    def emitters(self) -> Collection[Thread]:
+    def emitters(self) -> Collection[ThreadHealth]:
         """The threads that produce events."""
 
     def schedule(self, handler: Any, path: str, *, recursive: bool, event_filter: Any) -> object:
@@ -70,7 +70,7 @@ def end(observer: Observer) -> None:
 
 def is_alive(observer: Observer) -> bool:
     """Do all of its threads run?"""
-    threads: list[Thread] = [observer, *observer.emitters]
+    threads: list[ThreadHealth] = [observer, *observer.emitters]
     reader = getattr(observer, "_inotify_fd", None)  # one more thread in watchdog 7
     if isinstance(reader, threading.Thread):
         threads.append(reader)
@@ -115,7 +115,7 @@ def _event_filter() -> list[type]:
     return [event for event in found if event is not None]
 
 
-class Ear(logging.Handler):
+class OverflowHandler(logging.Handler):
     """watchdog says only in its log that a queue ran over or a thread met something unexpected."""
 
     def __init__(self, on_warning: Callable[[], None]) -> None:

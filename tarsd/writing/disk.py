@@ -9,7 +9,7 @@ from typing import Any
 from tarsd.errors import Conflict, NotFound, TarsdError
 from tarsd.vault import content_hash, decode
 from tarsd.writing.changes import Change
-from tarsd.writing.journal import Entry, Journal
+from tarsd.writing.journal import Journal, JournalEntry
 from tarsd.writing.notes import Notebook
 
 
@@ -55,7 +55,7 @@ class Disk:
             self._journal.settle(entry.undoes, "written")
         return reply
 
-    def _reverse(self, entry: Entry, now: bytes | None, back: bytes | None) -> dict[str, Any]:
+    def _reverse(self, entry: JournalEntry, now: bytes | None, back: bytes | None) -> dict[str, Any]:
         journal, vault, path = self._journal, self._notebook.vault, entry.path
         if back is None:
             raw = b"" if now is None else now

@@ -12,7 +12,7 @@ from tarsd.parse.structure import BLOCK_ID
 from tarsd.vault import decode, encode, kind_of, nfc
 from tarsd.vault.names import safe_parts
 from tarsd.writing.changes import Change, Loaded, Op
-from tarsd.writing.places import Lines, Outline, Place
+from tarsd.writing.places import LineIndex, LineRange, Outline
 
 __all__ = ["Change", "Loaded", "Mode", "Op", "append", "create", "patch", "replace_text"]
 
@@ -44,7 +44,7 @@ def append(note: Loaded, text: str, heading: str = "") -> Change:
     """
     outline = _outline(note)
     lines = outline.text
-    whole = Place(0, len(lines.lines))
+    whole = LineRange(0, len(lines.lines))
     return _add_after(note, outline, outline.section(heading) if heading.strip() else whole, text)
 
 
@@ -80,11 +80,11 @@ def patch(note: Loaded, target: str, text: str, mode: Mode) -> Change:
 def replace_text(note: Loaded, new_text: str) -> Change:
     """The whole text exchanged, in the note's own encoding and line ends. Raises Refused as `append`."""
     _check(note)
-    content = _clean(new_text).replace("\n", Lines.of(note.text).end)
+    content = _clean(new_text).replace("\n", LineIndex.of(note.text).end)
     return _written(note, content, "modify", content)
 
 
-def _add_after(note: Loaded, outline: Outline, place: Place, text: str) -> Change:
+def _add_after(note: Loaded, outline: Outline, place: LineRange, text: str) -> Change:
     """At the end of a section or of the note: after what it holds, before the blank lines that follow."""
     lines, new = outline.text, _fragment(text)
     first, end = _filled(lines, place)
@@ -97,7 +97,7 @@ def _add_after(note: Loaded, outline: Outline, place: Place, text: str) -> Chang
     return _change(note, outline, end, end, _spaced(lines, end, end, new))
 
 
-def _patch_block(note: Loaded, outline: Outline, place: Place, text: str, mode: Mode) -> Change:
+def _patch_block(note: Loaded, outline: Outline, place: LineRange, text: str, mode: Mode) -> Change:
     lines = outline.text
     item = _ITEM.match(lines.lines[place.start])
     new = _fragment(text)
@@ -156,7 +156,7 @@ def _indented(new: list[str], indent: str) -> list[str]:
     return [indent + line if line.strip() else line for line in new]
 
 
-def _filled(lines: Lines, place: Place) -> tuple[int, int]:
+def _filled(lines: LineIndex, place: LineRange) -> tuple[int, int]:
     """The lines of a place without the blank ones around; both are its start if there are no others."""
     first, end = place.start, place.end
     while end > first and lines.blank(end - 1):
@@ -166,7 +166,7 @@ def _filled(lines: Lines, place: Place) -> tuple[int, int]:
     return first, end
 
 
-def _spaced(lines: Lines, start: int, end: int, new: list[str]) -> list[str]:
+def _spaced(lines: LineIndex, start: int, end: int, new: list[str]) -> list[str]:
     """`new` with blank lines to what stands above line `start` and below line `end - 1`."""
     above = start > 0 and not lines.blank(start - 1)
     below = not lines.blank(end)

@@ -30,7 +30,7 @@ _ID = re.compile(r"w-[0-9a-f]{12}-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """A change that was made, or was to be made.
 
     `before` and `after` are SHA-256 hashes of the note's bytes, None where there is no note; `size` is the number of
@@ -67,7 +67,7 @@ class Journal:
         """Record a change that is about to be made; returns its id. Raises StoreError, DiskFull."""
         raw = change.before
         size = len(raw) if raw is not None else 0
-        entry = Entry(
+        entry = JournalEntry(
             self._new_id(), change.path, change.op, change.if_hash, change.hash, size, kind, conversation, by,
             time.time(), undoes=undoes,
         )  # fmt: skip
@@ -76,14 +76,14 @@ class Journal:
 
     def keep_discarded(self, path: str, raw: bytes, kind: Kind, conversation: str, by: str, *, undoes: str) -> str:
         """Record that the note with these bytes is about to go into the trash; returns the id. Raises as `keep`."""
-        entry = Entry(
+        entry = JournalEntry(
             self._new_id(), path, "discard", content_hash(raw), None, len(raw), kind, conversation, by,
             time.time(), undoes=undoes,
         )  # fmt: skip
         self._add(entry, raw)
         return entry.id
 
-    def get(self, id: str) -> Entry:
+    def get(self, id: str) -> JournalEntry:
         """The entry with this id. Raises NotFound."""
         with self._lock:
             entry = self._read(id)
@@ -91,7 +91,7 @@ class Journal:
             raise NotFound("There is no such change.", f"What was changed is kept for {KEPT_DAYS} days.")
         return entry
 
-    def before(self, entry: Entry, now: bytes) -> bytes | None:
+    def before(self, entry: JournalEntry, now: bytes) -> bytes | None:
         """The bytes from before the change, given those that it made of them; None if they were not kept whole."""
         if entry.before is None:
             return None
@@ -101,7 +101,7 @@ class Journal:
             raw = now[: entry.size]
         return raw if content_hash(raw) == entry.before else None
 
-    def last(self, kind: Kind) -> Entry | None:
+    def last(self, kind: Kind) -> JournalEntry | None:
         """The latest change of this kind that stands and takes none back: what an undo without an id means."""
         with self._lock:
             for entry in self.entries():
@@ -116,7 +116,7 @@ class Journal:
             if entry is not None:
                 self._describe(replace(entry, state=state))
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[JournalEntry]:
         """All entries, the latest first; torn and foreign files are passed over."""
         for id in sorted(self._ids(), reverse=True):
             entry = self._read(id)
@@ -149,21 +149,21 @@ class Journal:
             self._stamp = max(int(time.time() * 1000), self._stamp + 1)
             return f"w-{self._stamp:012x}-{secrets.token_hex(4)}"
 
-    def _add(self, entry: Entry, before: bytes | None) -> None:
+    def _add(self, entry: JournalEntry, before: bytes | None) -> None:
         with self._lock:
             if before is not None:  # first, so that a description never promises what is not there
                 self._put(self._file(entry.id, ".before"), before)
             self._describe(entry)
 
-    def _describe(self, entry: Entry) -> None:
+    def _describe(self, entry: JournalEntry) -> None:
         self._put(self._file(entry.id, ".json"), json.dumps(asdict(entry)).encode())
 
-    def _read(self, id: str) -> Entry | None:
+    def _read(self, id: str) -> JournalEntry | None:
         if not _ID.fullmatch(id):
             return None
         try:
             raw = json.loads(self._file(id, ".json").read_bytes())
-            entry = Entry(**raw)
+            entry = JournalEntry(**raw)
             return entry if entry.id == id and isinstance(entry.path, str) and isinstance(entry.at, float) else None
         except (OSError, ValueError, TypeError, RecursionError):
             return None

@@ -22,7 +22,7 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineIndex:
     """A text by lines: `starts[i]` is where line i (0-based) begins, and one more entry is the text's end."""
 
     text: str
@@ -31,7 +31,7 @@ class Lines:
     end: str
 
     @classmethod
-    def of(cls, text: str) -> Lines:
+    def of(cls, text: str) -> LineIndex:
         """`end` is the line end that the text uses most, "\\n" if it has none."""
         lines, starts, at = [], [0], 0
         found = []
@@ -69,7 +69,7 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Place:
+class LineRange:
     """Lines [start, end) of a note, 0-based: a section's body, or a block with the line of its id."""
 
     start: int
@@ -82,7 +82,7 @@ class Outline:
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
-        self.text = Lines.of(text)
+        self.text = LineIndex.of(text)
         self.note: Note = parse(text, path)
 
     @cached_property
@@ -97,7 +97,7 @@ class Outline:
             trails.append(tuple(above.text for above in stack))
         return trails
 
-    def section(self, target: str) -> Place:
+    def section(self, target: str) -> LineRange:
         """The body of the section with this heading, subsections included.
 
         `target` is the heading's text, with or without its `#`, or a trail of headings: "A#B", "A > B". Raises
@@ -119,10 +119,10 @@ class Outline:
             raise Conflict(message, ways if len(named) == len(found[:SHOWN]) else same)
         return self._body(found[0])
 
-    def _body(self, number: int) -> Place:
+    def _body(self, number: int) -> LineRange:
         heading, *others = self.note.headings[number:]
         after = (other.line - 1 for other in others if other.level <= heading.level)
-        return Place(heading.end_line, next(after, len(self.text.lines)))
+        return LineRange(heading.end_line, next(after, len(self.text.lines)))
 
     def _find(self, target: str) -> list[int]:
         """The headings that are meant, exact spelling first, then the trail, then what links and people write."""
@@ -142,7 +142,7 @@ class Outline:
                 return at_level if at_level else found
         return []
 
-    def block(self, id: str) -> Place:
+    def block(self, id: str) -> LineRange:
         """The block with this id, with or without its `^`. Raises NotFound, and Conflict if several have it."""
         name = id.strip().removeprefix("^")
         found = [block for block in self.note.blocks if block.id == name]
@@ -165,7 +165,7 @@ class Outline:
             raise NotFound(f"In {self.path}, ^{name} stands alone and names no text.", "Name the heading above it.")
         while start > found[0].start_line - 1 and self._go_together(start - 1, start):
             start -= 1
-        return Place(start, end + 1, at)
+        return LineRange(start, end + 1, at)
 
     def _has_id(self, index: int, id: str) -> bool:
         mark = BLOCK_ID.search(self.text.lines[index])

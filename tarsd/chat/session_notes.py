@@ -1,0 +1,332 @@
+"""What a conversation leaves behind in the vault: its note, which grows with every turn, and its summary."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from tarsd import compact
+from tarsd.chat.answer import TurnServices
+from tarsd.chat.prompt import history_tokens
+from tarsd.chat.turn import Turn
+from tarsd.errors import Conflict, TarsdError, VaultUnavailable
+from tarsd.parse import parse
+from tarsd.protocol import Event, Writer
+from tarsd.session import Conversation, Sessions, TurnRecord
+from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
+from tarsd.writing import Change, Loaded, Notebook, create, replace_text
+
+FULL = 0.5
+"""A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
+IDLE_S = 1800.0
+LOOK_S = 60.0
+RECENT_S = 86_400.0
+MOST_RECENT = 200
+TRIES = 8
+
+_MOMENT = re.compile(r"^((?:started|updated): )(.*)$", re.MULTILINE)
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class SessionNotes:
+    """Writes below `folder` in the vault; lives in the event loop of the turns. Nothing here ever ends a turn."""
+
+    def __init__(
+        self, sessions: Sessions, means: TurnServices, notebook: Notebook, folder: str, executor: Executor | None = None
+    ) -> None:
+        self._sessions = sessions
+        self._means = means
+        self._notebook = notebook
+        self._folder = folder
+        self._executor = executor
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._touched: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being written or summarised."""
+        return bool(self._tasks)
+
+    # -------------------------------------------------------------------------------------------- the note
+
+    async def write(self, turn: Turn, last: Event, by: Writer) -> None:
+        """Put a turn that ends with `last` into its conversation's note; what keeps it from that, the turn says.
+
+        A client's write is only begun here, so that nobody waits for it.
+        """
+        self._touch(turn.conversation)
+        lock = self._locks.setdefault(turn.conversation, asyncio.Lock())
+        task = asyncio.create_task(self._write(turn, last, by, lock), name=f"note {turn.id}")
+        self._keep(task)
+        if by == "daemon":
+            await asyncio.wait({task})
+            return
+        begun = asyncio.create_task(turn.wait_for("write"))
+        await asyncio.wait({task, begun}, return_when=asyncio.FIRST_COMPLETED)
+        begun.cancel()
+
+    async def _write(self, turn: Turn, last: Event, by: Writer, lock: asyncio.Lock) -> None:
+        async with lock:
+            for attempt in range(TRIES):
+                try:
+                    change = await self._thread(self._with_turn, turn, last)
+                    await self._put(turn.conversation, change, by, turn.emit)
+                    return
+                except Conflict as error:  # edited in this very moment: the next plan starts from what is there now
+                    if attempt + 1 == TRIES:
+                        self._failed(turn, error)
+                except TarsdError as error:
+                    self._failed(turn, error)
+                    return
+
+    async def _put(
+        self,
+        conversation: str,
+        change: Change | None,
+        by: Writer,
+        emit: Callable[[str, dict[str, Any]], None] | None = None,
+    ) -> None:
+        """Make a change of the conversation's note, if there is one, and remember where the note lies."""
+        if change is not None:
+            await self._means.writer.perform(change, by=by, kind="session", conversation=conversation, emit=emit)
+            await self._thread(self._sessions.set_note_path, conversation, change.path)
+
+    async def catch_up(self) -> None:
+        """Put turns that an earlier end of the daemon cut off into their notes; then watch over its last conversations.
+
+        One after the other, and again after a while where the vault was away.
+        """
+        every = await self._thread(self._sessions.summaries)
+        left = [one.id for one in every if time.time() - one.updated < RECENT_S][:MOST_RECENT]
+        for conversation in left:  # there may have been no time for their summaries
+            self._touch(conversation)
+        while left:
+            left = [conversation for conversation in left if not await self._caught_up(conversation)]
+            if left:
+                await asyncio.sleep(LOOK_S)
+
+    async def _caught_up(self, conversation: str) -> bool:
+        """Whether the conversation's note has everything now."""
+        async with self._locks.setdefault(conversation, asyncio.Lock()):
+            try:
+                change = await self._thread(lambda: self._plan(self._sessions.load(conversation), late=True))
+                await self._put(conversation, change, "daemon")
+            except VaultUnavailable:
+                return False
+            except TarsdError as error:
+                log.warning("a conversation's note cannot be written", extra={"code": error.code})
+        return True
+
+    def _touch(self, conversation: str) -> None:
+        """A conversation that nobody goes on with from now on is over after a while."""
+        self._touched[conversation] = time.monotonic()
+        if self._idle is None:
+            self._idle = asyncio.create_task(self._watch(), name="diary")
+
+    def _failed(self, turn: Turn, error: TarsdError) -> None:
+        log.warning("a conversation's note cannot be written", extra={"code": error.code})
+        turn.notice(f"This conversation is not in its note: {error.message}")
+
+    def _plan(self, conversation: Conversation, *, late: bool = False) -> Change | None:
+        """The note with all finished turns that it lacks since the last one it has, or None when there is nothing.
+
+        Made up for `late`, nothing comes back that the person may have taken away since.
+        """
+        finished = [record for record in conversation.turns if record.state != "running"]
+        loaded = self._note_of(conversation)
+        if loaded is None:
+            if conversation.note:  # the person took it away: what they removed does not come back
+                finished = [] if late else finished[-1:]
+            if not finished:
+                return None
+            path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
+            return begun(path, replace(conversation, turns=tuple(finished)))
+        written = [at for at, record in enumerate(finished) if holds(loaded.text, record)]
+        missing = finished[written[-1] + 1 :] if written else [] if late else finished[-1:]
+        return grown(loaded, *missing, private=conversation.private) if missing else None
+
+    def _note_of(self, conversation: Conversation) -> Loaded | None:
+        """The conversation's note, wherever it lies now; a note is only that if it bears the conversation's id."""
+        paths = [conversation.note] if conversation.note else []
+        with contextlib.suppress(TarsdError):
+            paths += [self._means.library.session_note(conversation.summary.id) or ""]
+        found = self._first(paths, conversation.summary.id, "session")
+        if found is None and conversation.note:
+            found = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation.summary.id, "session")
+        if found is None and conversation.note and self._kept_bare(conversation):
+            return self._notebook.load(conversation.note)
+        return found
+
+    def _first(self, paths: Iterable[str], id: str, kind: str) -> Loaded | None:
+        """The first of these notes that is of this kind and bears this id."""
+        for path in filter(None, paths):
+            with contextlib.suppress(TarsdError):
+                loaded = self._notebook.load(path)
+                properties = parse(loaded.text, path).properties
+                if properties.get("id") == id and properties.get("tars") == kind:
+                    return loaded
+        return None
+
+    def _kept_bare(self, conversation: Conversation) -> bool:
+        """Whether the note lies where it was, its properties removed, with at least one of the turns in it."""
+        with contextlib.suppress(TarsdError):
+            text = self._notebook.load(conversation.note).text
+            return any(holds(text, record) for record in conversation.turns)
+        return False
+
+    def _with_turn(self, turn: Turn, last: Event) -> Change | None:
+        """As `_plan`, for the conversation as it will be once the turn has ended with `last`."""
+        conversation = self._sessions.load(turn.conversation)
+        events = tuple(turn.events) if turn.ended else (*turn.events, last)
+        turns = (replace(one, events=events) if one.id == turn.id else one for one in conversation.turns)
+        return self._plan(replace(conversation, turns=tuple(turns)))
+
+    # -------------------------------------------------------------------------------------------- the summary
+
+    def compact_later(self, conversation: str) -> None:
+        """Summarise the beginning of a conversation if it takes much of the model's window; returns at once."""
+        self._keep(asyncio.create_task(self._quietly(self._compact(conversation)), name=f"compact {conversation[:8]}"))
+
+    async def finish(self, conversation: str) -> None:
+        """Summarise all of a conversation, for it is over for now; returns at once. Raises `NotFound`."""
+        self._touched.pop(conversation, None)
+        await self._thread(self._sessions.load, conversation)
+        self._keep(asyncio.create_task(self._quietly(self._summarise(conversation, [])), name="summary"))
+
+    async def _compact(self, conversation: str) -> None:
+        provider, found = self._means.provider, await self._thread(self._sessions.load, conversation)
+        if provider.quotes:
+            return
+        await provider.prepare()
+        open_turns = _open(found)
+        before = found.condensed.text if found.condensed else ""
+        if history_tokens(open_turns, before) <= FULL * provider.window:
+            return
+        _, tail = compact.plan(open_turns, lambda one: history_tokens([one], ""), int(FULL * provider.window))
+        await self._summarise(conversation, tail)
+
+    async def _summarise(self, conversation: str, tail: Sequence[TurnRecord]) -> None:
+        """Make a summary of everything before `tail`, keep it, and show it in the vault."""
+        provider = self._means.provider
+        if provider.quotes:
+            return
+        await provider.prepare()
+        found = await self._thread(self._sessions.load, conversation)
+        kept = {record.id for record in tail}
+        head = [one for one in _open(found) if one.id not in kept and one.text]
+        if not head:
+            return
+        earlier = found.condensed
+        before = earlier.text if earlier is not None else ""
+        made = await compact.summarise(provider, head, before, earlier_private=earlier is not None and earlier.private)
+        if not made.summary:
+            return
+        add = functools.partial(self._sessions.add_summary, private=made.private)
+        await self._thread(add, conversation, head[-1].id, made.summary)
+        await self._show(conversation, before)
+        if made.facts:
+            notice = functools.partial(self._means.memory.notice, session=conversation, private=made.private)
+            change = await self._thread(notice, made.facts)
+            if change is not None:
+                await self._means.writer.perform(change, by="daemon", kind="memory", conversation=conversation)
+
+    async def _show(self, conversation: str, before: str) -> None:
+        """The summary into the conversation's note, and into a note of its own, which is searched."""
+        lock = self._locks.setdefault(conversation, asyncio.Lock())
+        async with lock:
+            found = await self._thread(self._sessions.load, conversation)
+            for plan in (self._into_note, self._own_note):
+                change = await self._thread(plan, found, before)
+                if change is not None:
+                    await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
+
+    def _into_note(self, found: Conversation, before: str) -> Change | None:
+        loaded = self._note_of(found)
+        if loaded is None or found.condensed is None:
+            return None
+        return summarised(loaded, found.condensed.text, before=before, private=found.condensed.private)
+
+    def _own_note(self, found: Conversation, before: str) -> Change | None:
+        """The summary as a note of its own; one that the person has edited is theirs, and stays as it is."""
+        short = found.condensed
+        if short is None:
+            return None
+        note = self._note_of(found)
+        path = note.path if note is not None else ""
+        text = render_summary_note(found, short.text, note=path, updated=short.at)
+        folder = f"{self._folder}/summaries"
+        there = self._first(self._notebook.paths(folder), found.summary.id, "summary")
+        if there is None:
+            name = path.rpartition("/")[2].removesuffix(".md") or _file_name(found)
+            return create(self._notebook.free_path(folder, name), text)
+        if not before or render_summary_note(found, before, note=path, updated=short.at) != _stamped(there.text, text):
+            return None
+        return replace_text(there, text)
+
+    # -------------------------------------------------------------------------------------------- in the background
+
+    async def _watch(self) -> None:
+        """Conversations that nobody has touched for a while are over for now; they are summarised one at a time."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = time.monotonic()
+            for conversation in [one for one, at in self._touched.items() if now - at > IDLE_S]:
+                self._touched.pop(conversation, None)
+                await self._quietly(self._summarise(conversation, []))
+
+    async def _quietly(self, work: Any) -> None:
+        try:
+            await work
+        except TarsdError as error:
+            log.warning("a conversation was not summarised", extra={"code": error.code})
+        except Exception:
+            log.exception("a conversation was not summarised")
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End what runs; a note that is being written is waited for."""
+        if self._idle is not None:
+            self._idle.cancel()
+        for task in list(self._tasks):
+            if not task.get_name().startswith("note "):
+                task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=2)
+
+    async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+
+
+def _open(conversation: Conversation) -> list[TurnRecord]:
+    """The finished turns after those that the summary stands for."""
+    turns = [record for record in conversation.turns if record.state != "running"]
+    upto = conversation.condensed.upto if conversation.condensed else ""
+    at = next((n for n, record in enumerate(turns, 1) if record.id == upto), 0)
+    return turns[at:]
+
+
+def _stamped(old: str, new: str) -> str:
+    """`old` with the times that `new` has in its properties: they change by themselves."""
+    moments = dict(_MOMENT.findall(new))
+    return _MOMENT.sub(lambda match: f"{match[1]}{moments.get(match[1], match[2])}", old)
+
+
+def _file_name(conversation: Conversation) -> str:
+    created = datetime.fromtimestamp(conversation.summary.created)
+    return f"{created:%Y-%m-%d} {file_title(conversation)}"

@@ -1,0 +1,180 @@
+"""From file to prepared note: read, decode, parse, cut, table vectors. Runs in child processes or right here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tarsd.chunk import Chunk, chunk, embed_text
+from tarsd.config import ChunkSettings
+from tarsd.embed.table import TableEmbedder
+from tarsd.errors import NotFound
+from tarsd.index.plan import trusted_mtime
+from tarsd.parse import Note, parse, privacy
+from tarsd.store import Key, Prepared, SkippedRow, Stat
+from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
+
+LOCAL_ONLY = "local_only, or what may be meant by it"
+"""How a note says of itself that it never leaves this machine; another reading means that all are read again."""
+
+_HEADING_CHARS = 600
+
+
+@dataclass(frozen=True)
+class PrepareSettings:
+    """What decides how a note is prepared. `table`: make the built-in table's vectors as well.
+
+    `private` are casefolded paths of notes of the vault that must not leave this machine, whatever they say.
+    """
+
+    chunk: ChunkSettings
+    include_comments: bool
+    local_only: tuple[str, ...]
+    chunker: str
+    table: bool
+    private: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadJob:
+    """A file to read; a file whose bytes still hash to `known` is not looked into."""
+
+    info: FileInfo
+    known: str = ""
+
+
+@dataclass
+class PreparedBatch:
+    """What became of a group of jobs. `vectors` is float32[n, dim], one row for each of `hashes`."""
+
+    prepared: list[Prepared] = field(default_factory=list)
+    same: list[Stat] = field(default_factory=list)
+    gone: list[FileInfo] = field(default_factory=list)
+    failed: list[SkippedRow] = field(default_factory=list)
+    hashes: list[bytes] = field(default_factory=list)
+    vectors: npt.NDArray[np.float32] | None = None
+
+    @property
+    def keys(self) -> list[Key]:
+        """The notes that were dealt with, whatever came of it."""
+        keys = [note.key for note in self.prepared] + [stat.key for stat in self.same]
+        return keys + [info.key for info in self.gone] + [(bad.collection, bad.path) for bad in self.failed]
+
+
+def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -> bool:
+    """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
+
+    The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
+    Our own lists mark single lines instead, in comments. `text` is the note's own: in it such lines stand, and marks
+    in properties that cannot be read.
+    """
+    if privacy.says_private(note, text) or (note.ours and privacy.private_comments(text)):
+        return True
+    folded = path.casefold()
+    for rule in rules:
+        name = rule.casefold().strip()
+        if name.startswith("#"):
+            if privacy.names_tag(note, name[1:], text):
+                return True
+        elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
+            return True
+    return False
+
+
+def within(settings: ChunkSettings, limit: int | None) -> ChunkSettings:
+    """The settings with no larger passages than a model reads; room is left for what stands above a passage."""
+    most = settings.tokens if limit is None else max(16, limit - 16)
+    return replace(settings, tokens=min(settings.tokens, most))
+
+
+def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> PreparedBatch:
+    """Prepare several files. One that cannot be read or understood is reported and keeps nobody from the rest."""
+    done = PreparedBatch()
+    texts: list[str] = []
+    for job in jobs:
+        info = job.info
+        try:
+            raw = read_file(info.location)
+        except NotFound:
+            done.gone.append(info)
+            continue
+        except Unreadable as error:
+            done.failed.append(SkippedRow(info.collection, info.path, error.state, error.message, error.hint))
+            continue
+        digest = content_hash(raw)
+        if digest == job.known:
+            done.same.append(Stat(info.collection, info.path, _shown(info), info.size, trusted_mtime(info)))
+            continue
+        try:
+            prepared, notes = _prepare(info, raw, digest, settings)
+        except Exception as error:
+            reason = f"The note could not be taken apart ({type(error).__name__})."
+            hint = "Its last readable version stays searchable. Please report it."
+            done.failed.append(SkippedRow(info.collection, info.path, "unreadable", reason, hint))
+            continue
+        done.prepared.append(prepared)
+        texts += notes
+        done.hashes += (one[6] for one in prepared.chunks)
+    if settings.table and texts:
+        done.vectors = _table().embed(texts, "document")
+    return done
+
+
+def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings) -> tuple[Prepared, list[str]]:
+    decoded = decode(raw)
+    note = parse(decoded.text, info.path, include_comments=settings.include_comments)
+    chunks = [_held(one) for one in chunk(note, settings.chunk)]
+    private = not info.collection and info.path.casefold() in settings.private
+    problems = [(one.line, one.reason, one.hint) for one in note.problems]
+    if decoded.problem:
+        problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
+    prepared = Prepared(
+        collection=info.collection,
+        path=info.path,
+        disk=_shown(info),
+        size=info.size,
+        mtime_ns=trusted_mtime(info),
+        hash=digest,
+        chunker=settings.chunker,
+        kind=info.kind,
+        title=note.title,
+        aliases=note.aliases,
+        tags=note.tags,
+        properties=json.dumps(note.properties, ensure_ascii=False, default=str),
+        words=note.property_text,
+        memory_type=note.memory_type or "",
+        ours=note.ours,
+        local_only=private or is_local_only(info.path, note, settings.local_only, decoded.text),
+        problems=tuple(problems),
+        chunks=tuple(_row(one) for one in chunks),
+        links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),
+        state="ok" if raw else "empty",
+    )
+    return prepared, [embed_text(note.title, note.aliases, one) for one in chunks] if settings.table else []
+
+
+def _held(one: Chunk) -> Chunk:
+    """The chunk with headings of bearable length: they are kept with every chunk below them."""
+    if all(len(part) <= _HEADING_CHARS for part in one.trail):
+        return one
+    return replace(one, heading=one.heading[:_HEADING_CHARS], trail=tuple(part[:_HEADING_CHARS] for part in one.trail))
+
+
+def _row(one: Chunk) -> tuple[int, str, str, int, int, str, bytes, int]:
+    trail = json.dumps(one.trail, ensure_ascii=False) if one.trail else "[]"
+    return (one.seq, one.heading, trail, one.start_line, one.end_line, one.text, one.hash, one.tokens)
+
+
+def _shown(info: FileInfo) -> str:
+    return os.fsencode(info.location).decode(errors="replace")
+
+
+@cache
+def _table() -> TableEmbedder:
+    return TableEmbedder()

@@ -1,0 +1,104 @@
+"""The notes of the memory folder while a change is planned: several edits of one note become one change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tarsd.errors import NotFound, Refused
+from tarsd.memory import lines
+from tarsd.memory.lines import MemoryLine, MemoryNote
+from tarsd.vault import encode
+from tarsd.writing.edits import Change, Loaded, create, replace_text
+from tarsd.writing.notes import Notebook
+
+MEMORY, RULES, NOTICED = "Memory.md", "Procedural.md", "Noticed.md"
+MAX_LINES = 100
+"""A note that is part of every prompt stays shorter than this."""
+
+_NEW = {
+    MEMORY: "---\ntars: memory\n---\n\n# Memory\n\n## Facts\n",
+    RULES: "---\ntars: rules\n---\n\n# Rules\n",
+    NOTICED: "---\ntars: noticed\n---\n\n# Noticed\n\n%% Nothing of this is used until a review takes it over. %%\n",
+}
+_SECTION = {MEMORY: "Facts", RULES: "Rules", NOTICED: "Noticed"}
+
+
+class NoteDraft:
+    """A note of lines with the edits planned so far; nothing is written."""
+
+    def __init__(self, name: str, path: str, loaded: Loaded | None) -> None:
+        self.name = name
+        self.path = path
+        self._loaded = loaded
+        text = loaded.text if loaded is not None else ""
+        self._before = text
+        self._text = text if text.strip() else _NEW[name]
+
+    @property
+    def page(self) -> MemoryNote:
+        """The note as it would be now."""
+        return lines.read(self._text, self.name)
+
+    def insert(self, content: str, mark: str, section: str = "") -> None:
+        """Add a line to a section. Raises Refused if the note is full, or cannot take it."""
+        text = lines.insert(self._text, content, section, mark, _SECTION[self.name])
+        if len(text.splitlines()) >= MAX_LINES:
+            what = "It is read with every question, and is kept below" if self.name != NOTICED else "It is kept below"
+            hint = "Forget something first, or shorten the note by hand."
+            if self.name == NOTICED:
+                hint = "Run a review first."
+            raise Refused(f"{self.path} is full. {what} {MAX_LINES} lines.", hint)
+        self._text = text
+
+    def swap(self, line: MemoryLine, content: str, mark: str) -> None:
+        """Put a line in place of another. Raises Refused."""
+        self._text = lines.swap(self._text, line, content, mark)
+
+    def remove(self, gone: Sequence[MemoryLine]) -> None:
+        """Take lines out. Raises Refused."""
+        self._text = lines.remove(self._text, gone)
+
+    def change(self) -> Change | None:
+        """All edits as one change; None if there were none."""
+        if self._loaded is None:
+            return create(self.path, self._text) if self._text != _NEW[self.name] else None
+        return rewritten(self._loaded, self._text) if self._text != self._before else None
+
+
+def rewritten(note: Loaded, text: str) -> Change:
+    """The note with another text, whose line ends are already right, even where the note mixes them. Raises Refused."""
+    change = replace_text(note, text)
+    raw = encode(text, note.encoding)
+    return change if change.after == raw else replace(change, after=raw, content=text)
+
+
+class MemoryFolder:
+    """The memory folder in the vault."""
+
+    def __init__(self, notebook: Notebook, folder: str) -> None:
+        self._notebook = notebook
+        self._folder = folder.strip("/")
+
+    def path(self, name: str) -> str:
+        """Where a note of this name lies."""
+        return f"{self._folder}/{name}" if self._folder else name
+
+    def load(self, name: str) -> Loaded | None:
+        """The note of this name; None if there is none. Raises what `Notebook.load` raises, but for that."""
+        path = self.path(name)
+        try:
+            return self._notebook.load(path)
+        except NotFound as fault:
+            if self._notebook.exists(path):
+                hint = fault.hint or "Look into the folder."
+                raise Refused(f"{path} cannot be used: a file of nearly that name is there.", hint) from None
+            return None
+
+    def exists(self, name: str) -> bool:
+        """Is there anything of this name?"""
+        return self._notebook.exists(self.path(name))
+
+    def open(self, name: str) -> NoteDraft:
+        """A note of lines, to be changed. Raises as `load`."""
+        return NoteDraft(name, self.path(name), self.load(name))

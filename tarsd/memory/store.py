@@ -1,0 +1,272 @@
+"""What is remembered, as notes that the person reads and edits: facts, rules, and what was only noticed.
+
+Nothing is written here: every method that changes something returns the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Literal
+
+from tarsd.errors import BadRequest, Conflict, NotFound, Refused, TarsdError
+from tarsd.memory import compare, lines
+from tarsd.memory.folder import MAX_LINES, MEMORY, NOTICED, RULES, MemoryFolder, NoteDraft
+from tarsd.memory.lines import MemoryLine, MemoryNote
+from tarsd.writing.edits import Change
+from tarsd.writing.notes import Notebook
+
+Kind = Literal["semantic", "procedural"]
+
+MAX_PROMPT = 8000
+"""Most characters of one of these notes in a prompt."""
+_SECRET = "a line that stays on this machine"
+
+
+class Contradiction(Conflict):
+    """What is to be remembered contradicts `line`, which is remembered already."""
+
+    code = "contradiction"
+
+    def __init__(self, message: str, hint: str = "", *, line: str = "") -> None:
+        super().__init__(message, hint)
+        self.line = line
+
+    def as_json(self) -> dict[str, str]:
+        """As the base, with the line that would have to give way."""
+        return super().as_json() | {"line": self.line}
+
+
+class Memory:
+    """The memory in `folder` of the vault. `local=False` anywhere means: for a model on another machine."""
+
+    def __init__(
+        self, notebook: Notebook, folder: str, *, enabled: bool = True, today: Callable[[], datetime] = datetime.now
+    ) -> None:
+        self.notebook = notebook
+        self.enabled = enabled
+        self.drafts = MemoryFolder(notebook, folder)
+        self.today = today
+        self._pages: dict[str, tuple[str, MemoryNote]] = {}
+
+    # ---------------------------------------------------------------------------------------------- reading
+
+    def facts(self, *, local: bool) -> str:
+        """What is remembered, for a prompt (not escaped); "" when there is nothing, or memory is off. Never raises."""
+        return self._shown(MEMORY, local)[0] if self.enabled else ""
+
+    def rules(self, *, local: bool) -> str:
+        """The rules, as `facts`."""
+        return self._shown(RULES, local)[0] if self.enabled else ""
+
+    def problem(self) -> str:
+        """A sentence on what of the memory cannot be used, or ""."""
+        return next((fault for name in (MEMORY, RULES, NOTICED) if (fault := self._shown(name, True)[1])), "")
+
+    def withheld(self) -> int:
+        """How many lines of facts and rules no model on another machine gets to see. Never raises."""
+        if not self.enabled:
+            return 0
+        pages = [page for name in (MEMORY, RULES) if (page := self._page(name)[0])]
+        return sum(line.mark.private for page in pages for line in page.lines)
+
+    def listing(self) -> dict[str, object]:
+        """Everything that is remembered, rules, and what was noticed; on or off. Never raises."""
+        listed: dict[str, object] = {"enabled": self.enabled}
+        for key, name in (("facts", MEMORY), ("rules", RULES), ("noticed", NOTICED)):
+            page = self._page(name)[0]
+            listed[key] = [line.as_json() for line in page.lines] if page else []
+        return listed | {"problem": self.problem()}
+
+    def lines(self, name: str) -> tuple[MemoryLine, ...]:
+        """The lines of one of the notes; none if it cannot be read."""
+        page = self._page(name)[0]
+        return page.lines if page else ()
+
+    def _page(self, name: str) -> tuple[MemoryNote | None, str]:
+        """The note as it is now, and why there is none; read again only when it changed."""
+        try:
+            note = self.drafts.load(name)
+        except TarsdError as fault:
+            return None, f"{name} cannot be read: {fault.message}"
+        if note is None:
+            return None, ""
+        known = self._pages.get(name)
+        if known is None or known[0] != note.hash:
+            known = self._pages[name] = (note.hash, lines.read(note.text, name))
+        return known[1], ""
+
+    def _shown(self, name: str, local: bool) -> tuple[str, str]:
+        page, problem = self._page(name)
+        if page is None:
+            return "", problem
+        text = lines.shown(page, local=local)
+        kept = "\n".join(text.split("\n")[:MAX_LINES])[:MAX_PROMPT]
+        if kept == text:
+            return text, page.problem
+        kept = kept[: kept.rfind("\n")] if "\n" in kept else kept
+        said = f"{name} is too long: only its first {MAX_LINES} lines or {MAX_PROMPT:,} characters are used."
+        return kept, page.problem or said
+
+    # ---------------------------------------------------------------------------------------------- changing
+
+    def remember(
+        self,
+        text: str,
+        *,
+        kind: Kind = "semantic",
+        section: str = "",
+        session: str = "",
+        private: bool = False,
+        replace: str = "",
+        local: bool = True,
+    ) -> Change:
+        """A new line, in place of the line `replace` if that is named; what was private there is so here.
+
+        Raises Contradiction, Conflict for what is known already, NotFound for an unknown `replace`, BadRequest for a
+        text that is none, Refused when memory is off, full, or the note cannot be changed.
+        """
+        self._need()
+        text = lines.clean(text)
+        section = lines.clean(section, 80) if section.strip() else ""
+        draft = self.drafts.open(RULES if kind == "procedural" else MEMORY)
+        known = draft.page.lines
+        old = self._exact(known, replace) if replace.strip() else None
+        self.check_new([line for line in known if line is not old], text, local=local)
+        mark = lines.comment(self._date(), session, private or (old is not None and old.mark.private))
+        if old is not None:
+            draft.swap(old, text, mark)
+        else:
+            draft.insert(text, mark, section)
+        return _changed(draft)
+
+    def check_new(self, known: Iterable[MemoryLine], text: str, *, local: bool = True) -> None:
+        """Raises Conflict if one of the known lines says the same, Contradiction if one says the opposite."""
+        clash: MemoryLine | None = None
+        for line in known:
+            relation = compare.compare(line.text, text)
+            if relation == "same":
+                raise Conflict(f"You have told me that already: {self._told(line, local)}.", "Nothing was changed.")
+            if relation == "contradicts":
+                clash = clash or line
+        if clash is not None:
+            said = self._told(clash, local)
+            raise Contradiction(
+                f"That contradicts what is remembered: {said}.",
+                "Say whether it takes the place of that line; to keep both, say it in other words.",
+                line=clash.text if local or not clash.mark.private else "",
+            )
+
+    def forget(self, line: str, *, local: bool = True) -> Change:
+        """Take out the line that is exactly this, or else the only one with these words.
+
+        Looks at facts, rules and what was noticed; with local=False not at private lines. Raises NotFound, Conflict
+        (several lines, or one with others under it), BadRequest, Refused.
+        """
+        asked = _asked(line)
+        opened = [self.drafts.open(name) for name in (MEMORY, RULES, NOTICED)]
+        found = [(draft, one) for draft in opened for one in draft.page.lines if local or not one.mark.private]
+        hits = _matching(found, asked)
+        if not hits:
+            raise NotFound("Nothing like that is remembered.", "See what is: `tarsd memory`, or /memory in a chat.")
+        texts = list(dict.fromkeys(one.text for _, one in hits))
+        if len({tuple(compare.words(text)) or text for text in texts}) > 1:
+            listed = "\n".join(f"- {text}" for text in texts[:10]) + ("\n- …" if len(texts) > 10 else "")
+            raise Conflict(f"Several lines have these words:\n{listed}", "Give the whole line.")
+        draft = hits[0][0]
+        gone = [one for where, one in hits if where is draft]
+        if any(one.parent for one in gone):
+            said = f"Other lines stand under this one: {gone[0].text}."
+            raise Conflict(said, f"Forget those first, or edit {draft.path} by hand.")
+        draft.remove(gone)
+        return _changed(draft)
+
+    def suggest(self, text: str, *, session: str = "", private: bool = False) -> Change | None:
+        """What somebody else than the person wants remembered goes to the quarantine list; None if it is known already.
+
+        Raises BadRequest for a text that is none, Refused when memory is off, the list is full or cannot be changed.
+        """
+        self._need()
+        text = lines.clean(text)
+        draft, known = self._quarantine()
+        if not any(compare.same(text, one) for one in known):
+            draft.insert(text, lines.comment(self._date(), session, private))
+        return draft.change()
+
+    def notice(self, texts: Iterable[str], session: str = "", private: bool = False) -> Change | None:
+        """What the model noticed by itself goes to the quarantine list; None if nothing of it is new, or memory is off.
+
+        Raises Refused if that note cannot be changed.
+        """
+        if not self.enabled:
+            return None
+        draft, known = self._quarantine()
+        mark = lines.comment(self._date(), session, private)
+        for given in texts:
+            try:
+                text = lines.clean(given)
+            except BadRequest:
+                continue
+            if any(compare.same(text, one) for one in known):
+                continue
+            try:
+                draft.insert(text, mark)
+            except Refused:
+                break  # full: a review makes room
+            known.append(text)
+        return draft.change()
+
+    def _quarantine(self) -> tuple[NoteDraft, list[str]]:
+        """The list of what was noticed, and all that is known or noticed already."""
+        draft = self.drafts.open(NOTICED)
+        known = [line.text for name in (MEMORY, RULES) for line in self.lines(name)]
+        return draft, known + [line.text for line in draft.page.lines]
+
+    def _exact(self, known: Sequence[MemoryLine], wanted: str) -> MemoryLine:
+        asked = _asked(wanted)
+        found = [line for line in known if line.text == asked] or [
+            line for line in known if compare.same(line.text, asked)
+        ]
+        if not found:
+            raise NotFound("The line that is to be replaced is not there.", "Give it exactly as it is listed.")
+        return found[0]
+
+    def _need(self) -> None:
+        if not self.enabled:
+            raise Refused("Memory is switched off.", "Switch it on: enabled = true under [memory] in config.toml.")
+
+    def _date(self) -> str:
+        return self.today().strftime("%Y-%m-%d")
+
+    def _told(self, line: MemoryLine, local: bool) -> str:
+        return line.text.rstrip(".") if local or not line.mark.private else _SECRET
+
+
+def _asked(text: str) -> str:
+    """A line as somebody names it, with or without its bullet and its comment."""
+    one = " ".join(text.split())
+    if not one:
+        raise BadRequest("It is not said which line.", "Give the line, or some words of it.", field="line")
+    found = lines.read(one).lines
+    return found[0].text if found else one
+
+
+def _matching(found: Sequence[tuple[NoteDraft, MemoryLine]], asked: str) -> list[tuple[NoteDraft, MemoryLine]]:
+    """The lines that are meant: the strictest reading that any line fits."""
+    wanted = set(compare.words(asked))
+    for fits in (
+        lambda text: text == asked,
+        lambda text: compare.same(text, asked),
+        lambda text: compare.contains(text, asked),
+        lambda text: bool(wanted) and wanted <= set(compare.words(text)),
+    ):
+        if hits := [(draft, line) for draft, line in found if fits(line.text)]:
+            return hits
+    return []
+
+
+def _changed(draft: NoteDraft) -> Change:
+    change = draft.change()
+    if change is None:
+        raise Conflict("That is remembered already, word for word.", "Nothing was changed.")
+    return change

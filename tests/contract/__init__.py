@@ -1,0 +1,1 @@
+"""What several implementations of one interface, or both sides of a format, must do."""

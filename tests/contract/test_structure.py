@@ -1,0 +1,199 @@
+"""The shape of the code: who imports whom, how long files are, and what a call from the shell loads."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "tarsd"
+
+ENGINE = (
+    "errors", "config", "keys", "protocol", "vault", "watch", "parse", "chunk", "embed", "store", "index", "search",
+    "why", "providers", "writing", "memory", "tools", "session", "compact", "chat", "server", "daemon",
+)  # fmt: skip
+CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
+ORDER = ENGINE + CLIENTS
+"""A module imports only modules before it; the clients reach the engine only through the socket."""
+
+SHARED_WITH_CLIENTS = {"errors", "config", "keys", "protocol"}
+LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor")}
+"""Who may be imported inside a function although the order forbids it."""
+
+OWNERS = {
+    "apsw": {"store"},
+    "sqlite_vec": {"store"},
+    "watchdog": {"watch"},
+    "aiohttp": {"server", "daemon"},
+    "markdown_it": {"parse"},
+    "yaml": {"parse"},
+    "onnxruntime": {"embed"},
+    "tokenizers": {"embed", "chunk"},
+    "ollama": {"embed", "providers"},
+    "openai": {"embed", "providers"},
+    "anthropic": {"providers"},
+    "httpx": {"embed", "providers", "tools"},
+    "httpx2": {"embed", "providers", "tools"},
+    "anyio": {"tools", "mcp_stdio"},
+    "mcp": {"tools", "mcp_stdio"},
+    "todoist_api_python": {"tools"},
+    "platformdirs": {"config"},
+    "keyring": {"keys"},
+    "click": {"cli"},
+    "rich": {"cli"},
+}
+"""The dependencies that only some modules may know."""
+
+HEAVY = (
+    "aiohttp", "numpy", "onnxruntime", "apsw", "sqlite_vec", "tokenizers", "watchdog", "keyring", "rich", "asyncio",
+)  # fmt: skip
+LINES = 500
+
+
+def sources(folder: Path = PACKAGE) -> list[Path]:
+    return sorted(path for path in folder.rglob("*.py") if "data" not in path.relative_to(folder).parts)
+
+
+def top(path: Path) -> str:
+    """The module of the reading order that a file belongs to: tarsd/store/schema.py -> store."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(path: Path, tree: ast.AST | None = None, *, inside: bool = False) -> Iterator[tuple[str, bool]]:
+    """Every imported module by its full name, and whether that happens inside a function."""
+    tree = parsed(path) if tree is None else tree
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            package = path.relative_to(ROOT).with_suffix("").parts[: -node.level] if node.level else ()
+            name = ".".join((*package, *((node.module or "").split(".") if node.module else ())))
+            for alias in node.names:  # `from tarsd import store` means the module, `from tarsd.store import Store` too
+                submodule = PACKAGE.parent.joinpath(*name.split("."), f"{alias.name}.py").exists()
+                yield (f"{name}.{alias.name}" if name == "tarsd" or submodule else name, inside)
+        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from imports(path, node, inside=inside or function)
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_imports_only_what_stands_above_it(path: Path) -> None:
+    own = top(path)
+    if own == "__init__":
+        return
+    assert own in ORDER, f"{own} has no place in the reading order"
+    for name, lazy in imports(path):
+        parts = name.split(".")
+        if parts[0] != "tarsd" or len(parts) < 2 or parts[1] in (own, "__version__"):
+            continue
+        other = parts[1]
+        if lazy and (own, other) in LAZY:
+            continue
+        assert ORDER.index(other) < ORDER.index(own), f"{own} imports {other}, which stands below it"
+        if own in CLIENTS and own != "doctor":
+            assert other in SHARED_WITH_CLIENTS or other in CLIENTS, f"{own} reaches past the socket to {other}"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_dependency_is_known_to_few(path: Path) -> None:
+    for name, _ in imports(path):
+        owners = OWNERS.get(name.split(".")[0])
+        assert owners is None or top(path) in owners, f"{top(path)} imports {name}"
+
+
+def test_no_modules_import_each_other() -> None:
+    names = {".".join(("tarsd", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in sources()}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    graph = {
+        name: {one for one, lazy in imports(path, _runtime(parsed(path))) if one in names and not lazy and one != name}
+        for name, path in names.items()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, f"a circle: {' -> '.join((*trail, name))}"
+        if name not in done:
+            for other in sorted(graph[name]):
+                visit(other, (*trail, name))
+            done.add(name)
+
+    for name in sorted(graph):
+        visit(name, ())
+
+
+def _runtime(tree: ast.Module) -> ast.Module:
+    """The module without what only a type checker sees."""
+    body = [
+        node
+        for node in tree.body
+        if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING")
+    ]
+    return ast.Module(body=body, type_ignores=[])
+
+
+@pytest.mark.parametrize("path", [*sources(), *sources(ROOT / "scripts")], ids=lambda path: path.name)
+def test_a_file_is_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES
+
+
+@pytest.mark.parametrize(
+    "path", [*sources(), *sources(ROOT / "tests"), *sources(ROOT / "scripts")], ids=lambda path: path.name
+)
+def test_a_file_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not text.strip() or ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search", "tea"],
+        ["sgrep", "tea"],
+        ["svec", "tea"],
+        ["related", "a.md"],
+        ["why", "a.md", "tea"],
+        ["ask", "tea"],
+        ["status"],
+        ["reindex"],
+        ["stop"],
+        ["config", "path"],
+        ["chat"],
+        ["sessions"],
+        ["memory"],
+        ["review", "--json"],
+        ["models"],
+        ["index", "export", "x"],
+        ["completion", "bash"],
+        ["--version"],
+        ["--help"],
+    ],
+    ids=" ".join,
+)
+def test_a_call_from_the_shell_loads_nothing_heavy(command: list[str]) -> None:
+    code = f"""
+import sys
+from tarsd.cli import main
+try:
+    main({command!r})
+except SystemExit:
+    pass
+loaded = [name for name in {HEAVY!r} if name in sys.modules]
+loaded += [name for name in sys.modules if name.startswith("tarsd.") and name.split(".")[1] in {ENGINE!r}]
+print(*loaded, file=sys.__stderr__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}, timeout=60
+    )
+    last = done.stderr.splitlines()[-1].split()
+    assert {name.split(".")[-1] for name in last if "." not in name} == set()
+    engine = {name.split(".")[1] for name in last if "." in name}
+    assert engine <= SHARED_WITH_CLIENTS

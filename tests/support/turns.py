@@ -1,0 +1,155 @@
+"""Builders for tests of turns: a library of a few passages, and everything else that a turn is answered with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tarsd.chat import Chat, Retrieval, SessionNotes, Turn, TurnServices
+from tarsd.config import ChatSettings, ToolSettings
+from tarsd.errors import NotFound, PathRefused, Refused
+from tarsd.memory import Memory
+from tarsd.protocol import Approval, Event, TurnRequest
+from tarsd.providers.base import Evidence, Provider
+from tarsd.providers.extractive import ExtractiveProvider
+from tarsd.session import Sessions
+from tarsd.tools import Tool, Toolbox
+from tarsd.vault import Vault
+from tarsd.writing import Journal, Notebook, Writer
+
+numbers = iter(range(10**6))
+
+
+def passage(path: str, text: str, relevance: float = 0.8, line: int = 1, **more: Any) -> Evidence:
+    name = path.removesuffix(".md")
+    return Evidence(0, path, name, "", f"[[{name}]]", line, line + text.count("\n"), text, relevance, **more)
+
+
+class Shelf:
+    """A library of a few passages: those whose text or path shares a word with the query are found."""
+
+    def __init__(self, *passages: Evidence) -> None:
+        self.passages = passages
+        self.asked: list[str] = []
+        self.degraded: str | None = None
+        self.notes_said: list[str] = []
+        self.moved: dict[str, str] = {}
+
+    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Retrieval:
+        self.asked.append(query)
+        words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
+        hits = [
+            one for one in self.passages if words & set(f"{one.path} {one.text}".casefold().replace(".", " ").split())
+        ]
+        shown = [one for one in hits if local or not one.local_only]
+        return Retrieval(tuple(shown[:limit]), self.degraded, tuple(one.path for one in hits if one not in shown))
+
+    def attach(self, name: str, *, local: bool) -> Sequence[Evidence]:
+        hits = [one for one in self.passages if name.casefold() in (one.title.casefold(), one.path.casefold())]
+        if not hits:
+            raise NotFound(f"There is no note “{name}”.")
+        if not local and hits[0].local_only:
+            raise Refused(f"“{name}” is private.")
+        return [replace(one, attached=True, relevance=1.0) for one in hits]
+
+    def around(self, passage: Evidence) -> Sequence[Evidence]:
+        return [one for one in self.passages if one.path == passage.path and one.start_line != passage.start_line]
+
+    def private(self, paths: Collection[str]) -> bool:
+        return any(one.local_only and one.path in paths for one in self.passages)
+
+    def exists(self, name: str) -> bool:
+        return any(one.title.casefold() == name.casefold() for one in self.passages)
+
+    def check(self, path: str) -> None:
+        if path.startswith("/") or ".." in path:
+            raise PathRefused("This path leaves the vault.")
+
+    def session_note(self, conversation: str) -> str | None:
+        return self.moved.get(conversation)
+
+    def behind(self) -> int:
+        return 2
+
+    def notices(self) -> list[str]:
+        return list(self.notes_said)
+
+
+class Talk:
+    """A chat over a vault in a folder, with `chat`, and what it is made of."""
+
+    def __init__(
+        self,
+        folder: Path,
+        shelf: Shelf,
+        provider: Provider | None = None,
+        *tools: Tool,
+        fallback: Provider | None = None,
+        settings: ChatSettings | None = None,
+        allow: tuple[str, ...] = (),
+        notes: bool = False,
+        claim_s: float = 10.0,
+    ) -> None:
+        self.root = folder / "vault"
+        (self.root / ".obsidian").mkdir(parents=True, exist_ok=True)
+        self.notebook = Notebook(Vault(self.root))
+        self.memory = Memory(self.notebook, "tars", enabled=True)
+        self.writer = Writer(self.notebook, Journal(folder / "undo"), claim_s=claim_s)
+        self.means = TurnServices(
+            library=shelf,
+            provider=provider or ExtractiveProvider(),
+            toolbox=Toolbox(tools, ToolSettings(allow=allow)),
+            memory=self.memory,
+            writer=self.writer,
+            settings=settings or ChatSettings(),
+            fallback=fallback,
+        )
+        self.sessions = Sessions(folder / "conversations")
+        diary = SessionNotes(self.sessions, self.means, self.notebook, "tars") if notes else None
+        self.chat = Chat(self.sessions, self.means, diary)
+
+    async def ended(self, request: TurnRequest) -> Turn:
+        """The turn of a question, once it is over."""
+        turn = await self.chat.turn(await self.chat.start(request))
+        async for _ in turn.follow():
+            pass
+        return turn
+
+    async def answering(self, request: TurnRequest, *answers: Approval) -> Turn:
+        """The same, with these answers to what it asks, in order."""
+        turn = await self.chat.turn(await self.chat.start(request))
+        left = list(answers)
+        async for event in turn.follow():
+            if event.type == "approval":
+                await self.chat.approve(turn.id, event.data["call"], left.pop(0))
+        assert not left
+        return turn
+
+
+def ask(message: str, conversation: str = "c", request_id: str = "", **more: Any) -> TurnRequest:
+    return TurnRequest(conversation, message, request_id or f"r{next(numbers)}", **more)
+
+
+def types(turn: Turn) -> list[str]:
+    return [event.type for event in turn.events]
+
+
+def of(turn: Turn, type: str) -> list[Event]:
+    """The turn's events of one type."""
+    return [event for event in turn.events if event.type == type]
+
+
+async def until(turn: Turn, type: str) -> Event:
+    """The first event of a type, as soon as it is there."""
+    async for event in turn.follow():
+        if event.type == type:
+            return event
+    raise AssertionError(f"the turn ended without {type}: {types(turn)}")
+
+
+async def following(turn: Turn) -> AsyncIterator[Event]:
+    """The turn's events."""
+    async for event in turn.follow():
+        yield event

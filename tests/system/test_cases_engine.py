@@ -1,0 +1,758 @@
+"""Reported faults of embedding, search and the database, played through the whole engine; tests are named for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tarsd import embed
+from tarsd.chunk import count_tokens
+from tarsd.cli import main
+from tarsd.config import ChunkSettings, EmbeddingSettings, load
+from tarsd.embed.base import Embedder, Kind, Vectors
+from tarsd.embed.fake import FakeEmbedder
+from tarsd.errors import EmbedderUnreachable, EmbedError, RateLimited, StoreError
+from tarsd.search import MODES
+from tarsd.store import Store
+from tests.conftest import Daemon
+from tests.support.double import Ollama, Reply
+from tests.support.engine import LONG, Engine, contents, until, write
+
+Start = Callable[..., Daemon]
+
+NOTES = {
+    "harbour.md": "# Harbour\n\nThe harbour light is oiled on Fridays.\n",
+    "rope.md": "# Rope\n\nA bowline holds the dinghy.\n",
+    "tea.md": "# Tea\n\nSencha is steeped at seventy degrees.\n",
+}
+
+
+def fill(root: Path, count: int = 0) -> None:
+    """Some notes, and `count` more of one passage each."""
+    for path, text in NOTES.items():
+        write(root, path, text)
+    for number in range(count):
+        write(root, f"more/n{number}.md", f"Entry {number}: item {number * 7919 % 1000} of the ledger\n")
+
+
+def ollama(url: str, model: str = "nomic-embed-text") -> Embedder:
+    return embed.make(EmbeddingSettings(model=f"ollama:{model}", ollama_host=url))
+
+
+# ---------------------------------------------------------------------------------------- models
+
+
+class Once(FakeEmbedder):
+    """Embeds one batch of documents a time: then it is away, until it is told to go on."""
+
+    goes_on = False
+    given = 0
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        if kind == "document":
+            self.given += 1
+            if self.given > 1 and not self.goes_on:
+                raise EmbedderUnreachable("The model is away.", "Start it.")
+        return super().embed(texts, kind)
+
+
+@pytest.mark.parametrize("other", [Once(768), Once(384, name="other", salt="x")], ids=["dimensions", "name"])
+def test_c72_model_change_dimensions(short_tmp: Path, other: Once) -> None:
+    with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
+        fill(engine.vault, 40)
+        engine.index()
+        old = engine.space()
+        assert (old.state, old.coverage) == ("active", 1.0)
+        asked = engine.model.texts
+        engine.restart(other)
+        report = engine.reconcile()
+        assert (report.changed, report.added, other.texts) == (0, 0, 0)
+        for mode in MODES:
+            assert [hit.path for hit in engine.answer("bowline dinghy", mode).hits][:1] == ["rope.md"]
+        about = engine.status()["embedding"]
+        assert about["remaining"] == 43 and about["state"] != "complete"
+        assert other.seen == []  # nothing to compare the question with, so it is not embedded
+        engine.embed()
+        assert 0 < engine.space().coverage < 1.0 and engine.space().state == "building"
+        assert next(one for one in engine.store.spaces() if one.id == old.id).state == "active"
+        assert engine.search("bowline dinghy")[0].path == "rope.md"
+        other.goes_on = True
+        engine.embed()
+        (now,) = (one for one in engine.store.spaces() if one.role == "model")
+        assert (now.fingerprint, now.state, now.coverage, now.dim) == (other.fingerprint, "active", 1.0, other.dim)
+        with pytest.raises(StoreError):
+            engine.store.knn(now.id, np.ones(64, np.float32), 3)
+        assert engine.search("bowline dinghy", "vec")[0].path == "rope.md"
+        again = FakeEmbedder(384)
+        engine.restart(again)
+        engine.index()
+        assert (again.texts, asked) == (0, 43)  # its vectors were kept
+
+
+def test_c73_chunker_version_missing(short_tmp: Path) -> None:
+    with Engine(short_tmp, processes=1) as engine:
+        fill(engine.vault, 20)
+        long = "\n\n".join(f"## Part {n}\n\n" + " ".join(f"word{n}x{m}" for m in range(60)) for n in range(6))
+        write(engine.vault, "long.md", long)
+        engine.index()
+        asked = engine.model.texts
+        before = {row.chunker for row in engine.rows().values()}
+        engine.restart(chunk=ChunkSettings(tokens=60))
+        report = engine.index()
+        assert (report.changed, report.unchanged) == (24, 0)
+        (chunker,) = {row.chunker for row in engine.rows().values()}
+        assert {chunker} != before
+        total = engine.store.counts().chunks
+        assert 0 < engine.model.texts - asked < total - 20
+        assert engine.space().coverage == 1.0
+        progress = [event for event in engine.events if event["type"] == "progress"]
+        assert progress and progress[-1]["done"] == progress[-1]["total"] == 24
+        assert engine.index().changed == 0
+
+
+def test_c74_poison_chunk_retry_loop(short_tmp: Path) -> None:
+    with Ollama() as server:
+        said = {"error": "the input length exceeds the context length"}
+        server.answer = lambda batch: (400, said, {}) if any("poison" in text for text in batch) else None
+        with Engine(short_tmp, model=ollama(server.url)) as engine:
+            fill(engine.vault, 40)
+            write(engine.vault, "bad.md", "# Fine\n\nA fine part.\n\n# Bad\n\n" + "poison ivy " * 60)
+            engine.index()
+            poisoned = [batch for batch in server.batches if any("poison" in text for text in batch)]
+            assert len(poisoned) <= 4
+            (told,) = [problem for problem in engine.problems() if "no vector" in problem.reason]
+            assert told.path == "bad.md" and told.line >= 5 and told.reason and told.hint
+            about = engine.indexer.embedding
+            assert (about.state, about.remaining, about.done) == ("complete", 0, 44)
+            assert engine.found("poison ivy") == ["bad.md"]
+            asked = len(server.batches)
+            engine.index()
+            engine.restart()
+            engine.index()
+            assert len(server.batches) == asked
+            write(engine.vault, "bad.md", "# Fine\n\nA fine part.\n\n# Bad\n\nCured.\n")  # another content, another try
+            engine.index()
+            assert engine.problems() == [] and engine.space().coverage == 1.0
+
+
+def test_c74_a_model_that_raises(short_tmp: Path) -> None:
+    class Strict(FakeEmbedder):
+        tried = 0
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            if any("poison" in text for text in texts):
+                self.tried += 1
+                raise EmbedError("The text is refused.", permanent=True)
+            return super().embed(texts, kind)
+
+    model = Strict()
+    with Engine(short_tmp, model=model) as engine:
+        fill(engine.vault, 40)
+        write(engine.vault, "bad.md", "poison ivy")
+        engine.index()
+        assert engine.indexer.embedding.state == "complete" and engine.space().vectors == 43
+        assert model.tried <= 4
+        assert [problem.path for problem in engine.problems()] == ["bad.md"]
+
+
+def test_c75_silent_embed_truncation(short_tmp: Path) -> None:
+    with Ollama(reads=2048) as server, Engine(short_tmp, model=ollama(server.url)) as engine:
+        dull = "\n\n".join(f"Paragraph {n} of minutes, agenda and attendance." for n in range(600))
+        write(engine.vault, "long.md", f"{dull}\n\n# Gear\n\nThe lobster pots were mended with tarred twine.\n")
+        fill(engine.vault, 5)
+        engine.index()
+        assert max(len(re.findall(r"\w+", text)) for text in server.texts) <= 2048
+        (best, *_) = engine.search("twine tarred for pots of lobster", "vec")
+        assert best.path == "long.md" and "lobster pots" in best.text
+
+
+@pytest.mark.parametrize("limit", [64, 256])
+def test_c75_a_model_that_reads_little(short_tmp: Path, limit: int) -> None:
+    model = FakeEmbedder()
+    model.max_tokens = limit
+    with Engine(short_tmp, model=model, chunk=ChunkSettings(tokens=400)) as engine:
+        write(engine.vault, "long.md", "\n\n".join(f"Paragraph {n} of minutes and agenda." for n in range(200)))
+        engine.index()
+        assert max(count_tokens(text) for text in model.seen) <= limit
+
+
+def test_c76_all_in_one_batch(short_tmp: Path) -> None:
+    class Recorder(FakeEmbedder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.batches: list[list[str]] = []
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            self.batches.append(list(texts))
+            if len(self.batches) == 7:
+                raise EmbedError("Out of memory.")
+            return super().embed(texts, kind)
+
+    first, second = Recorder(), Recorder()
+    with Engine(short_tmp, model=first) as engine:
+        for number in range(710):
+            write(engine.vault, f"n{number}.md", f"entry {number} " + "long words " * (number % 80))
+        engine.index()
+        assert len(first.batches) == 7
+        assert max(map(len, first.batches)) <= 32
+        assert max(sum(map(count_tokens, batch)) for batch in first.batches) <= 9000
+        assert engine.space().vectors == sum(map(len, first.batches[:6]))
+        engine.restart(second)
+        engine.index()  # to its own seventh call
+        engine.index()
+        sent = {text for batch in first.batches[:6] for text in batch}
+        assert not sent & {text for batch in second.batches for text in batch}
+        assert engine.space().coverage == 1.0
+
+
+def test_c76_a_kill_between_batches(vault: Path, daemon: Start) -> None:
+    with Ollama() as server:
+        fill(vault, 200)
+
+        def fourth_hangs(batch: list[str]) -> None:
+            if len(server.batches) == 4:
+                time.sleep(LONG)
+
+        server.answer = fourth_hangs
+        one = daemon(TARSD_EMBEDDING="ollama:nomic-embed-text", OLLAMA_HOST=server.url)
+        until(lambda: len(server.batches) == 4)
+        one.stop(signal.SIGKILL)
+        sent = {text for batch in server.batches[:3] for text in batch}
+        server.batches.append([])
+        one.restart()
+        status = one.wait(lambda status: status["embedding"]["state"] == "complete")
+        assert (status["embedding"]["done"], status["embedding"]["remaining"]) == (203, 0)
+        assert not sent & {text for batch in server.batches[5:] for text in batch}
+
+
+def test_c78_zero_and_nan_vectors(short_tmp: Path) -> None:
+    class Raw(FakeEmbedder):
+        """Hands on what the server sent."""
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            rows = super().embed(texts, kind)
+            for at, text in enumerate(texts):
+                if "zerocase" in text:
+                    rows[at] = 0.0
+                if "nancase" in text:
+                    rows[at] = np.nan
+            return rows
+
+    with Engine(short_tmp, model=Raw()) as engine:
+        fill(engine.vault, 10)
+        write(engine.vault, "zero.md", "the zerocase of a matter")
+        write(engine.vault, "nan.md", "the nancase of a matter")
+        engine.index()
+        assert {problem.path for problem in engine.problems()} == {"zero.md", "nan.md"}
+        assert engine.space().vectors == 13
+        assert engine.indexer.embedding.state == "complete"
+        found = engine.store.knn(engine.space().id, engine.model.embed(["matter of a bowline"], "query")[0], 50)
+        assert len(found) == 13 and all(np.isfinite(cosine) for _, cosine in found)
+        assert not {"zero.md", "nan.md"} & {row.note.path for row in engine.store.hits(one for one, _ in found)}
+        hits = engine.search("bowline dinghy", "vec")
+        assert hits[0].path == "rope.md" and all(np.isfinite(hit.score) for hit in hits)
+        for query in ("the zerocase", "the nancase"):  # the question itself has no vector
+            assert all(np.isfinite(hit.score) for hit in engine.search(query))
+        assert engine.found("zerocase") == ["zero.md"] and engine.found("nancase") == ["nan.md"]
+
+
+# ---------------------------------------------------------------------------------------- the database
+
+
+def test_c80_no_loadable_extensions(vault: Path, tmp_path: Path, daemon: Start) -> None:
+    fill(vault, 30)
+    write(tmp_path, "broken/sqlite_vec.py", "raise ImportError('no extension for this machine')")
+    paths = os.pathsep.join([str(tmp_path / "broken"), os.environ.get("PYTHONPATH", "")])
+    one = daemon(PYTHONPATH=paths, TARSD_EMBEDDING="fake")
+    status = one.wait(lambda status: status["embedding"]["state"] == "complete")
+    for mode in ("fts", "vec", "hybrid"):
+        hits = one.client.post("/v1/search", {"query": "bowline dinghy", "mode": mode})["hits"]
+        assert hits[0]["path"] == "rope.md", mode
+    (told,) = [problem for problem in status["problems"] if "sqlite-vec" in problem["reason"]]
+    assert told["hint"]
+
+
+def test_c81_vec0_churn_and_replace(short_tmp: Path) -> None:
+    def size(engine: Engine) -> int:
+        engine.stop()
+        return engine.config.paths.index_db.stat().st_size
+
+    with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
+        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
+        engine.index()
+        for round in range(5):
+            for note in notes[round::10]:
+                note.write_text(f"entry {note.stem} changed in round {round}\n")
+            engine.index()
+        for note in notes[100:]:
+            note.unlink()
+        engine.reconcile(full=True)
+        engine.store.maintain()
+        churned = size(engine)
+        survivors = contents(engine.vault)
+    with Engine(short_tmp / "fresh", model=FakeEmbedder(384)) as fresh:
+        for path, (raw, _) in survivors.items():
+            write(fresh.vault, path, raw)
+        fresh.index()
+        assert len(fresh.rows()) == 100
+        assert churned <= 2 * size(fresh)
+
+
+def test_c81_space_is_given_back_without_being_asked(short_tmp: Path) -> None:
+    with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
+        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
+        engine.index()
+        before = engine.config.paths.index_db.stat().st_size
+        for note in notes[100:]:
+            note.unlink()
+        engine.reconcile()
+        engine.restart()
+        engine.reconcile()
+        engine.stop()
+        assert engine.config.paths.index_db.stat().st_size < before / 2
+
+
+HOLD = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
+db.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+db.execute("ROLLBACK")
+"""
+
+
+@contextlib.contextmanager
+def held(database: Path) -> Iterator[Callable[[], object]]:
+    """A database locked for writing by another process, until the function that is given is called."""
+    command = [sys.executable, "-c", HOLD, str(database)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None and holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield holder.stdin.close
+
+
+def called(*arguments: str) -> int:
+    """The exit code of a command, run here."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(ended.value.code or 0)
+
+
+def test_c83_database_is_locked(vault: Path, daemon: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(vault)
+    one = daemon()
+    with held(one.config.paths.index_db) as release:
+        write(vault, "during.md", "Written while the index was held: a marmot.")
+        # all of this is answered before the lock is let go
+        reply = one.client.post("/chat", {"message": "how is sencha steeped?"})
+        assert [source["path"] for source in reply["sources"]] == ["tea.md"]
+        assert one.client.post("/v1/search", {"query": "bowline"})["hits"][0]["path"] == "rope.md"
+        assert called("search", "bowline", "--vault", str(vault)) == 0
+        assert "rope.md" in capsys.readouterr().out
+        one.wait(lambda status: status["behind"] > 0)
+        release()
+    status = one.wait(lambda status: status["behind"] == 0 and status["counts"]["notes"] == 5)  # and the conversation
+    assert status["problems"] == []
+    assert one.client.post("/v1/search", {"query": "marmot"})["hits"][0]["path"] == "during.md"
+
+
+def test_c83_a_lock_that_stays_is_told(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarsd.store.database.BUSY_MS", 50)
+    with Engine(short_tmp) as engine:
+        fill(engine.vault)
+        engine.watch()
+        with held(engine.config.paths.index_db) as release:
+            write(engine.vault, "during.md", "a marmot")
+            until(lambda: "locked" in engine.trouble)
+            assert engine.found("bowline") == ["rope.md"]
+            release()
+        until(lambda: engine.found("marmot") == ["during.md"])
+        assert engine.trouble == ""
+
+
+def _middle(path: Path) -> None:
+    raw = path.read_bytes()
+    at = len(raw) // 2 // 4096 * 4096
+    path.write_bytes(raw[:at] + b"\xa5" * 4096 + raw[at + 4096 :])
+
+
+def _half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _stray_log(path: Path) -> None:
+    Path(f"{path}-wal").write_bytes(b"\x37\x7f\x06\x82" + b"\xa5" * 9000)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "middle": _middle,
+    "half": _half,
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("no database at all"),
+    "wal": _stray_log,
+}
+
+
+@pytest.mark.parametrize("which", ["index", "embeddings"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_c85_corrupt_index_recovery(short_tmp: Path, damage: str, which: str) -> None:
+    with Engine(short_tmp) as engine:
+        fill(engine.vault, 200)
+        engine.index()
+        asked = engine.model.texts
+        before = contents(engine.vault)
+        store = engine.store.dump()
+        file = getattr(engine.config.paths, f"{which}_db")
+        engine.restart(before=lambda _: DAMAGES[damage](file))
+        engine.index()
+        assert engine.found("bowline") == ["rope.md"]
+        assert engine.search("bowline dinghy", "vec")[0].path == "rope.md"
+        assert engine.store.dump() == store
+        assert engine.space().coverage == 1.0
+        assert contents(engine.vault) == before
+        if which == "index":
+            assert engine.model.texts == asked + 1  # the question: vectors came from the cache
+        if damage in ("half", "text"):
+            assert any("rebuilt" in sentence for sentence in engine.indexer.repaired)
+            assert [path for path in file.parent.iterdir() if ".corrupt-" in path.name]
+
+
+def test_c85_chat_says_so_and_the_command_rebuilds(vault: Path, daemon: Start) -> None:
+    fill(vault, 600)
+    before = contents(vault)
+    one = daemon()
+    one.stop()
+    one.config.paths.index_db.write_text("no database at all")
+    one.process = one.spawn()
+    until(one.client.alive)
+    reply = one.client.post("/chat", {"message": "how is sencha steeped?"})
+    assert "being built" in str(reply) or "tea.md" in str(reply)
+    status = one.wait()
+    assert any("rebuilt" in problem["reason"] for problem in status["problems"])
+    one.config.paths.index_db.write_text("broken again, under the daemon")
+    assert called("reindex", "--full", "--vault", str(vault)) == 0
+    one.wait()
+    assert one.client.post("/v1/search", {"query": "bowline"})["hits"][0]["path"] == "rope.md"
+    assert {path: held for path, held in contents(vault).items() if not path.startswith("tars/")} == before
+
+
+# ---------------------------------------------------------------------------------------- coverage
+
+
+def test_c93_partial_index_no_top_up(short_tmp: Path) -> None:
+    class Shaky(FakeEmbedder):
+        batch = 1
+        fails = True
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            if self.fails and self.calls % 10 in (2, 5, 8):
+                self.calls += 1
+                raise EmbedError("Timed out.")
+            return super().embed(texts, kind)
+
+    model = Shaky()
+    with Engine(short_tmp, model=model) as engine:
+        fill(engine.vault, 97)
+        engine.reconcile()
+        for _ in range(20):
+            engine.embed()  # to the next failure
+        have = engine.indexer.embedding.done
+        about = engine.status()["embedding"]
+        assert 0 < have < 100 and (about["done"], about["remaining"]) == (have, 100 - have)
+        assert engine.space().coverage == have / 100
+        assert about["state"] == "failing" or about["reason"]
+        healthy = Shaky()
+        healthy.fails = False
+        engine.restart(healthy)
+        engine.index()
+        assert (healthy.texts, engine.space().coverage) == (100 - have, 1.0)
+        assert engine.status()["embedding"]["done"] == 100
+
+
+@pytest.mark.parametrize("leg", ["keywords", "vectors", "table", "passages"])
+def test_c94_healthy_but_empty(short_tmp: Path, leg: str) -> None:
+    def lose(index: Path) -> None:
+        # the store's own connection has what such tables need
+        store = Store(index, index.parent.parent / "embeddings.db")
+        spaces = {space.role: space.id for space in store.spaces()}
+        sql = {
+            "keywords": "INSERT INTO fts(fts) VALUES ('delete-all')",
+            "vectors": f"DELETE FROM vec_{spaces['model']}",
+            "table": f"DELETE FROM vec_{spaces['table']}",
+            "passages": "DELETE FROM chunks",
+        }[leg]
+        store._db.execute(sql)
+        store.close()
+
+    with Engine(short_tmp) as engine:
+        fill(engine.vault, 50)
+        engine.index()
+        whole, asked = engine.store.dump(), engine.model.texts
+        engine.restart(before=lose)
+        engine.index()
+        assert engine.indexer.repaired
+        assert any(problem["reason"] in engine.indexer.repaired for problem in engine.status()["problems"])
+        counts = engine.store.counts()
+        assert counts.keywords == counts.chunks == 53
+        assert engine.store.dump() == whole
+        assert engine.model.texts == asked
+        assert engine.found("bowline") == ["rope.md"]
+        engine.restart()
+        engine.index()
+        assert engine.indexer.repaired == ()
+
+
+def test_c94_without_a_model(vault: Path, daemon: Start) -> None:
+    fill(vault, 10)
+    one = daemon(TARSD_EMBEDDING="table")
+    status = one.client.get("/v1/status")
+    assert status["embedding"]["model"] == "table"
+    assert (status["embedding"]["done"], status["counts"]["chunks"]) == (13, 13)
+    assert one.client.post("/v1/search", {"query": "bowline", "mode": "vec"})["hits"]
+
+
+def test_c95_rate_limit_429(short_tmp: Path) -> None:
+    pause = 0.1
+
+    class Limited(FakeEmbedder):
+        batch = 1
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.since = 0.0
+            self.given = 0
+            self.early: list[float] = []
+            self.limits = 0
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            now = time.monotonic()
+            if now < self.since:
+                self.early.append(self.since - now)
+            if self.given and self.given % 5 == 0 and self.since >= 0:
+                self.limits += 1
+                told = None if self.limits == 3 else pause
+                self.given += 1
+                self.since = now + (told or 0)
+                raise RateLimited("Too many requests.", retry_after=told)
+            self.given += 1
+            return super().embed(texts, kind)
+
+    model = Limited()
+    with Engine(short_tmp, model=model) as engine:
+        fill(engine.vault, 97)
+        engine.reconcile()
+        engine.embed_in_background()
+        until(lambda: engine.indexer.embedding.state == "rate_limited")
+        told = engine.status()
+        assert told["embedding"]["state"] == "rate_limited" and told["embedding"]["reason"]
+        done = engine.indexer.embedding.done
+        assert done > 0
+        until(lambda: engine.indexer.embedding.state == "complete")
+        assert engine.space().coverage == 1.0
+        assert model.texts == 100 and model.early == [] and model.limits >= 20
+
+
+def test_c95_questions_go_first(short_tmp: Path) -> None:
+    asked = [True]
+    with Engine(short_tmp, busy=lambda: asked[0]) as engine:
+        fill(engine.vault)
+        engine.reconcile()
+        engine.embed_in_background()
+        time.sleep(0.3)
+        assert engine.model.texts == 0
+        asked[0] = False
+        until(lambda: engine.space().coverage == 1.0)
+
+
+@pytest.mark.parametrize("spelling", ["localhost:{}", "0.0.0.0:{}", "http://localhost:{}/", "http://localhost:{}/v1"])
+def test_c97_ollama_host_spelling(short_tmp: Path, spelling: str) -> None:
+    with Ollama() as server:
+        env = {"TARSD_HOME": str(short_tmp / "h"), "TARSD_EMBEDDING": "ollama:nomic-embed-text"}
+        config = load(vault=short_tmp / "v", env=env | {"OLLAMA_HOST": spelling.format(server.port)})
+        with Engine(short_tmp, model=embed.make(config.embedding)) as engine:
+            fill(engine.vault)
+            engine.index()
+            assert engine.indexer.embedding.state == "complete" and engine.space().coverage == 1.0
+
+
+def test_c97_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    fill(vault)
+    one = daemon(TARSD_EMBEDDING="ollama:nomic-embed-text", OLLAMA_HOST=f"0.0.0.0:{port}")
+
+    def told(word: str) -> dict[str, Any]:
+        status = one.wait(lambda status: word in status["embedding"].get("reason", ""))
+        assert any(word in problem["reason"] for problem in status["problems"])
+        return dict(status["embedding"])
+
+    off = told(f"does not answer at http://127.0.0.1:{port}")
+    assert off["state"] == "unreachable" and "ollama serve" in off["hint"]
+    hits = one.client.post("/v1/search", {"query": "bowline dinghy"})
+    assert hits["hits"][0]["path"] == "rope.md"
+    with Ollama(port) as server:
+        status = one.wait(lambda status: status["embedding"]["state"] == "complete")
+        assert (status["embedding"]["done"], status["embedding"]["remaining"]) == (3, 0)
+        assert len(server.texts) == 3
+        assert not [problem for problem in status["problems"] if "Ollama" in problem["reason"]]
+
+
+def test_c97_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarsd.embed.ollama.REST_S", 0.0)
+    with Ollama(model="other:latest") as server, Engine(short_tmp, model=ollama(server.url)) as engine:
+        fill(engine.vault)
+        engine.index()
+        missing = engine.indexer.embedding
+        assert missing.state == "model_missing" and "ollama pull nomic-embed-text" in missing.hint
+        server.model = "nomic-embed-text:latest"
+        server.answer = lambda batch: (500, {"error": "llm server loading model"}, {})
+        engine.embed()
+        loading = engine.indexer.embedding
+        assert "loading" in loading.reason and loading.state not in ("model_missing", "unreachable")
+        server.answer = lambda batch: None
+        engine.embed()
+        assert engine.indexer.embedding.state == "complete"
+
+
+class Both(Ollama):
+    """The double, with the answers of the other API too."""
+
+    def reply(self, path: str, body: dict[str, Any]) -> Reply:
+        status, told, headers = super().reply(path, body)
+        if path == "/v1/embeddings" and "embeddings" in told:
+            data = [{"index": at, "embedding": row} for at, row in enumerate(told["embeddings"])]
+            told = {"object": "list", "model": "m", "data": data}
+        return status, told, headers
+
+
+@pytest.mark.parametrize("kind", ["openai", "ollama"])
+def test_c72_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
+    """The server was started again with another model: search goes on, and its vectors are made anew beside."""
+    with Both() as server:
+
+        def made() -> Embedder:
+            return embed.make(
+                EmbeddingSettings(
+                    model=f"{kind}:nomic-embed-text",
+                    ollama_host=server.url,
+                    openai_base_url=f"{server.url}/v1",
+                    openai_key=None,
+                )
+            )
+
+        with Engine(short_tmp, model=made()) as engine:
+            fill(engine.vault, 10)
+            engine.index()
+            old = engine.space()
+            assert (old.dim, old.coverage) == (32, 1.0)
+            server.dim = 48
+            write(engine.vault, "new.md", "# Kettle\n\nThe kettle whistles.\n")
+            results = engine.answer("bowline dinghy")
+            assert results.hits[0].path == "rope.md" and "table stands in" in (results.degraded or "")
+            engine.restart(made())
+            results = engine.answer("bowline dinghy")
+            assert results.hits[0].path == "rope.md" and "another one than before" in (results.degraded or "")
+            engine.index()
+            (now,) = (one for one in engine.store.spaces() if one.role == "model")
+            assert (now.dim, now.coverage, now.state) == (48, 1.0, "active")
+            assert engine.answer("bowline dinghy").degraded is None
+            assert engine.search("kettle whistles", "vec")[0].path == "new.md"
+            server.dim = 32  # and back while it runs: what indexing notices
+            write(engine.vault, "last.md", "# Oar\n\nThe oar is varnished.\n")
+            engine.index()
+            engine.index()
+            (back,) = (one for one in engine.store.spaces() if one.role == "model")
+            assert (back.fingerprint, back.dim, back.coverage) == (old.fingerprint, 32, 1.0)
+
+
+def test_c78_a_server_that_lies_for_a_while(short_tmp: Path) -> None:
+    lies: list[list[Any]] = [[0.0] * 32, [None] * 32, [], [1.0, 2.0]]
+    with Both() as server:
+        server.answer = lambda batch: (
+            200,
+            {
+                "embeddings": [
+                    lies[int(text.split("liar")[1][0])] if "liar" in text else server.vector(text) for text in batch
+                ]
+            },
+            {},
+        )
+        with Engine(short_tmp, model=ollama(server.url)) as engine:
+            fill(engine.vault)
+            for number in range(4):
+                write(engine.vault, f"l{number}.md", f"The liar{number} of the story\n")
+            engine.index()
+            assert engine.space().vectors == 3
+            told = engine.problems()
+            assert len(told) == 4 and all("tarsd reindex --full" in one.hint for one in told)
+            assert max(sum(f"liar{number}" in text for text in server.texts) for number in range(4)) == 2
+            for _ in range(4):  # each start tries once more, up to a bound
+                engine.restart()
+                engine.index()
+            assert [sum(f"liar{number}" in text for text in server.texts) for number in range(4)] == [4] * 4
+            server.answer = lambda batch: None
+            engine.reconcile(full=True)
+            engine.embed()
+            assert engine.problems() == [] and engine.space().coverage == 1.0
+
+
+def test_c97_a_server_that_hangs_keeps_no_question_waiting(short_tmp: Path) -> None:
+    gate = threading.Event()
+    with Both() as server, Engine(short_tmp, model=ollama(server.url)) as engine:
+        fill(engine.vault)
+        engine.index()
+        assert engine.answer("bowline").degraded is None
+
+        def hang(batch: list[str]) -> None:
+            gate.wait(LONG)
+
+        server.answer = hang
+        try:
+            started = time.monotonic()
+            results = engine.answer("a knot for the dinghy")
+            took = time.monotonic() - started
+            assert 1.0 < took < 4.0 and results.hits[0].path == "rope.md"
+            assert "did not answer within 2 s" in (results.degraded or "")
+            assert "table stands in" in (results.degraded or "")
+            asked, started = len(server.batches), time.monotonic()
+            assert engine.answer("light of the harbour").hits[0].path == "harbour.md"
+            assert time.monotonic() - started < 1.0 and len(server.batches) == asked
+        finally:
+            gate.set()
+
+
+def test_c97_no_fault_of_an_embedder_fails_a_search(short_tmp: Path) -> None:
+    class Odd(FakeEmbedder):
+        fault: Callable[[], Vectors] | None = None
+
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            return self.fault() if kind == "query" and self.fault is not None else super().embed(texts, kind)
+
+    def raises() -> Vectors:
+        raise ValueError("cannot reshape")
+
+    for fault in (raises, lambda: np.ones((1, 7), np.float32), lambda: np.full((1, 64), np.inf, np.float32)):
+        model = Odd()
+        with Engine(short_tmp, model=model) as engine:
+            fill(engine.vault)
+            engine.index()
+            model.fault = fault
+            for mode in MODES:
+                results = engine.answer("bowline dinghy", mode)
+                assert results.hits[0].path == "rope.md"
+                assert mode == "fts" or "table stands in" in (results.degraded or "")

@@ -1,0 +1,156 @@
+"""The README is true: every command, option, setting, route and exit code stands in it, and its examples run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from tarsd import cli, config, errors
+from tarsd.config.reader import SECTIONS
+from tarsd.protocol import ROUTES
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CODE = set(re.findall(r"`([^`\n]+)`", README))
+EXAMPLES = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+COMMANDS = [line.removeprefix("$ ") for block in EXAMPLES for line in block.splitlines() if line.startswith("$ ")]
+
+
+def commands(group: click.Group = cli.cli, name: str = "tarsd") -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name."""
+    context = click.Context(group)
+    for short in group.list_commands(context):
+        command = group.get_command(context, short)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name} {short}")
+        else:
+            yield f"{name} {short}", command
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=[name for name, _ in commands()])
+def test_every_command_and_option_is_in_the_readme(name: str, command: click.Command) -> None:
+    assert any(code.startswith(name) for code in CODE), name
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert any(option in README for option in parameter.opts if option.startswith("--")), parameter.name
+
+
+def test_no_command_in_the_readme_is_made_up() -> None:
+    known = {name for name, _ in commands()} | {"tarsd --version", "tarsd --help"}
+    known |= {name.rpartition(" ")[0] for name in known if name.count(" ") > 1}  # a group does something by itself
+    for code in CODE:
+        if code.startswith("tarsd ") and not code.startswith("tarsd --"):
+            assert any(code.startswith(name) for name in known), code
+
+
+def settings() -> dict[str, Any]:
+    """Every setting by its full name with its default; None where the table may say what it likes."""
+    tables = config.as_tables(config.load(vault=Path("/V"), env={"TARSD_HOME": "/H"}))
+    found = {f"{section}.{key}": value for section, values in tables.items() for key, value in values.items()}
+    found["vault.path"] = None
+    tables = {"collection": config.Collection, "mcp": config.McpServer}
+    listed = [f"{name}.{field.name}" for name, kind in tables.items() for field in dataclasses.fields(kind)]
+    return found | dict.fromkeys(name.replace("collection.root", "collection.path") for name in listed)
+
+
+def rows() -> dict[str, str]:
+    """The settings in the README with what stands in the column of defaults."""
+    found = {}
+    for names, default in re.findall(r"^\| ((?:`\w+\.\w+` ?)+)\| ([^|]*) ?\|", README, re.MULTILINE):
+        for name in re.findall(r"`(\w+\.\w+)`", names):
+            found[name] = default.strip()
+    return found
+
+
+def test_every_setting_is_in_the_readme_and_no_other() -> None:
+    assert set(rows()) == set(settings())
+    assert {name.split(".")[0] for name in settings()} == set(SECTIONS)
+
+
+@pytest.mark.parametrize("name", list(settings()))
+def test_a_default_in_the_readme_is_the_real_one(name: str) -> None:
+    shown, value = re.findall(r"`([^`]*)`", rows()[name]), settings()[name]
+    if not shown:
+        return
+    if isinstance(value, dict):
+        assert shown == ["{ " + ", ".join(f"{key} = {score}" for key, score in value.items()) + " }"]
+    else:
+        assert json.dumps(value) in shown
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_is_in_the_readme(route: Any) -> None:
+    wanted = f"{route.method} {route.path.replace(':.*', '')}"
+    assert any(code == wanted or code.startswith(wanted + "?") for code in CODE), wanted
+
+
+def test_every_exit_code_is_in_the_readme() -> None:
+    codes = [value for name, value in vars(errors).items() if name.startswith("EXIT_")]
+    assert len(codes) == 6
+    for code in codes:
+        assert re.search(rf"^\| {code} \| ", README, re.MULTILINE), code
+
+
+def test_every_variable_is_in_the_readme() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tarsd").rglob("*.py"))
+    for name in set(re.findall(r"\bTARSD_[A-Z]+\b", text)) | {"TARSD_OPENAI_KEY", "TARSD_ANTHROPIC_KEY"}:
+        assert f"`{name}`" in README, name
+
+
+def test_every_script_is_explained() -> None:
+    about = (ROOT / "scripts" / "README.md").read_text(encoding="utf-8")
+    for path in (ROOT / "scripts").iterdir():
+        if os.access(path, os.X_OK) and path.is_file():
+            assert f"| `{path.name}" in about, path.name
+
+
+def test_every_module_is_in_the_architecture() -> None:
+    about = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for path in (ROOT / "tarsd").iterdir():
+        if path.suffix == ".py" or (path / "__init__.py").exists():
+            assert path.stem == "__init__" or f"| `{path.stem}" in about, path.stem
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="the examples are for bash")
+def test_the_examples_run(daemon: Callable[..., Any], tmp_path: Path, home: Path) -> None:
+    notes = tmp_path / "Notes"
+    shutil.copytree(ROOT / "tarsd" / "data" / "sample-vault", notes)
+    daemon(notes, TARSD_EMBEDDING="table")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, function in (("tarsd", "main"), ("tars", "tars")):
+        program = programs / name
+        code = f"from tarsd.cli import {function}; {function}()"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n')
+        program.chmod(0o700)
+    env = {**os.environ, "HOME": str(tmp_path), "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    assert len(COMMANDS) > 8
+    for command in sorted(COMMANDS, key=lambda command: command == "tarsd stop"):
+        if command.startswith("curl") and not shutil.which("curl"):
+            continue
+        done = subprocess.run(
+            ["bash", "-c", command], env=env, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            timeout=60,
+        )  # fmt: skip
+        # which passages are relevant is no business of this test, and what the model says of one example may change
+        assert done.returncode in (0, 1), f"{command}\n{done.stdout}{done.stderr}"
+        assert done.stdout, command
+        assert not re.search("Traceback|Error:", done.stderr), done.stderr
+    assert (home / "config.toml").exists()

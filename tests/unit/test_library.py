@@ -1,0 +1,128 @@
+"""What turns and tools get of notes of our own whose properties somebody took out: by their path they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tarsd.daemon.library import Shelf
+from tarsd.errors import Refused, VaultUnavailable
+from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
+from tarsd.vault import Vault
+from tests.support.engine import Engine, write
+
+STRIPPED = "tars/sessions/Åland talk.md"
+SUMMARY = "tars/summaries/Åland talk.md"
+TALK = "# What is a quorl?\n\nThe quorl is a brass wedge, you said.\n\n## And the code?\n\nThe quorl code is 0000.\n"
+
+
+class Desk:
+    """A shelf over an indexed vault; `private` is what the conversations' logs say."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.private: frozenset[str] = frozenset()
+        self.vault = Vault(engine.vault)
+        self.shelf = Shelf(
+            lambda: engine.searcher,
+            {"": self.vault},
+            engine.config,
+            behind=lambda: 0,
+            notices=list,
+            private_paths=lambda: self.private,
+        )
+
+    def found(self, *, local: bool) -> set[str]:
+        return {one.path for one in self.shelf.retrieve("quorl brass code", 12, local=local, memory=True).passages}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    engine = Engine(tmp_path)
+    write(engine.vault, "Quorl.md", "# Quorl\n\nA quorl is a brass wedge.\n")
+    write(engine.vault, "Ferry.md", "# Ferry\n\nThe quorl code holds the brass ramp.\n")
+    write(engine.vault, STRIPPED, TALK)
+    with engine:
+        engine.index()
+        yield Desk(engine)
+
+
+def test_without_its_properties_a_note_is_an_ordinary_one(desk: Desk) -> None:
+    assert desk.found(local=False) == {"Quorl.md", "Ferry.md", STRIPPED}
+
+
+@pytest.mark.parametrize("spelled", [STRIPPED, STRIPPED.upper(), STRIPPED.replace("Å", "A\u030a")])
+def test_the_note_of_a_private_conversation_is_private_and_no_source(desk: Desk, spelled: str) -> None:
+    (passage,) = [
+        one for one in desk.shelf.find("quorl code 0000", 12, local=True) if one.path == STRIPPED and "0000" in one.text
+    ]
+    desk.private = frozenset({spelled})
+    for local in (True, False):
+        assert desk.found(local=local) == {"Quorl.md", "Ferry.md"}
+        assert STRIPPED not in {one.path for one in desk.shelf.find("quorl code 0000", 12, local=local)}
+        with pytest.raises(Refused):
+            desk.shelf.attach("Åland talk", local=local)
+    assert {one.path for one in desk.shelf.retrieve("quorl", 1, local=True, memory=True).passages} <= {
+        "Quorl.md",
+        "Ferry.md",
+    }
+    assert desk.shelf.around(passage) == []
+    view = desk.shelf.open("Åland talk")
+    assert (view.local_only, view.ours) == (True, True)
+    assert STRIPPED not in [one.path for one in desk.shelf.list("", "", False, 50, local=False)]
+    assert [one.local_only for one in desk.shelf.list("tars", "", False, 50, local=True)] == [True]
+    assert desk.shelf.private([STRIPPED]) and not desk.shelf.private(["Quorl.md"])
+
+
+def test_a_vault_that_is_away_gives_no_private_conversation_either(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.private = frozenset({STRIPPED})
+
+    def away(*_: object) -> None:
+        raise VaultUnavailable("The vault is away.")
+
+    monkeypatch.setattr(desk.vault, "scan", away)
+    for local in (True, False):
+        with pytest.raises(Refused):
+            desk.shelf.attach("Åland talk", local=local)
+    assert desk.shelf.attach("Quorl", local=False)
+
+
+def test_a_summary_of_a_private_conversation_is_a_source_on_this_machine_only(desk: Desk) -> None:
+    write(desk.engine.vault, SUMMARY, "---\ntars: summary\n---\n\nThe quorl code is brass.\n")
+    desk.engine.index()
+    desk.private = frozenset({STRIPPED, SUMMARY})
+    assert SUMMARY in desk.found(local=True)
+    assert SUMMARY not in desk.found(local=False)
+    write(desk.engine.vault, SUMMARY, "The quorl code is brass.\n")
+    desk.engine.index()
+    assert SUMMARY not in desk.found(local=True) | desk.found(local=False)
+
+
+def test_such_a_note_goes_to_no_embedding_model_elsewhere(desk: Desk) -> None:
+    jobs = [ReadJob(info) for info in desk.vault.scan().files.values()]
+    settings = PrepareSettings(
+        desk.engine.config.chunk, False, (), "x", False, private=frozenset({STRIPPED.casefold()})
+    )  # fmt: skip
+    done = prepare_group(jobs, settings)
+    assert {one.path: one.local_only for one in done.prepared} == {
+        "Quorl.md": False,
+        "Ferry.md": False,
+        STRIPPED: True,
+    }
+
+
+def test_a_private_note_is_named_as_it_was_asked_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(desk.engine.vault, "Me.md", "---\ntitle: My illness\nlocal_only: true\n---\n\nSecret.\n")
+    desk.engine.index()
+
+    def away(*_: object) -> None:
+        raise VaultUnavailable("The vault is away.")
+
+    for _ in range(2):
+        with pytest.raises(Refused) as told:
+            desk.shelf.attach("Me", local=False)
+        assert "“Me”" in told.value.message
+        assert "illness" not in told.value.message
+        monkeypatch.setattr(desk.vault, "scan", away)

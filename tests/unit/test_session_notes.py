@@ -1,0 +1,300 @@
+"""A conversation's note and summary in the vault: they grow, they follow, and touch no note of the person."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tarsd.chat import SessionNotes
+from tarsd.errors import NotFound
+from tarsd.parse import parse
+from tarsd.protocol import Approval
+from tarsd.providers.base import StreamEnd, Text, ToolCall
+from tarsd.providers.fake import FakeProvider
+from tarsd.tools import Context, Result, ToolProposal
+from tarsd.tools.base import tool
+from tarsd.writing import create
+from tests.support.turns import Shelf, Talk, ask, of, passage, types, until
+
+QUORL = passage("Quorl.md", "A quorl is the brass wedge.")
+SUMMARY = "They spoke of wedges.\n\nREMEMBER:\n- The person collects wedges"
+
+
+def talk(tmp_path: Path, *replies: object, **more: object) -> Talk:
+    fake = FakeProvider(*replies, **more)  # type: ignore[arg-type]
+    return Talk(tmp_path, Shelf(QUORL), fake, notes=True)
+
+
+def notes(one: Talk, folder: str = "sessions") -> list[Path]:
+    return sorted((one.root / "tars" / folder).glob("*.md"))
+
+
+async def closed(one: Talk, conversation: str = "c", done: Callable[[], object] = lambda: True) -> None:
+    """The conversation is closed, and its summary is where it is kept."""
+    diary = one.chat.diary
+    assert isinstance(diary, SessionNotes)
+    await diary.finish(conversation)
+    async with asyncio.timeout(30):
+        while diary.busy or not done():
+            await asyncio.sleep(0.01)
+
+
+async def test_the_note_grows_with_every_turn(tmp_path: Path) -> None:
+    one = talk(tmp_path, "It is a wedge [1].", "Of brass.")
+    turn = await one.ended(ask("what is a quorl?"))
+    assert [event.data["path"] for event in of(turn, "written")] == [notes(one)[0].relative_to(one.root).as_posix()]
+    assert types(turn)[-1] == "done"
+    (note,) = notes(one)
+    assert "what is a quorl" in note.stem
+    await one.ended(ask("of what?"))
+    text = note.read_text()
+    assert text.index("It is a wedge [1].") < text.index("Of brass.")
+    assert parse(text, "n.md").properties["sources"] == ["[[Quorl]]"]
+
+
+async def test_what_the_person_writes_between_turns_stays(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "two")
+    await one.ended(ask("first"))
+    (note,) = notes(one)
+    note.write_text(note.read_text().replace("one", "one, and MY REMARK") + "\nMY OWN LINE\n")
+    await one.ended(ask("second"))
+    text = note.read_text()
+    assert "one, and MY REMARK" in text
+    assert text.index("MY OWN LINE") < text.index("two")
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+async def test_a_note_that_was_renamed_is_followed(tmp_path: Path, indexed: bool) -> None:
+    one = talk(tmp_path, "one", "two")
+    await one.ended(ask("first"))
+    (note,) = notes(one)
+    moved = note.rename(note.with_name("My talk.md"))
+    library = one.means.library
+    assert isinstance(library, Shelf)
+    library.moved = {"c": "tars/sessions/My talk.md"} if indexed else {}
+    await one.ended(ask("second"))
+    assert notes(one) == [moved]
+    assert "two" in moved.read_text()
+
+
+async def test_another_note_in_its_place_is_left_alone(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "two")
+    await one.ended(ask("first"))
+    (note,) = notes(one)
+    elsewhere = one.root / "Deep" / "Old.md"
+    elsewhere.parent.mkdir()
+    note.rename(elsewhere)
+    note.write_text("MINE")
+    library = one.means.library
+    assert isinstance(library, Shelf)
+    library.moved = {"c": "Deep/Old.md"}
+    await one.ended(ask("second"))
+    assert note.read_text() == "MINE"
+    assert "two" in elsewhere.read_text()
+
+
+async def test_what_the_person_deleted_does_not_come_back(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "two")
+    await one.ended(ask("first"))
+    notes(one)[0].unlink()
+    await one.ended(ask("second"))
+    (note,) = notes(one)
+    assert "two" in note.read_text()
+    assert "one" not in note.read_text()
+
+
+async def test_a_note_without_its_properties_goes_on(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "two")
+    await one.ended(ask("first"))
+    (note,) = notes(one)
+    note.write_text(note.read_text().split("---\n", 2)[2])
+    await one.ended(ask("second"))
+    assert notes(one) == [note]
+    assert "two" in note.read_text()
+
+
+async def test_what_keeps_it_from_the_vault_is_said_and_made_up_for(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "two")
+    (one.root / "tars").write_text("a file is in the way")
+    turn = await one.ended(ask("first"))
+    assert turn.events[-1].data["text"] == "one"
+    assert any("not in its note" in notice for notice in turn.events[-1].data["notices"])
+    (one.root / "tars").unlink()
+    await one.ended(ask("second"))
+    text = notes(one)[0].read_text()
+    assert "one" in text and "two" in text
+
+
+async def test_a_stopped_turn_is_in_the_note(tmp_path: Path) -> None:
+    one = talk(tmp_path, [Text("begun "), 3600.0])
+    turn = await one.chat.turn(await one.chat.start(ask("go on")))
+    await until(turn, "token")
+    await one.chat.stop(turn.id)
+    await one.chat.close()
+    assert "Stopped before the end" in notes(one)[0].read_text()
+
+
+async def test_a_turn_that_the_end_of_the_daemon_cut_is_in_the_note(tmp_path: Path) -> None:
+    one = talk(tmp_path, [Text("begun "), 3600.0])
+    turn = await one.chat.turn(await one.chat.start(ask("go on")))
+    await until(turn, "token")
+    await one.chat.close()
+    assert "begun" in notes(one)[0].read_text()
+    # and a crash, which had no time for that
+    two = talk(tmp_path, [Text("half "), 3600.0])
+    crashed = await two.chat.turn(await two.chat.start(ask("and on", conversation="d")))
+    await until(crashed, "token")
+    again = talk(tmp_path)
+    assert isinstance(again.chat.diary, SessionNotes)
+    await again.chat.diary.catch_up()
+    assert sorted("half" in note.read_text() for note in notes(again)) == [False, True]
+    before = [note.read_text() for note in notes(again)]
+    await again.chat.diary.catch_up()
+    assert [note.read_text() for note in notes(again)] == before
+    for note in notes(again):
+        note.unlink()
+    await again.chat.diary.catch_up()  # what the person took away does not come back
+    assert notes(again) == []
+    await two.chat.close()
+
+
+async def test_a_write_that_was_begun_is_told_though_the_turn_is_stopped(tmp_path: Path) -> None:
+    async def write(context: Context) -> ToolProposal:
+        """Make a note."""
+        change = create("New.md", "hello")
+
+        async def apply() -> Result:
+            return Result(await context.write(change))
+
+        return ToolProposal("Make New.md", apply, change)
+
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        fake = FakeProvider([ToolCall("1", "write", {}), StreamEnd("tools")], "made")
+        one = Talk(folder, Shelf(), fake, tool(write))
+        turn = await one.chat.turn(await one.chat.start(ask("make it")))
+        asked = await until(turn, "approval")
+        await one.chat.approve(turn.id, asked.data["call"], Approval(True))
+        for _ in range(number):
+            await asyncio.sleep(0)
+        await one.chat.stop(turn.id)
+        await one.chat.close()
+        assert (one.root / "New.md").exists() == bool(of(turn, "written"))
+        assert types(turn)[-1] == "done"
+
+
+async def test_deleting_a_conversation_takes_back_what_was_always_allowed(tmp_path: Path) -> None:
+    one = talk(tmp_path, "a", "b")
+    await one.ended(ask("x"))
+    one.chat._always["c"] = {"note_append"}
+    await one.chat.delete("c")
+    assert one.chat._always == {}
+    with pytest.raises(NotFound):
+        await one.chat.conversation("c")
+
+
+# ------------------------------------------------------------------------------------------------ summaries
+
+
+async def test_the_end_of_a_conversation_is_summarised(tmp_path: Path) -> None:
+    one = talk(tmp_path, "It is a wedge.", SUMMARY)
+    await one.ended(ask("what is a quorl?"))
+    await closed(one, done=lambda: (one.root / "tars" / "Noticed.md").exists())
+    (summary,) = notes(one, "summaries")
+    note = parse(summary.read_text(), summary.name)
+    assert (note.memory_type, note.properties["id"]) == ("episodic", "c")
+    assert "They spoke of wedges." in summary.read_text()
+    assert "They spoke of wedges." in notes(one)[0].read_text()
+    assert "The person collects wedges" in (one.root / "tars" / "Noticed.md").read_text()
+    assert one.memory.listing()["facts"] == []
+
+
+async def test_a_conversation_of_an_earlier_run_is_summarised_once_it_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = talk(tmp_path, "It is a wedge.")
+    await one.ended(ask("what is a quorl?"))
+    await one.chat.close()
+    monkeypatch.setattr("tarsd.chat.session_notes.LOOK_S", 0.01)
+    monkeypatch.setattr("tarsd.chat.session_notes.IDLE_S", 0.0)
+    again = talk(tmp_path, SUMMARY)
+    assert isinstance(again.chat.diary, SessionNotes)
+    await again.chat.diary.catch_up()
+    async with asyncio.timeout(30):
+        while not notes(again, "summaries"):
+            await asyncio.sleep(0.01)
+    await again.chat.close()
+
+
+async def test_a_note_of_the_person_is_no_summary_of_ours(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "A summary.")
+    await one.ended(ask("My own thing"))
+    mine = one.root / "tars" / "summaries" / notes(one)[0].name
+    mine.parent.mkdir()
+    mine.write_text("MINE")
+    await closed(one)
+    assert mine.read_text() == "MINE"
+    assert len(notes(one, "summaries")) == 2
+
+
+async def test_a_summary_that_the_person_edited_is_theirs(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "First summary.", "two", "Second summary.", "three", "Third summary.")
+    await one.ended(ask("a"))
+    await closed(one)
+    await one.ended(ask("b"))
+    await closed(one)
+    (summary,) = notes(one, "summaries")
+    assert "Second summary." in summary.read_text()
+    summary.write_text(summary.read_text() + "MY LINE\n")
+    await one.ended(ask("c"))
+    await closed(one)
+    assert "MY LINE" in summary.read_text()
+    assert "Second summary." in summary.read_text()
+
+
+async def test_two_conversations_of_one_name_have_two_summaries(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "Summary one.", "two", "Summary two.")
+    await one.ended(ask("Plan the trip"))
+    await closed(one)
+    notes(one)[0].rename(one.root / "Elsewhere.md")
+    await one.ended(ask("Plan the trip", conversation="d"))
+    await closed(one, "d")
+    texts = "".join(path.read_text() for path in notes(one, "summaries"))
+    assert "Summary one." in texts and "Summary two." in texts
+
+
+async def test_a_summary_has_a_legal_name_though_its_note_is_gone(tmp_path: Path) -> None:
+    one = talk(tmp_path, "one", "A summary.")
+    await one.ended(ask("Is a/b: c? or d\\e"))
+    notes(one)[0].unlink()
+    await closed(one)
+    (summary,) = notes(one, "summaries")
+    assert not set(':?*"<>|\\') & set(summary.name)
+
+
+async def test_a_provider_that_only_quotes_is_not_asked_for_a_summary(tmp_path: Path) -> None:
+    one = Talk(tmp_path, Shelf(QUORL), None, notes=True)
+    await one.ended(ask("what is a quorl?"))
+    await closed(one)
+    assert notes(one, "summaries") == []
+
+
+async def test_a_long_conversation_is_summarised_and_goes_on(tmp_path: Path) -> None:
+    fake = FakeProvider(window=3000)
+    one = Talk(tmp_path, Shelf(QUORL), fake, notes=True)
+    for number in range(8):
+        fake.enqueue(f"reply {number} " + "and so on " * 150)
+        await one.ended(ask(f"question {number}"))
+        diary = one.chat.diary
+        assert isinstance(diary, SessionNotes)
+        async with asyncio.timeout(30):
+            while diary.busy:
+                await asyncio.sleep(0.01)
+    condensed = one.sessions.load("c").condensed
+    assert condensed is not None and condensed.text
+    last = fake.requests[-1]
+    assert any("<summary>" in message.text for request in fake.requests for message in request.messages), last.system
