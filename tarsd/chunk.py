@@ -19,13 +19,11 @@ from tarsd.parse.wordpiece import count_tokens, token_ids
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
 
-__all__ = ["Chunk", "anchor", "chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
+__all__ = ["Chunk", "chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
 
 VERSION = 1
 """Raised whenever parse or chunk cut the same file differently than before."""
 
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|]*?\\?\|)?([^\[\]]*)\]\]")
-_NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
 _BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
 _NOTHING = " \t\n>-*_=#|`~+"
 _RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$| {0,3}(?:\*[ \t]*){3,}$| {0,3}(?:_[ \t]*){3,}$")
@@ -116,11 +114,6 @@ def chunker_id(settings: ChunkSettings, include_comments: bool) -> str:
     """12 hex digits that change whenever the same file would be cut differently."""
     sizes = [settings.tokens, settings.overlap, settings.max_chars, sorted(settings.scores.items())]
     return hashlib.blake2b(json.dumps([VERSION, sizes, include_comments]).encode(), digest_size=6).hexdigest()
-
-
-def anchor(heading: str) -> str:
-    """The heading as Obsidian writes it behind the `#` of a link."""
-    return " ".join(_NOT_IN_LINKS.sub(" ", _WIKILINK.sub(r"\1", heading)).split())
 
 
 @dataclass(frozen=True)

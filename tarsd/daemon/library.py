@@ -6,13 +6,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from tarsd.chat import Retrieval
-from tarsd.chunk import Chunk, anchor, chunk
+from tarsd.chunk import Chunk, chunk
 from tarsd.config import Config
 from tarsd.daemon.naming import fold, fold_path, matching, names_of
 from tarsd.errors import NotFound, PathRefused, Refused, TarsdError, VaultUnavailable
 from tarsd.index.prepare import is_local_only
 from tarsd.memory import holds_private
 from tarsd.parse import parse
+from tarsd.passage import anchor
 from tarsd.providers.base import Evidence
 from tarsd.search import Hit, Searcher
 from tarsd.store import ChunkRow, NoteRow

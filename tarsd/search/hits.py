@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tarsd.chunk import anchor
+from tarsd.passage import anchor
 from tarsd.search import words
 from tarsd.store import ChunkRow
 

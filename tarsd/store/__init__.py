@@ -1,5 +1,6 @@
 """All SQL. Two files: `index.db`, a cache of one vault, and `embeddings.db`, the vectors of all vaults."""
 
+from tarsd.passage import Key, NoteRow
 from tarsd.store.rows import (
     MAX_K,
     NOT_READ,
@@ -9,10 +10,8 @@ from tarsd.store.rows import (
     Counts,
     Dump,
     FileRow,
-    Key,
     LinkRow,
     LinkTuple,
-    NoteRow,
     Pending,
     Prepared,
     ProblemRow,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tarsd.errors import StoreError
+from tarsd.passage import Key, NoteRow
 from tarsd.store import schema
 from tarsd.store.codes import Codes, pack
 from tarsd.store.database import Database, fetch
@@ -23,9 +24,7 @@ from tarsd.store.rows import (
     ChunkRow,
     Counts,
     FileRow,
-    Key,
     LinkRow,
-    NoteRow,
     ProblemRow,
     Role,
     SkippedRow,

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Key = tuple[str, str]
-"""(collection, path): the vault itself is the collection "", paths are NFC with "/"."""
+from tarsd.passage import Key, NoteRow
 
 Role = Literal["table", "model"]
 MAX_K = 4096
@@ -36,29 +35,6 @@ class FileRow:
     local_only: bool
     state: str
     indexed_at: float
-
-    @property
-    def key(self) -> Key:
-        return (self.collection, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class NoteRow:
-    """One indexed note without its text; `titles()` gives all of them, unchanged ones as the same objects."""
-
-    id: int
-    collection: str
-    path: str
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    kind: str
-    memory_type: str
-    ours: bool
-    local_only: bool
-    mtime_ns: int
-    size: int
-    state: str
 
     @property
     def key(self) -> Key:

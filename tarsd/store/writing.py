@@ -12,9 +12,10 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from tarsd.passage import Key
 from tarsd.store import links
 from tarsd.store.database import fetch
-from tarsd.store.rows import Batch, Key, Prepared, SkippedRow
+from tarsd.store.rows import Batch, Prepared, SkippedRow
 from tarsd.store.spaces import Spaces
 from tarsd.store.text import segment
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tarsd.chunk import anchor
 from tarsd.parse import Note, source_lines
+from tarsd.passage import anchor
 from tarsd.providers.base import Evidence
 from tarsd.providers.text import cap
 from tarsd.tools.base import NoteView

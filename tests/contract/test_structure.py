@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "config", "keys", "protocol", "vault", "watch", "parse", "chunk", "embed", "store", "index", "search",
-    "why", "providers", "writing", "memory", "tools", "session", "compact", "chat", "server", "daemon",
+    "errors", "config", "keys", "protocol", "vault", "watch", "parse", "passage", "chunk", "embed", "store", "index",
+    "search", "why", "providers", "writing", "memory", "tools", "session", "compact", "chat", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS

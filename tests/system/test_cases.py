@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tarsd import chunk, parse, session
+from tarsd import chunk, parse, passage, session
 from tarsd.config import ChunkSettings
 from tarsd.search import MODES, Mode
 from tarsd.vault import decode
@@ -400,7 +400,7 @@ def also_c33(case: Case) -> None:
         (link,) = parse.parse(f"[[{links[heading.text]}]]", "x.md").links
         assert (link.target, link.block) == ("anchors", "")
         assert not set(link.heading) & set("#|^[]:")
-        assert [one for one in note.headings if chunk.anchor(one.text) == chunk.anchor(link.heading)] == [heading]
+        assert [one for one in note.headings if passage.anchor(one.text) == passage.anchor(link.heading)] == [heading]
 
 
 def also_c36(case: Case) -> None:

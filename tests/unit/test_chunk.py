@@ -12,9 +12,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarsd.chunk import Chunk, anchor, chunk, chunker_id, count_tokens, embed_text
+from tarsd.chunk import Chunk, chunk, chunker_id, count_tokens, embed_text
 from tarsd.config import ChunkSettings
 from tarsd.parse import Note, parse
+from tarsd.passage import anchor
 
 CASES = Path(__file__).parents[1] / "fixtures" / "cases"
 SETTINGS = ChunkSettings()
