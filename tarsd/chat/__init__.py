@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from tarsd.chat.answer import History, TurnRunner, TurnServices
 from tarsd.chat.evidence import finish
-from tarsd.chat.library import Library, Retrieval
 from tarsd.chat.session_notes import SessionNotes
 from tarsd.chat.turn import Turn
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError

@@ -16,7 +16,7 @@ from tarsd.config import ChunkSettings
 from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
-from tarsd.parse import Note, parse, privacy
+from tarsd.parse import access, parse
 from tarsd.store import Key, Prepared, SkippedRow, Stat
 from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
 
@@ -65,26 +65,6 @@ class PreparedBatch:
         """The notes that were dealt with, whatever came of it."""
         keys = [note.key for note in self.prepared] + [stat.key for stat in self.same]
         return keys + [info.key for info in self.gone] + [(bad.collection, bad.path) for bad in self.failed]
-
-
-def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -> bool:
-    """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
-
-    The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
-    Our own lists mark single lines instead, in comments. `text` is the note's own: in it such lines stand, and marks
-    in properties that cannot be read.
-    """
-    if privacy.says_private(note, text) or (note.ours and privacy.private_comments(text)):
-        return True
-    folded = path.casefold()
-    for rule in rules:
-        name = rule.casefold().strip()
-        if name.startswith("#"):
-            if privacy.names_tag(note, name[1:], text):
-                return True
-        elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
-            return True
-    return False
 
 
 def within(settings: ChunkSettings, limit: int | None) -> ChunkSettings:
@@ -150,7 +130,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         words=note.property_text,
         memory_type=note.memory_type or "",
         ours=note.ours,
-        local_only=private or is_local_only(info.path, note, settings.local_only, decoded.text),
+        local_only=private or access.is_local_only(info.path, note, settings.local_only, decoded.text),
         problems=tuple(problems),
         chunks=tuple(_row(one) for one in chunks),
         links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),

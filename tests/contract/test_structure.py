@@ -16,7 +16,8 @@ PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
     "errors", "config", "keys", "protocol", "vault", "watch", "parse", "passage", "chunk", "embed", "store", "index",
-    "search", "why", "providers", "writing", "memory", "tools", "session", "compact", "chat", "server", "daemon",
+    "search", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat",
+    "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS

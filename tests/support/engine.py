@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from tarsd import embed
+from tarsd.app import status
 from tarsd.config import Config, WatchSettings, load
-from tarsd.daemon import status
 from tarsd.daemon.worker import IndexJob, Worker
 from tarsd.embed.base import Embedder
 from tarsd.embed.fake import FakeEmbedder

@@ -14,9 +14,10 @@ import apsw
 import numpy as np
 import pytest
 
+from tarsd.app import health as check
 from tarsd.chat import TurnServices
 from tarsd.config import EmbeddingSettings
-from tarsd.daemon import check, soundness
+from tarsd.daemon import soundness
 from tarsd.daemon.soundness import CheckResult, IndexCheck
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.embed.ollama import OllamaEmbedder

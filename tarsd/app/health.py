@@ -39,8 +39,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Thread(Protocol):
-    """`Engine.thread`."""
+class RunInThread(Protocol):
+    """`Application.thread`."""
 
     async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
         """`work(*arguments)` in a thread."""
@@ -56,7 +56,7 @@ class HealthCheck:
         vaults: Mapping[str, Vault],
         means: TurnServices,
         behind: Callable[[], int],
-        thread: Thread,
+        thread: RunInThread,
     ) -> None:
         self._embedders = embedders
         self._providers = {"chat": means.provider, "chat fallback": means.fallback}
