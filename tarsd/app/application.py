@@ -204,7 +204,7 @@ class Application:
             return indexing.embedders
 
         look = HealthCheck(
-            indexing.searcher, embedders, indexing.vaults, self.chat.means, indexing.behind, self.thread
+            indexing.searcher, embedders, indexing.vaults, self.chat.services, indexing.behind, self.thread
         )
         return look.run(request)
 

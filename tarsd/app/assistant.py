@@ -60,7 +60,7 @@ class Assistant:
         native = tools.build(config, self.notebook, self._memory, keys.get)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
         self.provider = self._provider(config.chat.model) or providers.make("extractive", config.chat, keys.get)
-        means = TurnServices(
+        services = TurnServices(
             library=library,
             provider=self.provider,
             toolbox=tools.Toolbox(native, config.tools, [self.mcp]),
@@ -71,8 +71,8 @@ class Assistant:
             indexed=indexed,
         )
         sessions = Sessions(config.paths.state / "conversations")
-        diary = SessionNotes(sessions, means, self.notebook, config.memory_folder, executor)
-        self.chat = Chat(sessions, means, diary if config.memory.session_notes else None, executor)
+        session_notes = SessionNotes(sessions, services, self.notebook, config.memory_folder, executor)
+        self.chat = Chat(sessions, services, session_notes if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
         self._memory_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,14 +88,14 @@ class Assistant:
         """Settle what an earlier run left open."""
         with contextlib.suppress(TarsdError):  # a vault that is away is looked at when something is written
             await self.writer.recover()
-        if self.chat.diary is not None:
-            self._tasks.add(asyncio.create_task(self.chat.diary.catch_up(), name="diary"))
+        if self.chat.session_notes is not None:
+            self._tasks.add(asyncio.create_task(self.chat.session_notes.catch_up(), name="session-notes"))
 
     def state(self) -> Json:
         """The chat model and whether it is at work, for the status."""
         about: Json = {"model": self.provider.name, "state": self.chat.state(), "local": self.provider.local}
-        if self.chat.means.fallback is not None:
-            about["fallback"] = self.chat.means.fallback.name
+        if self.chat.services.fallback is not None:
+            about["fallback"] = self.chat.services.fallback.name
         if self.chat.trouble is not None:
             about["problem"] = self.chat.trouble.as_json()
         return about | ({"mcp": self.mcp.state()} if self._config.mcp else {})
@@ -105,7 +105,7 @@ class Assistant:
         await self.chat.close()
         await self.writer.close()
         await self.mcp.close()
-        for provider in (self.provider, self.chat.means.fallback):
+        for provider in (self.provider, self.chat.services.fallback):
             if provider is not None:
                 await provider.close()
 
@@ -143,8 +143,8 @@ class Assistant:
 
     async def close_conversation(self, conversation: str) -> Json:
         """A conversation is over for now: its summary is made."""
-        if self.chat.diary is not None:
-            await self.chat.diary.finish(conversation)
+        if self.chat.session_notes is not None:
+            await self.chat.session_notes.finish(conversation)
         return {"closed": conversation}
 
     # -------------------------------------------------------------------------------------------- memory

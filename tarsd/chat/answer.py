@@ -87,15 +87,15 @@ class TurnRunner:
     """The work on one turn. `thread` runs what blocks; `always` are the tools that need no yes here any more."""
 
     def __init__(
-        self, means: TurnServices, turn: Turn, request: TurnRequest, past: History, thread: Thread, always: set[str]
+        self, services: TurnServices, turn: Turn, request: TurnRequest, history: History, thread: Thread, always: set[str]
     ) -> None:
-        self._means = means
+        self._services = services
         self._turn = turn
         self._request = request
-        self._past = past
+        self._history = history
         self._thread = thread
         self._calls = Calls(
-            means.toolbox, means.writer, means.memory, turn, request, always, means.reader, means.indexed
+            services.toolbox, services.writer, services.memory, turn, request, always, services.reader, services.indexed
         )
         self._started = time.monotonic()
 
@@ -104,7 +104,7 @@ class TurnRunner:
 
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
-        turn, first, second = self._turn, self._means.provider, self._means.fallback
+        turn, first, second = self._turn, self._services.provider, self._services.fallback
         try:
             await self._converse(first, patient=second is None)
             return None
@@ -131,7 +131,7 @@ class TurnRunner:
             await self._stream(provider, request, patient)
             return
         draft = replace(draft, tools=await self._calls.specs(provider))
-        fitted = fit(draft, provider.window, self._means.settings.reply_tokens)
+        fitted = fit(draft, provider.window, self._services.settings.reply_tokens)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)
         self._announce(provider, found, draft, withheld)
@@ -139,30 +139,30 @@ class TurnRunner:
 
     async def _retrieve(self, provider: Provider) -> tuple[Retrieval, PromptParts, list[str]]:
         """What was found, the draft of the prompt, and the names of private notes that were left out."""
-        turn, request, means = self._turn, self._request, self._means
-        reader = means.reader(request.audience, provider.local)
+        turn, request, services = self._turn, self._request, self._services
+        reader = services.reader(request.audience, provider.local)
         local = reader.sees_private
         attached, withheld, unread = await self._attach(reader)
         selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
         private = private or any(passage.local_only for passage in attached)
         turn.private |= private
-        guesses = queries(request.message, [record.query for record in self._past.turns])
+        guesses = queries(request.message, [record.query for record in self._history.turns])
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
         found, at = await self._thread(self._find, reader, searched, provider.quotes, private)
-        budget = means.settings.evidence_tokens
+        budget = services.settings.evidence_tokens
         turn.evidence, turn.closest = pack(
             found.passages, attached, most=provider.passages, per_note=provider.per_note, tokens=budget
         )
         facts = rules = ""
         if not provider.quotes:
             turn.evidence = await self._thread(widen, turn.evidence, reader.around, budget)
-            facts = await self._thread(lambda: means.memory.facts(local=local))
-            rules = await self._thread(lambda: means.memory.rules(local=local))
-            turn.private |= local and await self._thread(means.memory.withheld) > 0
-        history, summary = await self._thread(self._history, local)
-        turn.private |= any(record.private for record in history) or bool(summary and self._past.summary_private)
-        turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *means.library.notices())
+            facts = await self._thread(lambda: services.memory.facts(local=local))
+            rules = await self._thread(lambda: services.memory.rules(local=local))
+            turn.private |= local and await self._thread(services.memory.withheld) > 0
+        history, summary = await self._thread(self._visible_history, local)
+        turn.private |= any(record.private for record in history) or bool(summary and self._history.summary_private)
+        turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *services.library.notices())
         draft = PromptParts(
             question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
@@ -217,7 +217,7 @@ class TurnRunner:
             sources=[passage.as_source() for passage in turn.evidence],
             closest=[passage.as_source() for passage in turn.closest],
             relevance=max((passage.relevance for passage in found.passages), default=0.0),
-            behind=self._means.library.behind(),
+            behind=self._services.library.behind(),
             query=draft.query,
             notices=list(turn.notices),
             withheld=list(dict.fromkeys(withheld)),
@@ -238,17 +238,17 @@ class TurnRunner:
                 break
         return best
 
-    def _history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
+    def _visible_history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
         """The turns before and the summary of those before them, without what must not leave this machine.
 
         A note that has become private since makes private what was said from it.
         """
-        past, library = self._past, self._means.library
+        history, library = self._history, self._services.library
         if local:
-            return past.turns, past.summary
-        turns = tuple(one for one in past.turns if not one.private and not library.any_private(one.paths))
-        summary = "" if past.summary_private or library.any_private(past.summary_paths) else past.summary
-        if len(turns) < len(past.turns) or summary != past.summary:
+            return history.turns, history.summary
+        turns = tuple(turn for turn in history.turns if not turn.private and not library.any_private(turn.paths))
+        summary = "" if history.summary_private or library.any_private(history.summary_paths) else history.summary
+        if len(turns) < len(history.turns) or summary != history.summary:
             self._turn.notice(PRIVATE_HISTORY)
         return turns, summary
 
@@ -256,7 +256,7 @@ class TurnRunner:
 
     async def _rounds(self, provider: Provider, draft: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
-        settings = self._means.settings
+        settings = self._services.settings
         for number in range(settings.rounds + 1):
             spent = self._spent() > settings.seconds
             last = number == settings.rounds or spent
@@ -324,7 +324,7 @@ class TurnRunner:
                         done = event
         if done is None and self._late() and turn.text.strip():
             turn.notice(
-                f"The time limit of {self._means.settings.seconds:g} seconds was passed; this is what had come."
+                f"The time limit of {self._services.settings.seconds:g} seconds was passed; this is what had come."
             )
             return [], StreamEnd("stop")
         if done is None:
@@ -333,7 +333,7 @@ class TurnRunner:
 
     def _left(self) -> float:
         """Seconds until the turn is cut: after the time for tools is up, the last round has as long again."""
-        return 2 * self._means.settings.seconds - self._spent()
+        return 2 * self._services.settings.seconds - self._spent()
 
     def _late(self) -> bool:
         return self._left() <= 0

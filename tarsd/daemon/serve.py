@@ -41,9 +41,9 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    renewal = ConfigReloader(config, load)
+    reloader = ConfigReloader(config, load)
     # without a terminal it asks for the settings to be read; with one, it says that the terminal was closed
-    loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else renewal.ask)
+    loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else reloader.ask)
     pulses = asyncio.create_task(pulse(stopping))
     door = SocketListener(config, server)
     last: Config | None = None
@@ -56,10 +56,10 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
                     raise
                 log.exception("the daemon cannot be built for the new settings")
                 config, last = last, None
-                renewal.refuse(config)
+                reloader.refuse(config)
                 continue
             last = config
-            config = await _serve(parts, door, stopping, renewal)
+            config = await _serve(parts, door, stopping, reloader)
             del parts
             give_memory_back()  # of the parts that are no more
     finally:
@@ -80,7 +80,7 @@ async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) 
     return Parts(app, runner, tcp)
 
 
-async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, renewal: ConfigReloader) -> Config:
+async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, reloader: ConfigReloader) -> Config:
     """Serve until the end or until there are other settings; those to go on with."""
     app, runner, tcp = parts.app, parts.runner, parts.tcp
     ended = asyncio.create_task(stopping.wait())
@@ -93,7 +93,7 @@ async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, re
     config = app.config
     try:
         while not stopping.is_set():
-            renewed = asyncio.create_task(renewal.wait(app.settings_say, lambda: app.busy))
+            renewed = asyncio.create_task(reloader.wait(app.settings_say, lambda: app.busy))
             chores.append(renewed)
             await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
             if stopping.is_set():
@@ -107,8 +107,8 @@ async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, re
             await door.open(runner)
             await tcp.close()
             chores.append(asyncio.create_task(tcp.keep(app)))
-            renewal.refuse(app.config)
-            renewal.ask()
+            reloader.refuse(app.config)
+            reloader.ask()
         return config
     finally:
         if stopping.is_set():

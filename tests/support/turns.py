@@ -119,7 +119,7 @@ class Talk:
         self.notebook = Notebook(Vault(self.root))
         self.memory = Memory(self.notebook, "tars", enabled=True)
         self.writer = Writer(self.notebook, Journal(folder / "undo"), claim_s=claim_s)
-        self.means = ShelfServices(
+        self.services = ShelfServices(
             library=shelf,
             provider=provider or ExtractiveProvider(),
             toolbox=Toolbox(tools, ToolSettings(allow=allow)),
@@ -129,8 +129,8 @@ class Talk:
             fallback=fallback,
         )
         self.sessions = Sessions(folder / "conversations")
-        diary = SessionNotes(self.sessions, self.means, self.notebook, "tars") if notes else None
-        self.chat = Chat(self.sessions, self.means, diary)
+        session_notes = SessionNotes(self.sessions, self.services, self.notebook, "tars") if notes else None
+        self.chat = Chat(self.sessions, self.services, session_notes)
 
     async def ended(self, request: TurnRequest) -> Turn:
         """The turn of a question, once it is over."""

@@ -312,7 +312,7 @@ async def checked(
     engine: Engine, provider: Any = None, fallback: Any = None, embedders: Sequence[Any] = (), *, model: bool = True
 ) -> dict[str, dict[str, Any]]:
     """The lines of a whole look, by name."""
-    means = TurnServices(
+    services = TurnServices(
         library=None,  # type: ignore[arg-type]
         provider=provider or make("extractive"),
         toolbox=None,  # type: ignore[arg-type]
@@ -323,7 +323,7 @@ async def checked(
     )
     vaults = {one.collection: one for one in engine.vaults}
     thread: Any = asyncio.to_thread
-    look = check.HealthCheck(lambda: engine.searcher, lambda: embedders, vaults, means, lambda: 0, thread)
+    look = check.HealthCheck(lambda: engine.searcher, lambda: embedders, vaults, services, lambda: 0, thread)
     return {line["name"]: line async for line in look.run(CheckRequest(model))}
 
 
