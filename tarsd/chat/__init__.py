@@ -31,7 +31,7 @@ T = TypeVar("T")
 class Chat:
     """All turns of the daemon. Lives in one event loop; a conversation answers one turn at a time, in order.
 
-    Without `session_notes` no notes are made of conversations. `trouble` is what kept the chat model from answering last.
+    Without `session_notes` no notes are made of conversations. `trouble` is what kept the model from answering last.
     """
 
     def __init__(

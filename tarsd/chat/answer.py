@@ -87,7 +87,13 @@ class TurnRunner:
     """The work on one turn. `thread` runs what blocks; `always` are the tools that need no yes here any more."""
 
     def __init__(
-        self, services: TurnServices, turn: Turn, request: TurnRequest, history: History, thread: Thread, always: set[str]
+        self,
+        services: TurnServices,
+        turn: Turn,
+        request: TurnRequest,
+        history: History,
+        thread: Thread,
+        always: set[str],
     ) -> None:
         self._services = services
         self._turn = turn
