@@ -174,6 +174,8 @@ def test_a_file_says_what_it_is(path: Path) -> None:
         ["models"],
         ["index", "export", "x"],
         ["completion", "bash"],
+        ["help"],
+        ["help", "settings"],
         ["--version"],
         ["--help"],
     ],
