@@ -125,11 +125,11 @@ async def test_nothing_is_written_that_could_not_be_taken_back(desk: Desk, monke
     desk.put("a.md", "one\n")
     change = desk.added("a.md", "two")
 
-    def full(fd: int, data: object) -> int:
+    def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as shim, pytest.raises(DiskFull):
-        shim.setattr(os, "write", full)
+        shim.setattr(os, "fsync", full)
         await desk.writer.perform(change, by="daemon", kind="note", emit=desk.emit)
     assert desk.text("a.md") == "one\n" and desk.told == []
     await desk.writer.perform(change, by="daemon", kind="note")
