@@ -7,7 +7,6 @@ import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,12 +17,10 @@ from tarsd.errors import Conflict, NotFound, TarsdError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review
 from tarsd.notes import NoteLibrary
 from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
-from tarsd.providers.base import Message, Provider, Request, Retract, Text
+from tarsd.providers.base import Message, Provider, Request, complete
 from tarsd.session import Sessions
 from tarsd.tools.mcp import McpServers
-from tarsd.writing import Change, Journal, Notebook, Writer
-
-TRIES = 4
+from tarsd.writing import Change, Journal, Notebook, Writer, until_written
 
 Json = dict[str, Any]
 Indexed = Callable[[Sequence[str]], Awaitable[None]]
@@ -46,9 +43,7 @@ class Assistant:
     hint) that hold until the settings change.
     """
 
-    def __init__(
-        self, config: Config, library: NoteLibrary, executor: Executor, indexed: Indexed
-    ) -> None:
+    def __init__(self, config: Config, library: NoteLibrary, executor: Executor, indexed: Indexed) -> None:
         self.problems: list[tuple[str, str]] = []
         self._config = config
         self._indexed = indexed
@@ -206,16 +201,14 @@ class Assistant:
 
     async def _made(self, plan: Callable[[], Change | None]) -> Change | None:
         """The change that was planned and made; planned again when somebody has saved the note in between."""
-        for tries in range(TRIES):
+
+        async def attempt() -> Change | None:
             change = await self._thread(plan)
-            try:
-                if change is not None:
-                    await self._write(change)
-                return change
-            except Conflict:
-                if tries + 1 == TRIES:
-                    raise
-        raise AssertionError  # the last try returns or raises
+            if change is not None:
+                await self._write(change)
+            return change
+
+        return await until_written(attempt)
 
     async def _write(self, change: Change) -> None:
         """Verdicts and archives are no memory: taking back the last change of the memory passes them over."""
@@ -246,7 +239,8 @@ class Assistant:
         sources = await self._thread(lambda: review.gather(self._memory, local=provider.local))
         reply = None
         if not provider.quotes and sources.asks:
-            reply = await _ask(provider, *review.prompt(sources))
+            system, question = review.prompt(sources)
+            reply = (await complete(provider, Request(system, (Message("user", question),)))).text
         proposals = review.propose(reply, sources)
         self._review = _Review(uuid.uuid4().hex[:12], proposals, sources)
         return {
@@ -273,15 +267,3 @@ class Assistant:
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
-
-
-async def _ask(provider: Provider, system: str, question: str) -> str:
-    """A model's whole reply to one question, no tools and no passages."""
-    parts: list[str] = []
-    async with aclosing(provider.stream(Request(system, (Message("user", question),)))) as events:
-        async for event in events:
-            if isinstance(event, Text):
-                parts.append(event.text)
-            elif isinstance(event, Retract):
-                parts.clear()
-    return "".join(parts)

@@ -18,12 +18,12 @@ from tarsd import compact
 from tarsd.chat.answer import TurnServices
 from tarsd.chat.prompt import history_tokens
 from tarsd.chat.turn import Turn
-from tarsd.errors import Conflict, TarsdError, VaultUnavailable
+from tarsd.errors import TarsdError, VaultUnavailable
 from tarsd.parse import parse
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
-from tarsd.writing import Change, Loaded, Notebook, create, replace_text
+from tarsd.writing import Change, Loaded, Notebook, create, replace_text, until_written
 
 FULL = 0.5
 """A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
@@ -84,18 +84,15 @@ class SessionNotes:
         begun.cancel()
 
     async def _write(self, turn: Turn, last: Event, by: Writer, lock: asyncio.Lock) -> None:
+        async def attempt() -> None:
+            change = await self._thread(self._with_turn, turn, last)
+            await self._put(turn.conversation, change, by, turn.emit)
+
         async with lock:
-            for attempt in range(TRIES):
-                try:
-                    change = await self._thread(self._with_turn, turn, last)
-                    await self._put(turn.conversation, change, by, turn.emit)
-                    return
-                except Conflict as error:  # edited in this very moment: the next plan starts from what is there now
-                    if attempt + 1 == TRIES:
-                        self._failed(turn, error)
-                except TarsdError as error:
-                    self._failed(turn, error)
-                    return
+            try:
+                await until_written(attempt, tries=TRIES)
+            except TarsdError as error:
+                self._failed(turn, error)
 
     async def _put(
         self,

@@ -6,6 +6,7 @@ A provider knows nothing of turns, sessions or the socket. A stream that ends wi
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -195,3 +196,27 @@ class Provider(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole reply; `cut` when it ended before the provider was finished, `refused` when there is no answer in it."""
+
+    text: str
+    cut: bool = False
+    refused: bool = False
+
+
+async def complete(provider: Provider, request: Request) -> Reply:
+    """The answer to a request of which no piece is shown before the last has come. Raises `ProviderError`."""
+    pieces: list[str] = []
+    done: StreamEnd | None = None
+    async with aclosing(provider.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, Text):
+                pieces.append(event.text)
+            elif isinstance(event, Retract):
+                pieces.clear()
+            elif isinstance(event, StreamEnd):
+                done = event
+    return Reply("".join(pieces), done is None, done is not None and done.stop_reason == "refusal")
