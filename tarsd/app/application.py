@@ -32,8 +32,8 @@ from tarsd.protocol import (
     WhyRequest,
     read_audience,
 )
-from tarsd.store import ProblemRow, SkippedRow, examine
-from tarsd.vault import Vault
+from tarsd.store import ProblemRow, examine
+from tarsd.vault import Skipped, Vault
 from tarsd.why import why
 
 THREADS, FEW_THREADS = 8, 3
@@ -130,7 +130,7 @@ class Application:
         http = self._http()
         if http["state"] in ("failed", "no token"):
             general.append((http["reason"], http["hint"]))
-        counts, files, skipped, vectors = None, list[ProblemRow](), list[SkippedRow](), None
+        counts, files, skipped, vectors = None, list[ProblemRow](), list[Skipped](), None
         indexed: Mapping[Key, float] = {}
         if indexing.store is not None and indexing.indexer is not None:
             store, state = indexing.store, indexing.indexer.state

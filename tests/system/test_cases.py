@@ -54,10 +54,10 @@ class Case:
         vault = self.folder / "vault"
         return [p.relative_to(vault).as_posix() for p in sorted(vault.rglob("*.md")) if not p.name.startswith(".")]
 
-    def chunks(self, path: str) -> list[chunk.Chunk]:
+    def chunks(self, path: str) -> list[passage.Passage]:
         return chunk.chunk(self.note(path), SETTINGS)
 
-    def all_chunks(self) -> list[chunk.Chunk]:
+    def all_chunks(self) -> list[passage.Passage]:
         return [one for path in self.paths() for one in self.chunks(path)]
 
     def found(self, query: str, mode: Mode = "hybrid") -> list[str]:

@@ -109,7 +109,7 @@ def info(path: str, size: int = 10, mtime: int = 100) -> FileInfo:
 
 
 def row(path: str, size: int = 10, mtime: int = 100, state: str = "ok") -> FileRow:
-    return FileRow(1, "", path, f"/v/{path}", size, mtime, "h", "c", False, state, 0.0)
+    return FileRow("", path, f"/v/{path}", size, mtime, 1, "h", "c", state)
 
 
 def scan_of(*files: FileInfo) -> Scan:

@@ -106,7 +106,7 @@ def test_such_a_note_goes_to_no_embedding_model_elsewhere(desk: Desk) -> None:
         desk.engine.config.chunk, False, (), "x", False, private=frozenset({STRIPPED.casefold()})
     )  # fmt: skip
     done = prepare_group(jobs, settings)
-    assert {one.path: one.local_only for one in done.prepared} == {
+    assert {prepared.note.path: prepared.note.local_only for prepared in done.prepared} == {
         "Quorl.md": False,
         "Ferry.md": False,
         STRIPPED: True,
