@@ -87,14 +87,14 @@ def test_c72_model_change_dimensions(short_tmp: Path, other: Once) -> None:
         assert other.seen == []  # nothing to compare the question with, so it is not embedded
         engine.embed()
         assert 0 < engine.space().coverage < 1.0 and engine.space().state == "building"
-        assert next(one for one in engine.store.spaces() if one.id == old.id).state == "active"
+        assert next(one for one in engine.store.vectors.spaces() if one.id == old.id).state == "active"
         assert engine.search("bowline dinghy")[0].path == "rope.md"
         other.goes_on = True
         engine.embed()
-        (now,) = (one for one in engine.store.spaces() if one.role == "model")
+        (now,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
         assert (now.fingerprint, now.state, now.coverage, now.dim) == (other.fingerprint, "active", 1.0, other.dim)
         with pytest.raises(StoreError):
-            engine.store.knn(now.id, np.ones(64, np.float32), 3)
+            engine.store.vectors.knn(now.id, np.ones(64, np.float32), 3)
         assert engine.search("bowline dinghy", "vec")[0].path == "rope.md"
         again = FakeEmbedder(384)
         engine.restart(again)
@@ -259,9 +259,11 @@ def test_c78_zero_and_nan_vectors(short_tmp: Path) -> None:
         assert {problem.path for problem in engine.problems()} == {"zero.md", "nan.md"}
         assert engine.space().vectors == 13
         assert engine.indexer.embedding.state == "complete"
-        found = engine.store.knn(engine.space().id, engine.model.embed(["matter of a bowline"], "query")[0], 50)
+        found = engine.store.vectors.knn(engine.space().id, engine.model.embed(["matter of a bowline"], "query")[0], 50)
         assert len(found) == 13 and all(np.isfinite(cosine) for _, cosine in found)
-        assert not {"zero.md", "nan.md"} & {row.note.path for row in engine.store.hits(one for one, _ in found)}
+        assert not {"zero.md", "nan.md"} & {
+            row.note.path for row in engine.store.notes.passages(one for one, _ in found)
+        }
         hits = engine.search("bowline dinghy", "vec")
         assert hits[0].path == "rope.md" and all(np.isfinite(hit.score) for hit in hits)
         for query in ("the zerocase", "the nancase"):  # the question itself has no vector
@@ -488,14 +490,14 @@ def test_c94_healthy_but_empty(short_tmp: Path, leg: str) -> None:
     def lose(index: Path) -> None:
         # the store's own connection has what such tables need
         store = Store(index, index.parent.parent / "embeddings.db")
-        spaces = {space.role: space.id for space in store.spaces()}
+        spaces = {space.role: space.id for space in store.vectors.spaces()}
         sql = {
             "keywords": "INSERT INTO fts(fts) VALUES ('delete-all')",
             "vectors": f"DELETE FROM vec_{spaces['model']}",
             "table": f"DELETE FROM vec_{spaces['table']}",
             "passages": "DELETE FROM chunks",
         }[leg]
-        store._db.execute(sql)
+        store.database._db.execute(sql)
         store.close()
 
     with Engine(short_tmp) as engine:
@@ -668,7 +670,7 @@ def test_c72_another_length_under_the_same_name(short_tmp: Path, kind: str) -> N
             results = engine.answer("bowline dinghy")
             assert results.hits[0].path == "rope.md" and "another one than before" in (results.degraded or "")
             engine.index()
-            (now,) = (one for one in engine.store.spaces() if one.role == "model")
+            (now,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
             assert (now.dim, now.coverage, now.state) == (48, 1.0, "active")
             assert engine.answer("bowline dinghy").degraded is None
             assert engine.search("kettle whistles", "vec")[0].path == "new.md"
@@ -676,7 +678,7 @@ def test_c72_another_length_under_the_same_name(short_tmp: Path, kind: str) -> N
             write(engine.vault, "last.md", "# Oar\n\nThe oar is varnished.\n")
             engine.index()
             engine.index()
-            (back,) = (one for one in engine.store.spaces() if one.role == "model")
+            (back,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
             assert (back.fingerprint, back.dim, back.coverage) == (old.fingerprint, 32, 1.0)
 
 

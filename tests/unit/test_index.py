@@ -80,13 +80,15 @@ class Bench:
         return self.indexer.state.name
 
     def paths(self) -> list[str]:
-        return sorted(path for _, path in self.store.rows())
+        return sorted(path for _, path in self.store.notes.rows())
 
     def find(self, word: str) -> list[str]:
-        return sorted(hit.note.path for hit in self.store.hits(c for c, _ in self.store.fts(word, WEIGHTS, 99)))
+        return sorted(
+            hit.note.path for hit in self.store.notes.passages(c for c, _ in self.store.search.fts(word, WEIGHTS, 99))
+        )
 
     def coverage(self, fingerprint: str) -> float:
-        space = self.store.space_for(fingerprint)
+        space = self.store.vectors.space_for(fingerprint)
         return space.coverage if space is not None else -1.0
 
 
@@ -297,7 +299,7 @@ def test_touching_and_rewriting_the_same_embeds_nothing(bench: Bench) -> None:
     bench.write("a.md", "text", age=3)
     assert numbers(bench.run("a.md")) == (0, 0, 0, 0, 1)
     assert bench.store.dump() == dump and bench.table.texts == texts
-    assert bench.store.rows()["", "a.md"].mtime_ns == file.stat().st_mtime_ns
+    assert bench.store.notes.rows()["", "a.md"].mtime_ns == file.stat().st_mtime_ns
 
 
 def test_a_change_that_keeps_size_and_time_right_after_a_pass_is_seen(
@@ -318,11 +320,11 @@ def test_moving_a_folder_moves_its_notes_and_embeds_nothing(bench: Bench) -> Non
     for i in range(40):
         bench.write(f"a/b/{i}.md", f"---\ntitle: T{i}\n---\nnote number{i}")
     bench.run()
-    ids = {r.path.rpartition("/")[2]: r.id for r in bench.store.rows().values()}
+    ids = {r.path.rpartition("/")[2]: r.id for r in bench.store.notes.rows().values()}
     texts = bench.table.texts
     (bench.root / "a").rename(bench.root / "z")
     assert numbers(bench.run("a", "z")) == (0, 0, 40, 0, 0)
-    assert {r.path.rpartition("/")[2]: r.id for r in bench.store.rows().values()} == ids
+    assert {r.path.rpartition("/")[2]: r.id for r in bench.store.notes.rows().values()} == ids
     assert all(path.startswith("z/b/") for path in bench.paths())
     assert bench.table.texts == texts
 
@@ -341,7 +343,7 @@ def test_a_case_only_rename_leaves_one_row(bench: Bench) -> None:
     bench.run()
     (bench.root / "config.md").rename(bench.root / "Config.md")
     assert bench.run("config.md", "Config.md").moved == 1
-    assert bench.paths() == ["Config.md"] and bench.store.titles()[0].title == "Config"
+    assert bench.paths() == ["Config.md"] and bench.store.notes.titles()[0].title == "Config"
 
 
 def test_copies_are_all_found_and_embedded_once(bench: Bench) -> None:
@@ -365,7 +367,7 @@ def test_one_bad_note_hides_no_other(bench: Bench, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tarsd.index.prepare.parse", parse)
     report = bench.run()
     assert (report.added, report.failed) == (1, 1) and bench.find("good") == ["good.md"]
-    assert [(one.path, one.state) for one in bench.store.skipped()] == [("bad.md", "unreadable")]
+    assert [(one.path, one.state) for one in bench.store.notes.skipped()] == [("bad.md", "unreadable")]
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_no_error(bench: Bench) -> None:
@@ -393,7 +395,7 @@ def test_an_edit_during_the_pass_is_found_by_the_next(bench: Bench) -> None:
     bench.run()
     bench.run("a.md")
     assert bench.find("two") == ["a.md"] and bench.find("one") == []
-    assert bench.store.rows()["", "a.md"].hash == content_hash(file.read_bytes())
+    assert bench.store.notes.rows()["", "a.md"].hash == content_hash(file.read_bytes())
 
 
 def test_a_pass_over_one_note_does_not_wait_for_a_long_one_and_wins(bench: Bench) -> None:
@@ -409,7 +411,7 @@ def test_a_pass_over_one_note_does_not_wait_for_a_long_one_and_wins(bench: Bench
 
     bench.table = Slow(32, name="table")
     bench.restart()
-    bench.store.ensure_space("table", bench.table.fingerprint, 32, "table")
+    bench.store.vectors.ensure_space("table", bench.table.fingerprint, 32, "table")
     thread = threading.Thread(target=bench.run)
     thread.start()
     assert entered.wait(20)
@@ -437,17 +439,17 @@ def test_a_collection_is_searched_beside_the_vault_and_forgotten_with_its_settin
     bench.write("a.md", "working words", root=work)
     bench.restart(collections=(Collection("work", work),))
     bench.run()
-    assert sorted(bench.store.rows()) == [("", "a.md"), ("work", "a.md")]
+    assert sorted(bench.store.notes.rows()) == [("", "a.md"), ("work", "a.md")]
     bench.write("a.md", "other labour", root=work, age=4)
     assert bench.run(("work", "")).changed == 1
     shutil.rmtree(work)
     assert bench.run().unchanged == 1
-    assert bench.state == "unavailable" and len(bench.store.rows()) == 2
+    assert bench.state == "unavailable" and len(bench.store.notes.rows()) == 2
     bench.restart()
     bench.run()
     assert bench.indexer.behind == 0  # the vault itself is complete
     bench.restart(collections=())
-    assert bench.run().removed == 1 and sorted(bench.store.rows()) == [("", "a.md")]
+    assert bench.run().removed == 1 and sorted(bench.store.notes.rows()) == [("", "a.md")]
 
 
 def test_another_chunk_size_recuts_every_note_and_reuses_vectors(bench: Bench) -> None:
@@ -578,10 +580,10 @@ def test_a_note_that_is_only_in_the_cloud_keeps_its_row(bench: Bench) -> None:
     bench.run()
     (bench.root / "a.md").rename(bench.root / ".a.md.icloud")
     assert bench.run().removed == 0
-    assert bench.store.rows()["", "a.md"].state == "not_downloaded" and bench.find("text") == ["a.md"]
+    assert bench.store.notes.rows()["", "a.md"].state == "not_downloaded" and bench.find("text") == ["a.md"]
     (bench.root / ".a.md.icloud").rename(bench.root / "a.md")
     bench.run()
-    assert bench.store.rows()["", "a.md"].state == "ok"
+    assert bench.store.notes.rows()["", "a.md"].state == "ok"
 
 
 def test_a_full_disk_stops_nothing_for_good(bench: Bench) -> None:
@@ -589,12 +591,12 @@ def test_a_full_disk_stops_nothing_for_good(bench: Bench) -> None:
     bench.run()
     for i in range(30):
         bench.write(f"big{i}.md", "\n\n".join(f"paragraph {i} {j} with many words" for j in range(200)))
-    pages = bench.store._db.execute("PRAGMA page_count").get
-    bench.store._db.execute(f"PRAGMA max_page_count = {pages + 4}").fetchall()
+    pages = bench.store.database._db.execute("PRAGMA page_count").get
+    bench.store.database._db.execute(f"PRAGMA max_page_count = {pages + 4}").fetchall()
     with pytest.raises(DiskFull):
         bench.run()
     assert bench.state == "disk_full" and bench.find("text") == ["a.md"]
-    bench.store._db.execute("PRAGMA max_page_count = 1000000").fetchall()
+    bench.store.database._db.execute("PRAGMA max_page_count = 1000000").fetchall()
     bench.run()
     assert len(bench.paths()) == 31 and bench.state == "ready"
 
@@ -613,7 +615,7 @@ def test_a_damaged_index_is_rebuilt_from_the_vault_without_embedding(bench: Benc
     bench.run()
     assert len(bench.paths()) == 30 and bench.table.texts == texts
     assert any(event["type"] == "rebuilding" for event in bench.events)
-    assert not bench.store.damaged and (bench.home / "index.db.corrupt-1").exists()
+    assert not bench.store.database.damaged and (bench.home / "index.db.corrupt-1").exists()
 
 
 def test_lost_rows_are_repaired_at_the_start_and_told(bench: Bench) -> None:
@@ -621,7 +623,7 @@ def test_lost_rows_are_repaired_at_the_start_and_told(bench: Bench) -> None:
         bench.write(f"{i}.md", f"text {i}")
     bench.run()
     before = bench.store.dump()
-    bench.store._db.execute("DELETE FROM vec_1; DELETE FROM fts WHERE rowid < 3")
+    bench.store.database._db.execute("DELETE FROM vec_1; DELETE FROM fts WHERE rowid < 3")
     bench.restart()
     report = bench.run()
     assert len(report.repaired) == 2 and bench.store.dump() == before
@@ -770,8 +772,8 @@ def test_every_passage_gets_a_vector_and_a_restart_embeds_nothing(bench: Bench) 
     assert model.seen[0].endswith("text 69") and model.seen[-1].endswith("text 0")
     status = bench.indexer.embedding
     assert (status.state, status.done, status.remaining) == ("complete", 70, 0)
-    space = bench.store.active_space("model")
-    assert space is not None and space.fingerprint == model.fingerprint
+    space = bench.store.vectors.space_for(model.fingerprint)
+    assert space is not None and space.state == "active"
     bench.restart()
     bench.run()
     assert bench.indexer.embed_once() == 0 and model.texts == 70
@@ -796,7 +798,7 @@ def test_the_thread_takes_what_was_just_edited_first_and_ends_when_asked(bench: 
     model = Gated(48)
     with_model(bench, model)
     stop = threading.Event()
-    thread = threading.Thread(target=bench.indexer.embed_pending, args=(stop,))
+    thread = threading.Thread(target=bench.indexer.embed_pending, args=(stop.is_set,))
     thread.start()
     assert seen.wait(20)
     bench.write("99.md", "just edited", age=1)
@@ -907,11 +909,11 @@ def test_rate_limits_are_waited_for_as_asked(bench: Bench) -> None:
     model = FakeEmbedder(48)
     model.errors = [RateLimited("slow down", retry_after=0.01), RateLimited("slow down")]
     with_model(bench, model)
-    background, stop = bench.indexer._background, threading.Event()
-    assert 0.01 <= background._step(stop) <= 0.06
+    background = bench.indexer._background
+    assert 0.01 <= background._step(lambda: False) <= 0.06
     assert bench.indexer.embedding.state == "rate_limited"
-    assert 1.0 <= background._step(stop) <= 3.0
-    assert background._step(stop) == 0.0
+    assert 1.0 <= background._step(lambda: False) <= 3.0
+    assert background._step(lambda: False) == 0.0
     assert bench.coverage(model.fingerprint) == 1.0 and background._failures == 0
 
 
@@ -923,7 +925,7 @@ def test_while_the_server_is_down_words_and_table_go_on(bench: Bench) -> None:
     bench.run("a.md")
     assert bench.indexer.embed_once() == 0
     assert bench.find("text") == ["a.md"] and bench.coverage(bench.table.fingerprint) == 1.0
-    pauses = [bench.indexer._background._step(threading.Event()) for _ in range(8)]
+    pauses = [bench.indexer._background._step(lambda: False) for _ in range(8)]
     assert pauses[0] < pauses[-1] <= 75.0
 
 
@@ -933,10 +935,10 @@ def test_only_what_is_missing_is_embedded(bench: Bench) -> None:
     model = FakeEmbedder(48)
     with_model(bench, model)
     bench.indexer.embed_once()
-    space = bench.store.space_for(model.fingerprint)
+    space = bench.store.vectors.space_for(model.fingerprint)
     assert space is not None
-    bench.store._db.execute(f"DELETE FROM vec_{space.id} WHERE chunk_id <= 6")
-    bench.store._vectors.execute("DELETE FROM vectors WHERE id IN (SELECT max(id) - 2 FROM vectors)")
+    bench.store.database._db.execute(f"DELETE FROM vec_{space.id} WHERE chunk_id <= 6")
+    bench.store.database._vectors.execute("DELETE FROM vectors WHERE id IN (SELECT max(id) - 2 FROM vectors)")
     bench.restart()
     assert bench.run().repaired
     assert bench.indexer.embed_once() == 1 and model.texts == 21
@@ -951,15 +953,15 @@ def test_a_new_model_takes_over_when_it_is_complete(bench: Bench) -> None:
     new.errors = [EmbedderUnreachable("not yet")]
     with_model(bench, new)
     bench.indexer.embed_once()
-    active = bench.store.active_space("model")
-    assert active is not None and active.fingerprint == old.fingerprint
+    space = bench.store.vectors.space_for(old.fingerprint)
+    assert space is not None and space.state == "active"
     assert bench.coverage(new.fingerprint) == 0.0
     with_model(bench, old)
     assert bench.indexer.embed_once() == 0 and bench.coverage(new.fingerprint) == -1.0
     with_model(bench, new)
     assert bench.indexer.embed_once() == 5 and old.texts == 5
     assert bench.coverage(old.fingerprint) == -1.0
-    assert len(bench.store.knn(bench.store.spaces()[-1].id, np.ones(96), 9)) == 5
+    assert len(bench.store.vectors.knn(bench.store.vectors.spaces()[-1].id, np.ones(96), 9)) == 5
 
 
 def test_private_notes_are_never_given_to_a_model_elsewhere(bench: Bench) -> None:
@@ -1022,7 +1024,7 @@ def test_without_a_model_the_table_is_all_there_is(bench: Bench) -> None:
     bench.restart()
     bench.run()
     assert bench.indexer.embedding.state == "none" and bench.indexer.embed_once() == 0
-    assert [space.role for space in bench.store.spaces()] == ["table"]
+    assert [space.role for space in bench.store.vectors.spaces()] == ["table"]
 
 
 def test_the_builtin_model_runs_in_a_child_and_survives_its_death(
@@ -1128,10 +1130,12 @@ def test_what_a_note_is_called_costs_no_more_than_its_size(bench: Bench, text: s
     bench.write("a.md", text)
     bench.run()
     assert bench.store.counts().chunks > 20
-    pages = bench.store._db.execute("SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count)")
+    pages = bench.store.database._db.execute(
+        "SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count)"
+    )
     assert pages.get * 4096 < 400_000 + 12 * len(text)
     before = bench.store.dump()
-    bench.store.rebuild_keywords()
+    bench.store.search.rebuild()
     assert bench.store.dump() == before
 
 
@@ -1183,18 +1187,18 @@ def test_cached_vectors_of_another_length_count_as_missing(bench: Bench) -> None
         bench.write(f"{i}.md", f"text {i}")
     model = FakeEmbedder(48)
     with_model(bench, model)
-    hashes = [row[0] for row in bench.store._db.execute("SELECT hash FROM chunks")]
-    bench.store.cache_vectors(model.fingerprint, hashes[:2], np.ones((2, 96), np.float32))
-    bench.store.cache_vectors(model.fingerprint, hashes[2:3], np.ones((1, 48), np.float32))
+    hashes = [row[0] for row in bench.store.database._db.execute("SELECT hash FROM chunks")]
+    bench.store.cache.put(model.fingerprint, hashes[:2], np.ones((2, 96), np.float32))
+    bench.store.cache.put(model.fingerprint, hashes[2:3], np.ones((1, 48), np.float32))
     assert bench.indexer.embed_once() == 4 and model.texts == 4
     assert bench.coverage(model.fingerprint) == 1.0
-    bench.store._vectors.execute("UPDATE vectors SET vector = x'000102' WHERE hash = ?", (hashes[0],))
-    space = bench.store.space_for(model.fingerprint)
-    assert space is not None and len(bench.store.knn(space.id, np.ones(48), 9)) == 4
-    bench.store.warm(space.id)
-    assert len(bench.store.knn(space.id, np.ones(48), 9)) == 4
+    bench.store.database._vectors.execute("UPDATE vectors SET vector = x'000102' WHERE hash = ?", (hashes[0],))
+    space = bench.store.vectors.space_for(model.fingerprint)
+    assert space is not None and len(bench.store.vectors.knn(space.id, np.ones(48), 9)) == 4
+    bench.store.vectors.warm(space.id)
+    assert len(bench.store.vectors.knn(space.id, np.ones(48), 9)) == 4
     with pytest.raises(StoreError, match="another model"):
-        bench.store.put_vectors(space.id, hashes[:1], np.ones((1, 96), np.float32))
+        bench.store.vectors.put(space.id, hashes[:1], np.ones((1, 96), np.float32))
 
 
 def test_an_index_that_was_lost_after_a_long_rest_embeds_nothing_again(

@@ -21,7 +21,7 @@ from tarsd.errors import DiskFull, StoreError
 from tarsd.passage import NoteRow, Passage
 from tarsd.store import NOT_READ, Batch, FileStat, Prepared, Store, links, schema, segment
 from tarsd.store.codes import Codes, _nearest, pack
-from tarsd.store.spaces import MAX_TRIES
+from tarsd.store.vectors import MAX_TRIES
 from tarsd.vault import Skipped
 
 WEIGHTS = (4.0, 3.0, 2.0, 2.0, 1.0, 1.0)
@@ -84,16 +84,16 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def filled(store: Store, *notes: Prepared, fingerprint: str = "f1") -> int:
     """Put notes with their vectors; the id of the space."""
-    space = store.ensure_space("table", fingerprint, DIM, "table")
+    space = store.vectors.ensure_space("table", fingerprint, DIM, "table")
     texts = [passage.text for prepared in notes for passage in prepared.passages]
     if texts:
-        store.cache_vectors(fingerprint, [digest(text) for text in texts], np.array([vector(text) for text in texts]))
+        store.cache.put(fingerprint, [digest(text) for text in texts], np.array([vector(text) for text in texts]))
     store.apply(Batch(put=notes))
     return space.id
 
 
 def found(store: Store, match: str) -> list[str]:
-    return [hit.note.path for hit in store.hits(chunk for chunk, _ in store.fts(match, WEIGHTS, 20))]
+    return [hit.note.path for hit in store.notes.passages(chunk for chunk, _ in store.search.fts(match, WEIGHTS, 20))]
 
 
 # Notes
@@ -103,44 +103,46 @@ def test_a_note_is_found_by_its_words_name_folder_alias_tag_property_and_gone_wh
     filled(store, note("Trips/Lisbon.md", "tram twenty-eight", aliases=["Lisboa"], tags=["travel/city"], words="ferry"))
     for word in ("tram", "lisbon", "trips", "lisboa", "city", "ferry"):
         assert found(store, word) == ["Trips/Lisbon.md"], word
-    assert [score > 0 for _, score in store.fts("tram", WEIGHTS, 5)] == [True]
+    assert [score > 0 for _, score in store.search.fts("tram", WEIGHTS, 5)] == [True]
     store.apply(Batch(delete=[("", "Trips/Lisbon.md")]))
     assert found(store, "tram OR lisbon") == []
-    assert store.titles() == [] and store.rows() == {}
+    assert store.notes.titles() == [] and store.notes.rows() == {}
     assert store.counts().chunks == store.counts().keywords == 0
 
 
 def test_an_edit_replaces_all_of_a_note_and_ids_are_not_used_again(store: Store) -> None:
     filled(store, note("a.md", "one", "two"))
-    old = [chunk for chunk, _ in store.fts("one OR two", WEIGHTS, 5)]
-    kept = store.titles()[0]
+    old = [chunk for chunk, _ in store.search.fts("one OR two", WEIGHTS, 5)]
+    kept = store.notes.titles()[0]
     filled(store, note("a.md", "three"))
-    assert store.titles()[0].id == kept.id
-    assert store.hits(old) == []
-    assert [hit.text for hit in store.chunks_of(kept.id)] == ["three"]
-    assert not set(old) & {chunk for chunk, _ in store.fts("three", WEIGHTS, 5)}
+    assert store.notes.titles()[0].id == kept.id
+    assert store.notes.passages(old) == []
+    assert [hit.text for hit in store.notes.passages_of(kept.id)] == ["three"]
+    assert not set(old) & {chunk for chunk, _ in store.search.fts("three", WEIGHTS, 5)}
 
 
 def test_hits_come_in_the_order_asked_for_with_their_note(store: Store) -> None:
     filled(store, note("a.md", "one", "two"), note("b.md", "three"))
-    ids = [hit.id for row in store.titles() for hit in store.chunks_of(row.id)]
-    assert [hit.id for hit in store.hits(reversed(ids))] == ids[::-1]
-    assert {hit.note.path for hit in store.hits(ids)} == {"a.md", "b.md"}
+    ids = [hit.id for row in store.notes.titles() for hit in store.notes.passages_of(row.id)]
+    assert [hit.id for hit in store.notes.passages(reversed(ids))] == ids[::-1]
+    assert {hit.note.path for hit in store.notes.passages(ids)} == {"a.md", "b.md"}
 
 
 def test_fts_can_be_restricted_to_files_and_says_when_it_cannot_read_a_query(store: Store) -> None:
     filled(store, note("a.md", "word"), note("b.md", "word"))
-    only = next(row.id for row in store.titles() if row.path == "b.md")
-    assert [hit.note.path for hit in store.hits(c for c, _ in store.fts("word", WEIGHTS, 9, [only]))] == ["b.md"]
+    only = next(row.id for row in store.notes.titles() if row.path == "b.md")
+    assert [
+        hit.note.path for hit in store.notes.passages(c for c, _ in store.search.fts("word", WEIGHTS, 9, [only]))
+    ] == ["b.md"]
     with pytest.raises(StoreError):
-        store.fts('"open', WEIGHTS, 5)
+        store.search.fts('"open', WEIGHTS, 5)
 
 
 def test_title_rows_of_unchanged_notes_are_the_same_objects(store: Store) -> None:
     filled(store, note("a.md", "one"), note("b.md", "two"))
-    before = {row.path: row for row in store.titles()}
+    before = {row.path: row for row in store.notes.titles()}
     filled(store, note("b.md", "three", aliases=["bee"]))
-    after = {row.path: row for row in store.titles()}
+    after = {row.path: row for row in store.notes.titles()}
     assert after["a.md"] is before["a.md"]
     assert after["b.md"].aliases == ("bee",)
 
@@ -150,27 +152,27 @@ def test_restat_and_state_touch_nothing_else(store: Store) -> None:
     before = store.dump()
     store.apply(Batch(restat=[FileStat("", "a.md", "/a.md", 7, 99)]))
     assert store.dump() == before
-    assert store.rows()["", "a.md"].mtime_ns == 99
+    assert store.notes.rows()["", "a.md"].mtime_ns == 99
     store.apply(Batch(state=[(("", "a.md"), "not_downloaded")]))
     assert store.counts().states == {"not_downloaded": 1}
-    assert store.titles()[0].state == "not_downloaded"
+    assert store.notes.titles()[0].state == "not_downloaded"
 
 
 def test_rows_of_a_path_are_the_file_or_what_lies_below_it(store: Store) -> None:
     filled(store, *(note(path) for path in ("a.md", "a/b.md", "a/c/d.md", "a0.md", "ab/c.md")))
     filled(store, note("a/b.md", collection="other"))
-    assert sorted(store.rows("", ["a"])) == [("", "a/b.md"), ("", "a/c/d.md")]
-    assert sorted(store.rows("", ["a.md", "a/c", "none"])) == [("", "a.md"), ("", "a/c/d.md")]
-    assert len(store.rows("")) == store.known("") == 5 and len(store.rows()) == 6
-    assert store.known("nowhere") == 0
+    assert sorted(store.notes.rows("", ["a"])) == [("", "a/b.md"), ("", "a/c/d.md")]
+    assert sorted(store.notes.rows("", ["a.md", "a/c", "none"])) == [("", "a.md"), ("", "a/c/d.md")]
+    assert len(store.notes.rows("")) == store.notes.known("") == 5 and len(store.notes.rows()) == 6
+    assert store.notes.known("nowhere") == 0
 
 
 def test_generation_changes_with_every_commit(store: Store) -> None:
-    seen = {store.generation}
+    seen = {store.database.generation}
     filled(store, note("a.md", "one"))
-    seen.add(store.generation)
+    seen.add(store.database.generation)
     store.apply(Batch(delete=[("", "a.md")]))
-    assert len(seen | {store.generation}) == 3
+    assert len(seen | {store.database.generation}) == 3
 
 
 def test_a_batch_happens_as_a_whole_or_not_at_all(store: Store) -> None:
@@ -241,16 +243,16 @@ def test_a_name_goes_before_an_alias() -> None:
 def test_link_texts_find_their_target_and_go_with_the_link(store: Store) -> None:
     filled(store, note("a.md", "see", linked=[("b", "the blue notebook")]), note("b.md", "other"))
     assert found(store, "notebook") == ["b.md"]
-    target = next(row.id for row in store.titles() if row.path == "b.md")
-    assert [link.source_path for link in store.links_to(target)] == ["a.md"]
+    target = next(row.id for row in store.notes.titles() if row.path == "b.md")
+    assert [link.source_path for link in store.notes.links_to(target)] == ["a.md"]
     filled(store, note("a.md", "see"))
     assert found(store, "notebook") == []
 
 
 def test_a_link_finds_a_note_that_comes_later_and_loses_one_that_goes(store: Store) -> None:
     filled(store, note("a.md", "see", linked=[("b", "blue notebook")]))
-    source = store.titles()[0].id
-    assert [link.target_path for link in store.links_from(source)] == [None]
+    source = store.notes.titles()[0].id
+    assert [link.target_path for link in store.notes.links_from(source)] == [None]
     filled(store, note("deep/b.md", "other"))
     assert found(store, "notebook") == ["deep/b.md"]
     filled(store, note("b.md", "nearer"))
@@ -261,12 +263,12 @@ def test_a_link_finds_a_note_that_comes_later_and_loses_one_that_goes(store: Sto
 
 def test_a_move_takes_the_row_along_and_settles_links(store: Store) -> None:
     space = filled(store, note("a.md", "see", linked=[("b", "blue notebook")]), note("b.md", "other"))
-    row = store.rows()["", "b.md"]
+    row = store.notes.rows()["", "b.md"]
     store.apply(Batch(move=[(("", "b.md"), ("", "c.md"))], put=[note("c.md", "other")]))
-    assert store.rows()["", "c.md"].id == row.id
+    assert store.notes.rows()["", "c.md"].id == row.id
     assert found(store, "notebook") == []
-    assert ("", "b.md") not in store.rows()
-    assert store.space_for("f1") is not None and store.count_missing(space, local=True) == 0
+    assert ("", "b.md") not in store.notes.rows()
+    assert store.vectors.space_for("f1") is not None and store.vectors.count_missing(space, local=True) == 0
 
 
 def test_late_settling_comes_to_the_same(store: Store, tmp_path: Path) -> None:
@@ -277,7 +279,7 @@ def test_late_settling_comes_to_the_same(store: Store, tmp_path: Path) -> None:
     ]
     filled(store, *notes)
     other = Store(tmp_path / "other.db", tmp_path / "embeddings.db")
-    other.ensure_space("table", "f1", DIM, "table")
+    other.vectors.ensure_space("table", "f1", DIM, "table")
     for one in reversed(notes):
         other.apply(Batch(put=[one]), settle=False)
     other.close()
@@ -297,63 +299,67 @@ def test_knn_is_exact_where_candidates_cover_the_index(tmp_path: Path, use_vec: 
     texts = [f"text {i}" for i in range(300)]
     space = filled(store, note("a.md", *texts[:150]), note("b.md", *texts[150:]))
     if resident:
-        store.warm(space)
+        store.vectors.warm(space)
     query = vector("question")
     matrix = np.array([vector(text) / np.linalg.norm(vector(text)) for text in texts])
     best = [texts[i] for i in np.argsort(-(matrix @ query))[:10]]
-    hits = store.knn(space, query, 10)
-    assert [row.text for row in store.hits(chunk for chunk, _ in hits)] == best
+    hits = store.vectors.knn(space, query, 10)
+    assert [row.text for row in store.notes.passages(chunk for chunk, _ in hits)] == best
     cosine = float(matrix[texts.index(best[0])] @ query / np.linalg.norm(query))
     assert hits[0][1] == pytest.approx(cosine, abs=2e-3)
-    only = [row.id for row in store.titles() if row.path == "b.md"]
-    assert {hit.note.path for hit in store.hits(c for c, _ in store.knn(space, query, 10, only))} == {"b.md"}
+    only = [row.id for row in store.notes.titles() if row.path == "b.md"]
+    assert {hit.note.path for hit in store.notes.passages(c for c, _ in store.vectors.knn(space, query, 10, only))} == {
+        "b.md"
+    }
     store.close()
 
 
 def test_resident_codes_follow_edits_and_deletions(store: Store) -> None:
     space = filled(store, note("a.md", "one", "two"), note("b.md", "three"))
-    store.warm(space)
+    store.vectors.warm(space)
     filled(store, note("a.md", "four"))
     store.apply(Batch(delete=[("", "b.md")]))
-    assert [row.text for row in store.hits(c for c, _ in store.knn(space, vector("one"), 9))] == ["four"]
+    assert [row.text for row in store.notes.passages(c for c, _ in store.vectors.knn(space, vector("one"), 9))] == [
+        "four"
+    ]
     store.dump()  # compares the resident codes with the table
-    store.cool()
-    assert len(store.knn(space, vector("one"), 9)) == 1
+    store.database.reopen()
+    assert len(store.vectors.knn(space, vector("one"), 9)) == 1
 
 
 @pytest.mark.parametrize("bad", [np.zeros(DIM), np.full(DIM, np.nan), np.full(DIM, np.inf)])
 def test_a_query_without_direction_has_no_neighbours(store: Store, bad: np.ndarray) -> None:
     space = filled(store, note("a.md", "one"))
-    assert store.knn(space, bad, 5) == []
+    assert store.vectors.knn(space, bad, 5) == []
 
 
 def test_any_k_is_survived_and_another_models_query_is_refused(store: Store) -> None:
     space = filled(store, note("a.md", "one", "two"))
-    assert [len(store.knn(space, vector("q"), k)) for k in (-1, 0, 1, 4096, 1_000_000)] == [0, 0, 1, 2, 2]
+    assert [len(store.vectors.knn(space, vector("q"), k)) for k in (-1, 0, 1, 4096, 1_000_000)] == [0, 0, 1, 2, 2]
     with pytest.raises(StoreError):
-        store.knn(space, vector("q", 32), 5)
+        store.vectors.knn(space, vector("q", 32), 5)
     with pytest.raises(StoreError):
-        store.knn(space + 1, vector("q"), 5)
+        store.vectors.knn(space + 1, vector("q"), 5)
 
 
 def test_vectors_that_cannot_be_compared_are_not_taken(store: Store) -> None:
     space = filled(store)
     store.apply(Batch(put=[note("a.md", "one", "two", "three")]))
     rows = np.array([np.zeros(DIM), vector("two"), np.full(DIM, np.nan)])
-    assert store.put_vectors(space, [digest("one"), digest("two"), digest("three")], rows) == [0, 2]
-    assert [row.text for row in store.hits(c for c, _ in store.knn(space, vector("q"), 5))] == ["two"]
+    assert store.vectors.put(space, [digest("one"), digest("two"), digest("three")], rows) == [0, 2]
+    assert [row.text for row in store.notes.passages(c for c, _ in store.vectors.knn(space, vector("q"), 5))] == ["two"]
 
 
 def test_a_known_text_keeps_its_first_vector(store: Store) -> None:
     space = filled(store, note("a.md", "one"))
-    assert store.cache_vectors("f1", [digest("one")], np.array([vector("other")]))[0] == 0
+    assert store.cache.put("f1", [digest("one")], np.array([vector("other")]))[0] == 0
     filled(store, note("b.md", "one"))
-    scores = [score for _, score in store.knn(space, vector("one"), 5)]
+    scores = [score for _, score in store.vectors.knn(space, vector("one"), 5)]
     assert scores == pytest.approx([1.0, 1.0], abs=1e-2)
 
 
 def test_missing_is_newest_first_each_text_once_and_keeps_private_notes_back(store: Store) -> None:
-    space = store.ensure_space("model", "m1", DIM, "model").id
+    space = store.vectors.ensure_space("model", "m1", DIM, "model").id
     store.apply(
         Batch(
             put=[
@@ -363,55 +369,59 @@ def test_missing_is_newest_first_each_text_once_and_keeps_private_notes_back(sto
             ]
         )
     )
-    assert [job.passage.text for job in store.missing(space, 10, local=True)] == ["new", "both", "secret", "old"]
-    assert [job.passage.text for job in store.missing(space, 10, local=False)] == ["new", "both", "old"]
-    assert store.count_missing(space, local=False) == 4
+    assert [job.passage.text for job in store.vectors.missing(space, 10, local=True)] == [
+        "new",
+        "both",
+        "secret",
+        "old",
+    ]
+    assert [job.passage.text for job in store.vectors.missing(space, 10, local=False)] == ["new", "both", "old"]
+    assert store.vectors.count_missing(space, local=False) == 4
     assert store.counts().held_back == 1
     store.apply(Batch(put=[note("copy.md", "secret", mtime=4)]))
-    assert "secret" not in [job.passage.text for job in store.missing(space, 10, local=False)]
+    assert "secret" not in [job.passage.text for job in store.vectors.missing(space, 10, local=False)]
 
 
 def test_failures_are_counted_shown_and_forgiven(store: Store) -> None:
-    space = store.ensure_space("model", "m1", DIM, "model").id
+    space = store.vectors.ensure_space("model", "m1", DIM, "model").id
     store.apply(Batch(put=[note("a.md", "one", "two")]))
     for _ in range(MAX_TRIES):
-        assert len(store.missing(space, 9, local=True)) == 2
-        store.fail("m1", [(digest("two"), "too long")])
-    assert [job.passage.text for job in store.missing(space, 9, local=True)] == ["one"]
+        assert len(store.vectors.missing(space, 9, local=True)) == 2
+        store.vectors.fail("m1", [(digest("two"), "too long")])
+    assert [job.passage.text for job in store.vectors.missing(space, 9, local=True)] == ["one"]
     assert store.counts().failed == 1
     assert [(one.path, one.line, one.reason) for one in store.problems()] == [("a.md", 2, "no vector: too long")]
-    store.forgive("m1")
-    assert store.problems() == [] and len(store.missing(space, 9, local=True)) == 2
-    store.fail("m1", [(digest("one"), NOT_READ)], permanent=True)
+    store.vectors.forgive("m1")
+    assert store.problems() == [] and len(store.vectors.missing(space, 9, local=True)) == 2
+    store.vectors.fail("m1", [(digest("one"), NOT_READ)], permanent=True)
     assert store.problems() == [] and (store.counts().failed, store.counts().not_read) == (0, 1)
-    assert [job.passage.text for job in store.missing(space, 9, local=True)] == ["two"]
+    assert [job.passage.text for job in store.vectors.missing(space, 9, local=True)] == ["two"]
 
 
 def test_a_new_model_is_built_beside_the_old_one_and_the_way_back_costs_nothing(store: Store) -> None:
     store.apply(Batch(put=[note("a.md", "one", "two")]))
-    old = store.ensure_space("old", "m1", DIM, "model")
-    store.put_vectors(old.id, [digest("one"), digest("two")], np.array([vector("one"), vector("two")]))
-    store.activate(old.id)
-    new = store.ensure_space("new", "m2", 32, "model")
-    store.put_vectors(new.id, [digest("one")], np.array([vector("one", 32)]))
-    assert {space.fingerprint: (space.state, space.coverage) for space in store.spaces()} == {
+    old = store.vectors.ensure_space("old", "m1", DIM, "model")
+    store.vectors.put(old.id, [digest("one"), digest("two")], np.array([vector("one"), vector("two")]))
+    store.vectors.activate(old.id)
+    new = store.vectors.ensure_space("new", "m2", 32, "model")
+    store.vectors.put(new.id, [digest("one")], np.array([vector("one", 32)]))
+    assert {space.fingerprint: (space.state, space.coverage) for space in store.vectors.spaces()} == {
         "m1": ("active", 1.0),
         "m2": ("building", 0.5),
     }
-    assert store.active_space("model") == store.space_for("m1")
-    store.put_vectors(new.id, [digest("two")], np.array([vector("two", 32)]))
-    store.activate(new.id)
-    assert [space.fingerprint for space in store.spaces()] == ["m2"]
-    back = store.ensure_space("old", "m1", DIM, "model")
-    assert back.id != old.id and store.count_missing(back.id, local=True) == 0
+    store.vectors.put(new.id, [digest("two")], np.array([vector("two", 32)]))
+    store.vectors.activate(new.id)
+    assert [space.fingerprint for space in store.vectors.spaces()] == ["m2"]
+    back = store.vectors.ensure_space("old", "m1", DIM, "model")
+    assert back.id != old.id and store.vectors.count_missing(back.id, local=True) == 0
 
 
 def test_vectors_are_shared_between_vaults(store: Store, tmp_path: Path) -> None:
     filled(store, note("a.md", "one"))
     other = Store(tmp_path / "other.db", tmp_path / "embeddings.db")
-    space = other.ensure_space("table", "f1", DIM, "table").id
+    space = other.vectors.ensure_space("table", "f1", DIM, "table").id
     other.apply(Batch(put=[note("b.md", "one")]))
-    assert other.count_missing(space, local=True) == 0
+    assert other.vectors.count_missing(space, local=True) == 0
     other.close()
 
 
@@ -514,19 +524,19 @@ def test_a_damaged_file_is_moved_aside_and_said(tmp_path: Path, damage: str, nam
     store.close()
     DAMAGES[damage](tmp_path / name)
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert ("rebuilt" in store.notice) == ((name, damage) != ("embeddings.db", "empty"))
+    assert ("rebuilt" in store.database.notice) == ((name, damage) != ("embeddings.db", "empty"))
     assert (tmp_path / f"{name}.corrupt-1").exists() == (damage != "empty")
     if name == "index.db":
-        assert store.rows() == {}
+        assert store.notes.rows() == {}
         filled(store, note("a.md", "alive"))
         assert found(store, "alive") == ["a.md"]
-        assert store.cached("f1", [digest("text 3 " * 200)])
+        assert store.cache.known("f1", [digest("text 3 " * 200)])
     else:
-        assert len(store.rows()) == 50
+        assert len(store.notes.rows()) == 50
         store.check()
-        space = store.space_for("f1")
+        space = store.vectors.space_for("f1")
         assert space is not None and space.vectors == 0
-        assert store.count_missing(space.id, local=True) == 50
+        assert store.vectors.count_missing(space.id, local=True) == 50
     store.close()
 
 
@@ -536,14 +546,14 @@ def test_damage_met_while_running_is_told_and_mended(tmp_path: Path) -> None:
     store.close()
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     told: list[bool] = []
-    store.on_damage = lambda: told.append(True)
+    store.database.on_damage = lambda: told.append(True)
     garble(tmp_path / "index.db")
     with pytest.raises(StoreError, match="damaged"):
         for _ in range(3):
             store.dump()
-            store.reopen() if not store.damaged else None
-    store.reopen()
-    assert not store.damaged and store.rows() == {}
+            store.database.reopen() if not store.database.damaged else None
+    store.database.reopen()
+    assert not store.database.damaged and store.notes.rows() == {}
     store.close()
 
 
@@ -558,7 +568,7 @@ def test_two_programs_may_open_new_files_at_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.notice for one in opened] == [""] * 4
+    assert [opened_store.database.notice for opened_store in opened] == [""] * 4
     for one in opened:
         one.close()
 
@@ -578,17 +588,17 @@ def test_another_format_is_rebuilt_without_the_vectors_being_lost(
     db.execute("PRAGMA user_version = 999")
     db.close()
     other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert "format" in other.notice and other.rows() == {}
-    assert other.cached("f1", [digest("one")])
+    assert "format" in other.database.notice and other.notes.rows() == {}
+    assert other.cache.known("f1", [digest("one")])
     other.close()
 
 
 def test_an_index_made_with_the_other_kind_of_codes_is_rebuilt(tmp_path: Path) -> None:
     for use_vec, rows in ((True, 0), (True, 1), (False, 0), (False, 1), (True, 0)):
         store = Store(tmp_path / "index.db", tmp_path / "embeddings.db", use_vec=use_vec)
-        assert store.vec0 == use_vec and len(store.rows()) == rows
+        assert store.database.vec0 == use_vec and len(store.notes.rows()) == rows
         space = filled(store, note("a.md", "one"))
-        assert len(store.knn(space, vector("q"), 3)) == 1
+        assert len(store.vectors.knn(space, vector("q"), 3)) == 1
         store.close()
 
 
@@ -615,22 +625,22 @@ def test_a_writer_waits_for_another_program_and_readers_do_not(store: Store, tmp
 def test_a_full_disk_is_said_and_nothing_is_lost(store: Store) -> None:
     filled(store, note("a.md", "one"))
     before = store.dump()
-    pages = store._db.execute("PRAGMA page_count").get
-    store._db.execute(f"PRAGMA max_page_count = {pages + 2}").fetchall()
+    pages = store.database._db.execute("PRAGMA page_count").get
+    store.database._db.execute(f"PRAGMA max_page_count = {pages + 2}").fetchall()
     big = note("b.md", *(f"long text {i} " * 50 for i in range(200)))
     with pytest.raises(DiskFull):
         store.apply(Batch(put=[big]))
     assert store.dump() == before
-    store._db.execute("PRAGMA max_page_count = 1000000").fetchall()
+    store.database._db.execute("PRAGMA max_page_count = 1000000").fetchall()
     store.apply(Batch(put=[big]))
-    assert len(store.rows()) == 2
+    assert len(store.notes.rows()) == 2
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     store.close()
     with pytest.raises(StoreError):
-        store.rows()
+        store.notes.rows()
     with pytest.raises(StoreError):
         store.apply(Batch(put=[note("a.md", "one")]))
 
@@ -659,9 +669,9 @@ def test_a_whole_index_needs_no_repair(store: Store) -> None:
 def test_a_leg_that_lost_rows_is_repaired(store: Store, loss: str) -> None:
     space = filled(store, note("a.md", "one", "two", linked=[("b", "bee")]), note("b.md", "three"))
     before = store.dump()
-    store.warm(space)
-    store._db.execute(loss)
-    store.cool()
+    store.vectors.warm(space)
+    store.database._db.execute(loss)
+    store.database.reopen()
     assert len(store.check()) == 1
     assert store.dump() == before
     assert store.check() == []
@@ -669,10 +679,10 @@ def test_a_leg_that_lost_rows_is_repaired(store: Store, loss: str) -> None:
 
 def test_a_note_without_passages_is_read_again(store: Store) -> None:
     filled(store, note("a.md", "one"), note("b.md", "two"))
-    store._db.execute("DELETE FROM chunks WHERE file_id = (SELECT id FROM files WHERE path = 'a.md')")
+    store.database._db.execute("DELETE FROM chunks WHERE file_id = (SELECT id FROM files WHERE path = 'a.md')")
     assert store.check()
-    assert store.rows()["", "a.md"].hash == ""
-    assert store.rows()["", "b.md"].hash != ""
+    assert store.notes.rows()["", "a.md"].hash == ""
+    assert store.notes.rows()["", "b.md"].hash != ""
 
 
 def test_churn_does_not_grow_the_index(tmp_path: Path) -> None:
@@ -694,17 +704,17 @@ def test_churn_does_not_grow_the_index(tmp_path: Path) -> None:
 
 def test_skipped_files_are_remembered(store: Store) -> None:
     rows = [Skipped("", "x.md", "conflict", "a copy", "delete it")]
-    store.set_skipped(rows)
-    generation = store.generation
-    store.set_skipped(rows)
-    assert store.skipped() == rows and store.generation == generation
+    store.notes.set_skipped(rows)
+    generation = store.database.generation
+    store.notes.set_skipped(rows)
+    assert store.notes.skipped() == rows and store.database.generation == generation
     assert store.counts().states == {"conflict": 1}
 
 
 def test_remembered_values_survive(store: Store) -> None:
-    store.set_meta("x", 1)
-    store.set_meta("x", "two")
-    assert store.meta("x") == "two" and store.meta("y") is None
+    store.database.set_meta("x", 1)
+    store.database.set_meta("x", "two")
+    assert store.database.meta("x") == "two" and store.database.meta("y") is None
 
 
 def test_properties_and_problems_come_back_as_they_went_in(store: Store) -> None:
@@ -712,9 +722,9 @@ def test_properties_and_problems_come_back_as_they_went_in(store: Store) -> None
     object.__setattr__(one, "properties", json.dumps({"status": "open"}))
     object.__setattr__(one, "problems", ((3, "broken", "mend it"),))
     store.apply(Batch(put=[one, note("b.md", "two")]))
-    row = store.note(("", "a.md"))
+    row = store.notes.note(("", "a.md"))
     assert row is not None
-    assert store.properties() == {row.id: {"status": "open"}} == store.properties([row.id])
+    assert store.notes.properties() == {row.id: {"status": "open"}} == store.notes.properties([row.id])
     assert [(p.path, p.line, p.reason, p.hint) for p in store.problems()] == [("a.md", 3, "broken", "mend it")]
 
 
@@ -729,7 +739,9 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
     filled(store, note("b.md", "four", linked=[("a", "shown")]))
 
     def seqs(word: str) -> list[int]:
-        return sorted(hit.seq for hit in store.hits(chunk for chunk, _ in store.fts(word, WEIGHTS, 99)))
+        return sorted(
+            hit.seq for hit in store.notes.passages(chunk for chunk, _ in store.search.fts(word, WEIGHTS, 99))
+        )
 
     def check() -> None:
         assert seqs("tag0") == seqs("alias0") == seqs("tag63") == seqs("alias31") == [0, 1, 2]
@@ -738,9 +750,9 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
 
     check()  # the row of the first chunk was written again, for what b.md calls it
     before = store.dump()
-    store.rebuild_keywords()
+    store.search.rebuild()
     assert store.dump() == before
-    with store._transaction(store._db) as db:
+    with store.database.write() as db:
         db.execute("DELETE FROM fts")
     assert store.check() == ["The keyword index differed: 4 passages added, 0 removed."]
     assert store.dump() == before
@@ -750,25 +762,25 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
 def test_one_name_without_end_is_not_repeated_in_full(store: Store) -> None:
     tags = ["x" * 100 + f" y{'z' * 200} end", *(f"{'w' * 100}{i}" for i in range(20))]
     filled(store, note("a.md", "one", "two", tags=tags))
-    assert len(store.fts("end", WEIGHTS, 9)) == len(store.fts(f"{'w' * 100}19", WEIGHTS, 9)) == 1
-    assert len(store.fts("x" * 100, WEIGHTS, 9)) == 2
+    assert len(store.search.fts("end", WEIGHTS, 9)) == len(store.search.fts(f"{'w' * 100}19", WEIGHTS, 9)) == 1
+    assert len(store.search.fts("x" * 100, WEIGHTS, 9)) == 2
 
 
 def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store: Store, tmp_path: Path) -> None:
     assert store.check() == []
     space = filled(store, note("a.md", "one", "two", tags=["t"]))
     before = store.dump()
-    with store._transaction(store._db) as db:  # as an index of before this number
+    with store.database.write() as db:  # as an index of before this number
         db.execute("DELETE FROM meta WHERE key = 'keywords'")
         db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
         db.executemany("INSERT INTO fts(rowid, tags) SELECT id, 'other' FROM chunks WHERE ?", [(1,)])
     store.close()
     other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert other.notice == ""
+    assert other.database.notice == ""
     (said,) = other.check()
     assert "another version" in said and other.check() == []
-    assert other.dump() == before and other.cached("f1", [digest("one")])
-    assert len(other.knn(space, vector("one"), 3)) == 2
+    assert other.dump() == before and other.cache.known("f1", [digest("one")])
+    assert len(other.vectors.knn(space, vector("one"), 3)) == 2
     other.close()
 
 
@@ -798,7 +810,7 @@ def two_vaults(folder: Path) -> tuple[Store, Store]:
     for name in ("one", "two"):
         store = Store(folder / f"{name}.db", folder / "embeddings.db")
         store.apply(Batch(put=[note(f"{name}.md", name)]))
-        store.put_vectors(store.ensure_space("m", "m:1", 4, "model").id, [digest(name)], np.ones((1, 4)))
+        store.vectors.put(store.vectors.ensure_space("m", "m:1", 4, "model").id, [digest(name)], np.ones((1, 4)))
         made.append(store)
     return made[0], made[1]
 
@@ -808,13 +820,13 @@ def test_vectors_that_no_vault_uses_are_dropped_after_three_months(tmp_path: Pat
     one.apply(Batch(delete=[("", "one.md")]))
     for _ in range(9):
         days(10)
-        two.tidy()  # the other vault's daemon runs as well, and marks what it uses
-        one.tidy()
+        two.cache.tidy()  # the other vault's daemon runs as well, and marks what it uses
+        one.cache.tidy()
         assert cached(tmp_path / "embeddings.db") == 2, "it may come back"
     for _ in range(3):
         days(8)
-        one.tidy()
-        two.tidy()
+        one.cache.tidy()
+        two.cache.tidy()
     assert cached(tmp_path / "embeddings.db") == 1
     one.close()
     two.close()
@@ -825,16 +837,16 @@ def test_a_wrong_clock_costs_no_vectors(tmp_path: Path, days: Callable[[int], No
     one, two = two_vaults(tmp_path)
     for _ in range(4):
         days(jump)
-        one.tidy()
+        one.cache.tidy()
         days(1)
-        one.tidy()
+        one.cache.tidy()
         days(-jump)
-        one.tidy()
-        two.tidy()
+        one.cache.tidy()
+        two.cache.tidy()
     for _ in range(20):
         days(7)
-        one.tidy()
-        two.tidy()
+        one.cache.tidy()
+        two.cache.tidy()
     assert cached(tmp_path / "embeddings.db") == 2
     one.close()
     two.close()
@@ -844,9 +856,9 @@ def test_a_daemon_that_does_not_know_these_days_yet_loses_nothing(tmp_path: Path
     one, two = two_vaults(tmp_path)
     with contextlib.closing(apsw.Connection(str(tmp_path / "embeddings.db"))) as db:
         db.execute("INSERT INTO vectors(embedder, hash, vector) VALUES (1, x'00', x'0000')")
-    one.tidy()
+    one.cache.tidy()
     days(60)
-    one.tidy()
+    one.cache.tidy()
     assert cached(tmp_path / "embeddings.db") == 3
     one.close()
     two.close()
@@ -858,7 +870,7 @@ def test_a_cache_of_a_newer_format_is_put_aside_and_not_removed(tmp_path: Path) 
     with contextlib.closing(apsw.Connection(str(tmp_path / "embeddings.db"))) as db:
         db.execute("PRAGMA user_version = 99")
     store = Store(tmp_path / "one.db", tmp_path / "embeddings.db")
-    assert "kept as embeddings.db.corrupt-1" in store.notice
+    assert "kept as embeddings.db.corrupt-1" in store.database.notice
     store.close()
     assert cached(tmp_path / "embeddings.db.corrupt-1") == 2
 
@@ -872,7 +884,7 @@ def test_a_cache_of_an_older_format_is_brought_up_to_date(tmp_path: Path) -> Non
         db.execute("INSERT INTO embedders VALUES (1, 'm:1')")
         db.execute("INSERT INTO vectors(embedder, hash, vector) VALUES (1, x'00', x'0000')")
     store = Store(tmp_path / "index.db", path)
-    assert store.notice == ""
+    assert store.database.notice == ""
     store.close()
     with contextlib.closing(apsw.Connection(str(path))) as db:
         assert db.execute("SELECT used FROM vectors").get == 0
@@ -881,14 +893,14 @@ def test_a_cache_of_an_older_format_is_brought_up_to_date(tmp_path: Path) -> Non
 def test_another_format_of_the_index_embeds_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     store.apply(Batch(put=[note("One.md", "tea")]))
-    space = store.ensure_space("m", "m:1", 4, "model")
-    store.put_vectors(space.id, [digest("tea")], np.ones((1, 4)))
+    space = store.vectors.ensure_space("m", "m:1", 4, "model")
+    store.vectors.put(space.id, [digest("tea")], np.ones((1, 4)))
     store.close()
     monkeypatch.setattr(schema, "INDEX", schema.INDEX._replace(format=schema.INDEX.format + 1))
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert "another format" in store.notice
+    assert "another format" in store.database.notice
     assert store.counts().chunks == 0
     store.apply(Batch(put=[note("One.md", "tea")]))
-    store.ensure_space("m", "m:1", 4, "model")
-    assert [space.vectors for space in store.spaces()] == [1]
+    store.vectors.ensure_space("m", "m:1", 4, "model")
+    assert [space.vectors for space in store.vectors.spaces()] == [1]
     store.close()
