@@ -20,11 +20,8 @@ _WANTED = {str: "a string", int: "a whole number", float: "a number", bool: "tru
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class MalformedJson(BadRequest):
+class MalformedJson(BadRequest, code="malformed_json", status=400):
     """The body is no JSON at all."""
-
-    code = "malformed_json"
-    status = 400
 
 
 def encode(value: object) -> bytes:

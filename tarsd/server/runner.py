@@ -16,10 +16,8 @@ INSIDE_S = 1.0
 CLOSE_S = 1.0
 
 
-class MalformedRequest(BadRequest):
+class MalformedRequest(BadRequest, status=400):
     """What came is no HTTP, or its body is not what its headers say."""
-
-    status = 400
 
 
 class Runner:
