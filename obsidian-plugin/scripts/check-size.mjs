@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 /** The bundle is read on every start of the app, on phones too, so it stays small. */
-const LIMIT = 100_000;
+const LIMIT = 160_000;
 
 const bundle = readFileSync(new URL("../main.js", import.meta.url));
 const text = `main.js: ${bundle.length} bytes, ${gzipSync(bundle).length} compressed, limit ${LIMIT}`;
