@@ -1,4 +1,5 @@
-import { expect, test } from "./world";
+import { LOOKS } from "./looks";
+import { expect, Pane, test } from "./world";
 
 test("streams, and renders what comes", async ({ pane }) => {
 	await pane.open();
@@ -166,4 +167,35 @@ test("an answer of a model can load and run nothing", async ({ pane }) => {
 	await expect(pane.lastAnswer.locator("img, iframe, .internal-embed, .mermaid, a[href^='file:']")).toHaveCount(0);
 	await expect(pane.lastAnswer.getByRole("checkbox", { name: "Task" })).toBeDisabled();
 	await expect(pane.page).toHaveTitle("Tarsd");
+});
+
+test("a conversation goes on in a window of its own, in the middle of an answer and without the first pane", async ({ pane }) => {
+	const { page, world } = pane;
+	await pane.open();
+	const long = Array.from({ length: 40 }, (_, n) => `Paragraph ${n} of an answer that is longer than the window.\n\n`).join("");
+	world.model.replies.push({ text: [long, "And the end [1]."], hold: true });
+	await pane.ask("What should the boiler gauge read?");
+	await expect(pane.lastAnswer).toContainText("Paragraph 39");
+	const [popup] = await Promise.all([page.waitForEvent("popup"), pane.button("Open in a window").click()]);
+	const other = new Pane(popup, world);
+	await expect(other.lastAnswer).toContainText("Paragraph 39");
+	const below = () => other.root.locator(".tarsd-list").evaluate((el) => Math.round(el.scrollHeight - el.clientHeight - el.scrollTop));
+	await expect.poll(below).toBeLessThanOrEqual(2);
+	world.model.release();
+	await expect(other.lastAnswer).toContainText("And the end 1.");
+	await expect.poll(below).toBeLessThanOrEqual(2);
+	await expect(pane.lastAnswer).toContainText("And the end 1.");
+	await popup.screenshot({ path: `${LOOKS}/window.png` });
+	await other.root.locator(".tarsd-list").hover();
+	await popup.mouse.wheel(0, -600);
+	await other.button("Jump to latest").click();
+	await expect.poll(below).toBeLessThanOrEqual(2);
+	await other.hear("How warm for tea?", "60 degrees.");
+	await expect(pane.lastAnswer).toHaveText("60 degrees.");
+	await other.button("New chat").click();
+	await expect(other.root.getByText("Ask your notes")).toBeVisible();
+	await expect(pane.answers).toHaveCount(2);
+	await popup.close();
+	await pane.hear("And for sencha?", "70 degrees.");
+	expect(other.complaints).toEqual([]);
 });

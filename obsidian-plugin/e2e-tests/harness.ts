@@ -1,6 +1,7 @@
 import * as obsidian from "obsidian";
 import { FileSystemAdapter, Keymap, Platform, type App, type DataWriteOptions, type PaneType } from "obsidian";
 import manifest from "../manifest.json";
+import { popouts } from "../mocks/obsidian/popout";
 import { installGlobals, loadPlugin, makeApp, openNote, runCommand, until } from "../mocks/obsidian/testing";
 import type { Harness, HarnessOptions, Opened, PluginModule } from "./bridge";
 
@@ -51,6 +52,22 @@ function dress({ theme, phone, rtl }: HarnessOptions): void {
 		isPhone: phone,
 	});
 }
+
+/** A pane's own window is one of the browser's, with the styles of the first. */
+popouts.open = (closed) => {
+	const other = window.open("", "", "popup,width=480,height=700");
+	if (!other) throw new Error("the browser opens no window");
+	const rules = Array.from(document.styleSheets, (sheet) => Array.from(sheet.cssRules, ({ cssText }) => cssText)).flat();
+	other.document.head.appendChild(other.document.createElement("style")).textContent = rules.join("\n");
+	other.document.body.className = `${document.body.className} is-popout-window`;
+	other.addEventListener("pagehide", closed);
+	return {
+		body: other.document.body,
+		close: () => {
+			other.close();
+		},
+	};
+};
 
 function record(app: App): Opened[] {
 	const opened: Opened[] = [];

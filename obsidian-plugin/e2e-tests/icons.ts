@@ -30,6 +30,7 @@ const SHAPES: Readonly<Record<string, string>> = {
 	"panel-top-open": "M3 4h18v16H3zM3 9h18M9 14l3 3 3-3",
 	pencil: "M4 20l1-5L16 4l4 4L9 19z",
 	"refresh-cw": "M20 5v5h-5M4 19v-5h5M5 9a8 8 0 0 1 14 0M19 15a8 8 0 0 1-14 0",
+	"picture-in-picture-2": "M21 9V4H3v14h6M12 13h9v7h-9z",
 	search: "M4 11a7 7 0 1 1 14 0a7 7 0 0 1-14 0M16 16l5 5",
 	sparkles: "M12 3l2 6 6 3-6 3-2 6-2-6-6-3 6-3z",
 	square: "M6 6h12v12H6z",

@@ -78,11 +78,11 @@ test("no text becomes HTML but through the sanitiser, and nothing goes elsewhere
 });
 
 test("hostile names and notes are text, in search, in the note and in the list of conversations", async ({ phone }) => {
-	const { page, house } = phone;
+	const { page, world } = phone;
 	const name = "Odd <img src=x onerror=alert(1)> & [[x]] #1 100%";
-	house.write(`${name}.md`, `# ${name}\n\nA xylophone. ${HOSTILE}\n`);
+	world.daemon.write(`${name}.md`, `# ${name}\n\nA xylophone. ${HOSTILE}\n`);
 	await phone.open();
-	await expect.poll(async () => (await house.call<{ hits: unknown[] }>("POST", "v1/search", { query: "xylophone", mode: "fts" })).hits.length).toBe(1);
+	await expect.poll(async () => (await world.call<{ hits: unknown[] }>("POST", "/v1/search", { query: "xylophone", mode: "fts" })).hits.length).toBe(1);
 	await page.locator("body").press("Escape");
 	await phone.button("Search").click();
 	await page.getByRole("searchbox", { name: "Search the notes" }).fill("xylophone");
@@ -112,7 +112,7 @@ test("a token in the address is kept once the daemon has taken it, and costs no 
 		expect(await stored()).toEqual([null, TOKEN]);
 		await page.goto("about:blank");
 		const tried = page.waitForResponse((reply) => reply.url().endsWith("/v1/hello"));
-		await page.goto(`${phone.house.address}/#token=${bad}`);
+		await page.goto(`${phone.world.daemon.address}/#token=${bad}`);
 		expect((await tried).status()).toBe(bad ? 401 : 200);
 		await expect(page.locator("body")).toHaveAttribute("data-state", "connected");
 		await expect(page.getByLabel("Token", { exact: true })).toBeHidden();

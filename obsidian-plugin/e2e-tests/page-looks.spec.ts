@@ -1,44 +1,18 @@
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import type { AxeResults } from "axe-core";
+import { ANSWER, CHANGE, faults, LOOKS, QUESTION } from "./looks";
 import { expect, test, type Phone } from "./page-world";
 
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-const LOOKS = join(import.meta.dirname, "../test-results/looks");
 const SIZES = [
 	[360, 740],
 	[768, 1024],
 	[1280, 800],
 ] as const;
 
-const ANSWER = `The gauge should read **1.2 bar** when cold [1], and [[Plumber]] repairs it [2]. There is no [9].
-
-## What to do
-
-1. Look at the gauge, \`cold\`.
-2. Open the valve a little.
-   - Slowly.
-
-| State | Pressure | What it means |
-| --- | ---: | --- |
-| cold | 1.2 bar | as it should be, a cell that is long enough to be wider than a phone |
-| warm | 1.6 bar | also right |
-
-> Above 3 bar the safety valve opens.
-
-\`\`\`python
-def pressure(cold: bool) -> float:
-    return 1.2 if cold else 1.6  # a line that is long enough to be cut or wrapped
-\`\`\`
-`;
-const CHANGE = ["## Yearly", "", "- Checked in November, the gauge reads 1.2 bar.", "- Next time: ask for the new filter, and whether the pump is still loud."].join("\n");
-const QUESTION = "What should the boiler gauge read, and who repairs it when it does not?";
-
 /** What a person may find on the page. */
 const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
-	gate: async ({ page, house, expected }) => {
+	gate: async ({ page, world, expected }) => {
 		expected.push(/401/);
-		await page.goto(`${house.address}/#token=wrong`);
+		await page.goto(`${world.daemon.address}/#token=wrong`);
 		await expect(page.getByRole("alert")).toBeVisible();
 	},
 	empty: async (phone) => {
@@ -57,14 +31,14 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 		await expect(phone.page.locator(".passage").first()).toContainText("gauge");
 	},
 	approval: async (phone) => {
-		phone.house.model.replies.push({ text: ["I would add this: "], call: { name: "note_append", arguments: { name: "House/Plumber.md", text: CHANGE } } });
+		phone.world.model.replies.push({ text: ["I would add this: "], call: { name: "note_append", arguments: { name: "House/Plumber.md", text: CHANGE } } });
 		await phone.open();
 		await phone.ask("Add the yearly check to the plumber's note.");
 		await expect(phone.button("Allow")).toBeVisible();
 		await phone.box.fill("Meanwhile I write the next question, which is longer than one line of a phone.");
 	},
 	stopped: async (phone) => {
-		phone.house.model.replies.push({ text: ["A first part", " and a second"], hold: true });
+		phone.world.model.replies.push({ text: ["A first part", " and a second"], hold: true });
 		await phone.open();
 		await phone.ask("How warm for tea?");
 		await expect(phone.answer).toContainText("A first part");
@@ -80,7 +54,7 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 		await expect(phone.page.locator("#failure")).toBeVisible();
 	},
 	history: async (phone) => {
-		for (const title of ["What colour has the hall?", "מה הלחץ?", "A long question about everything that is in these notes, and about some things that are not in them"]) await phone.house.past(title, title, "x");
+		for (const title of ["What colour has the hall?", "מה הלחץ?", "A long question about everything that is in these notes, and about some things that are not in them"]) await phone.world.past(title, title, "x");
 		await phone.open();
 		await phone.button("Conversations").click();
 		await expect(phone.page.locator("#history-list .pick").nth(2)).toBeVisible();
@@ -109,8 +83,6 @@ for (const [name, arrange] of Object.entries(SCENES)) {
 	test(`looks: ${name}`, async ({ phone }) => {
 		const { page } = phone;
 		await arrange(phone);
-		// the page's policy lets no script in but its own; what a debugger evaluates is not the page's
-		await page.evaluate(await import("node:fs").then(({ readFileSync }) => readFileSync(AXE, "utf8")));
 		const found: string[] = [];
 		for (const colorScheme of ["light", "dark"] as const) {
 			await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -118,9 +90,7 @@ for (const [name, arrange] of Object.entries(SCENES)) {
 				await page.setViewportSize({ width, height });
 				await page.waitForTimeout(150);
 				await page.screenshot({ path: join(LOOKS, `page-${name}-${width}-${colorScheme}.png`) });
-				expect.soft(await page.evaluate(() => document.documentElement.scrollWidth), `${width}: nothing is cut off`).toBeLessThanOrEqual(width);
-				const { violations } = await page.evaluate(() => (window as unknown as { axe: { run(how: object): Promise<AxeResults> } }).axe.run({ resultTypes: ["violations"] }));
-				found.push(...violations.map(({ id, nodes }) => `${width} ${colorScheme} ${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary ?? ""}`).join("\n")}`));
+				found.push(...(await faults(page, `${width} ${colorScheme}`)));
 			}
 		}
 		expect([...new Set(found)]).toEqual([]);

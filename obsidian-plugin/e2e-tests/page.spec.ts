@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test, TOKEN } from "./page-world";
 
 test("streams, cites, and shows the passage that it rests on", async ({ phone }) => {
-	const { model } = phone.house;
+	const { model } = phone.world;
 	await phone.open();
 	model.replies.push({ text: ["It should read ", "**1.2 bar** [1], not 9 [7], see [[Plumber|Olla]]."], hold: true });
 	await phone.ask("What should the boiler gauge read?");
@@ -25,11 +25,11 @@ test("streams, cites, and shows the passage that it rests on", async ({ phone })
 	const note = phone.page.getByRole("dialog", { name: "Boiler" });
 	await expect(note.locator(".marked").first()).toBeInViewport();
 	await expect(note).toContainText("Turn it off in June.");
-	await expect(note.locator("pre")).toHaveText("tags: [house]");
+	await expect(note.locator("pre")).toHaveText("tags: [world]");
 });
 
 test("stop ends at once and keeps the text; it can go on, and be asked again", async ({ phone }) => {
-	const { model } = phone.house;
+	const { model } = phone.world;
 	await phone.open();
 	model.replies.push({ text: ["A first part", " and a second"], hold: true });
 	await phone.ask("How warm for tea?");
@@ -48,45 +48,45 @@ test("stop ends at once and keeps the text; it can go on, and be asked again", a
 });
 
 test("a change of a note is shown, allowed, made and undone", async ({ phone }) => {
-	const { model } = phone.house;
+	const { model } = phone.world;
 	await phone.open();
-	const before = phone.house.read("House/Plumber.md");
+	const before = phone.world.daemon.read("House/Plumber.md");
 	model.replies.push({ text: ["I add it. "], call: { name: "note_append", arguments: { name: "House/Plumber.md", text: "-- Her van is green." } } });
 	model.replies.push({ text: ["Noted."] });
 	await phone.ask("Add to the plumber's note that her van is green.");
 	const card = phone.page.getByRole("group", { name: /^Your yes is needed: / });
 	await expect(card.locator(".added").last()).toHaveText(/Added: \+-- Her van is green\./);
 	await expect(phone.page.getByText("Waits for your yes")).toBeVisible();
-	expect(phone.house.read("House/Plumber.md")).toBe(before);
+	expect(phone.world.daemon.read("House/Plumber.md")).toBe(before);
 	await card.getByRole("button", { name: "Allow" }).click();
 	await expect(phone.answer).toContainText("Noted.");
 	await expect(card).toContainText("Allowed.");
-	expect(phone.house.read("House/Plumber.md")).toContain("Her van is green.");
+	expect(phone.world.daemon.read("House/Plumber.md")).toContain("Her van is green.");
 	await expect(phone.page.locator(".writes li")).toHaveCount(1);
 	await phone.button("Undo").click();
 	await expect(phone.page.locator(".writes")).toContainText("is as it was");
-	expect(phone.house.read("House/Plumber.md")).toBe(before);
+	expect(phone.world.daemon.read("House/Plumber.md")).toBe(before);
 });
 
 test("a change that is denied is not made; one that is always allowed is asked about once", async ({ phone }) => {
-	const { model } = phone.house;
+	const { model } = phone.world;
 	const add = (text: string) => ({ call: { name: "note_append", arguments: { name: "Tea.md", text } } });
 	await phone.open();
 	model.replies.push(add("Sencha too."), { text: ["Then not."] });
 	await phone.ask("Add sencha to the note on tea.");
 	await phone.button("Deny").click();
 	await expect(phone.answer).toHaveText("Then not.");
-	expect(phone.house.read("Tea.md")).not.toContain("Sencha");
+	expect(phone.world.daemon.read("Tea.md")).not.toContain("Sencha");
 	model.replies.push(add("One."), add("Two."), { text: ["Both."] });
 	await phone.ask("Add one and two.");
 	await phone.button("Always in this conversation").click();
 	await expect(phone.answer).toContainText("Both.");
-	expect(phone.house.read("Tea.md")).toMatch(/One\.\s+Two\./);
+	expect(phone.world.daemon.read("Tea.md")).toMatch(/One\.\s+Two\./);
 	await expect(phone.turns.last().locator(".writes li")).toHaveCount(2);
 });
 
 test("a reload in the middle of an answer goes on with it", async ({ phone }) => {
-	const { model } = phone.house;
+	const { model } = phone.world;
 	await phone.open();
 	model.replies.push({ text: ["The beginning", " and the end."], hold: true });
 	await phone.ask("Say it in two parts.");
@@ -103,7 +103,7 @@ test("a reload in the middle of an answer goes on with it", async ({ phone }) =>
 
 test("a turn goes on while the connection is away", async ({ phone }) => {
 	phone.expected.push(/net::ERR_/);
-	const { model } = phone.house;
+	const { model } = phone.world;
 	await phone.open();
 	model.replies.push({ text: ["The beginning", " and the end."], hold: true });
 	await phone.ask("Say it in two parts.");
@@ -119,18 +119,18 @@ test("a turn goes on while the connection is away", async ({ phone }) => {
 
 test("a question that is asked while nobody answers is sent when somebody does, once", async ({ phone }) => {
 	phone.expected.push(/net::ERR_/);
-	const { house } = phone;
+	const { world } = phone;
 	await phone.open();
 	await phone.hear("How warm is the water for gyokuro?", "60 degrees [1].");
-	await house.stop();
+	await world.daemon.stop();
 	await phone.ask("And who repairs the boiler?");
 	await expect(phone.turns.last()).toContainText("Not sent yet.");
 	await expect(phone.page.locator("#failure")).toBeVisible();
-	house.model.replies.push({ text: ["Olla Brandt."] }, { text: ["Twice."] });
-	await house.start();
+	world.model.replies.push({ text: ["Olla Brandt."] }, { text: ["Twice."] });
+	await world.daemon.start();
 	await expect(phone.answer).toHaveText("Olla Brandt.", { timeout: 20_000 });
 	await expect(phone.turns).toHaveCount(2);
-	const { conversations } = await house.call<{ conversations: { turns: number }[] }>("GET", "v1/conversations");
+	const { conversations } = await world.call<{ conversations: { turns: number }[] }>("GET", "/v1/conversations");
 	expect(conversations[0]?.turns).toBe(2);
 });
 
@@ -147,14 +147,14 @@ test("a question that was not sent yet can be taken back", async ({ phone }) => 
 
 test("a daemon that is killed in the middle of an answer says so when it is back", async ({ phone }) => {
 	phone.expected.push(/net::ERR_/);
-	const { house } = phone;
+	const { world } = phone;
 	await phone.open();
-	house.model.replies.push({ text: ["Half of", " it"], hold: true });
+	world.model.replies.push({ text: ["Half of", " it"], hold: true });
 	await phone.ask("Say it in two parts.");
 	await expect(phone.answer).toHaveText("Half of");
-	await house.stop("SIGKILL");
+	await world.daemon.stop("SIGKILL");
 	await expect(phone.page.locator("#failure")).toBeVisible({ timeout: 40_000 });
-	await house.start();
+	await world.daemon.start();
 	await expect(phone.turns.last()).toContainText("The daemon stopped before the answer was complete.", { timeout: 20_000 });
 	await expect(phone.answer).toHaveText("Half of");
 	await phone.connected();
@@ -162,7 +162,7 @@ test("a daemon that is killed in the middle of an answer says so when it is back
 });
 
 test("where nothing streams, turns are followed by long polls", async ({ phone }) => {
-	const { model } = phone.house;
+	const { model } = phone.world;
 	await phone.page.addInitScript(() => {
 		delete (Response.prototype as { body?: unknown }).body;
 	});
@@ -177,12 +177,12 @@ test("where nothing streams, turns are followed by long polls", async ({ phone }
 });
 
 test("where a stream is held back by what stands between, long polls take its place", async ({ phone }) => {
-	const { page, house } = phone;
+	const { page, world } = phone;
 	await page.clock.install();
 	await phone.open();
 	await page.route(/events\?after=0$/, () => new Promise(() => undefined));
 	const held = page.waitForRequest(/events\?after=0$/);
-	house.model.replies.push({ text: ["Through."] });
+	world.model.replies.push({ text: ["Through."] });
 	await phone.ask("Do you hear me?");
 	await held;
 	phone.expected.push(/ERR_ABORTED/);
@@ -192,10 +192,10 @@ test("where a stream is held back by what stands between, long polls take its pl
 });
 
 test("what was asked on another device appears when one comes back to the page", async ({ phone }) => {
-	await phone.house.past("shared", "How warm for gyokuro?", "60 degrees.");
+	await phone.world.past("shared", "How warm for gyokuro?", "60 degrees.");
 	await phone.open("&c=shared");
 	await expect(phone.turns).toHaveCount(1);
-	await phone.house.past("shared", "And for sencha?", "70 degrees.");
+	await phone.world.past("shared", "And for sencha?", "70 degrees.");
 	await phone.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
 	await expect(phone.turns).toHaveCount(2);
 	await expect(phone.answer).toHaveText("70 degrees.");
@@ -219,9 +219,9 @@ test("a token that is not taken any more is asked for, and the conversation is t
 
 test("a token is asked for, kept for the tab or the device, and forgotten", async ({ phone, context }) => {
 	phone.expected.push(/401/);
-	const { page, house } = phone;
+	const { page, world } = phone;
 	const stored = () => page.evaluate(() => [localStorage.getItem("tarsd.token"), sessionStorage.getItem("tarsd.token")]);
-	await page.goto(house.address);
+	await page.goto(world.daemon.address);
 	const field = page.getByLabel("Token", { exact: true });
 	await expect(field).toBeFocused();
 	await field.fill("wrong-token");
@@ -239,7 +239,7 @@ test("a token is asked for, kept for the tab or the device, and forgotten", asyn
 	await page.getByLabel("Remember the token on this device").check();
 	expect(await stored()).toEqual([TOKEN, null]);
 	const other = await context.newPage();
-	await other.goto(house.address);
+	await other.goto(world.daemon.address);
 	await expect(other.locator("body")).toHaveAttribute("data-state", "connected");
 	await other.close();
 	await phone.button("Forget the token").click();
@@ -260,11 +260,11 @@ test("a token in the address is taken out of it at once", async ({ phone }) => {
 
 test("too many wrong tokens are told to wait", async ({ phone }) => {
 	phone.expected.push(/429/);
-	const { page, house } = phone;
+	const { page, world } = phone;
 	await page.route("**/v1/hello", (route) =>
 		route.fulfill({ status: 429, headers: { "retry-after": "2" }, json: { error: { code: "too_many_tries", message: "Too many wrong tokens came from there.", hint: "Wait a minute." } } }),
 	);
-	await page.goto(`${house.address}/#token=wrong`);
+	await page.goto(`${world.daemon.address}/#token=wrong`);
 	await expect(page.getByRole("alert")).toHaveText("Too many wrong tokens came from there. Wait a minute.");
 	await page.unroute("**/v1/hello");
 	await page.getByLabel("Token", { exact: true }).fill(TOKEN);
@@ -284,9 +284,9 @@ test("an index that is behind is told", async ({ phone }) => {
 // ------------------------------------------------------------------------------------------------ lists
 
 test("conversations are found, opened, renamed and deleted", async ({ phone }) => {
-	const { page, house } = phone;
-	await house.past("one", "Which colour has the kitchen?", "Warm white [1].");
-	await house.past("two", "How warm is the water for Grüner Tee?", "60 degrees.");
+	const { page, world } = phone;
+	await world.past("one", "Which colour has the kitchen?", "Warm white [1].");
+	await world.past("two", "How warm is the water for Grüner Tee?", "60 degrees.");
 	await phone.open();
 	await phone.button("Conversations").click();
 	const find = page.getByRole("searchbox", { name: "Find by title" });
@@ -311,7 +311,7 @@ test("conversations are found, opened, renamed and deleted", async ({ phone }) =
 	page.once("dialog", (dialog) => void dialog.accept());
 	await page.getByRole("button", { name: "Delete “Paint”" }).click();
 	await expect(rows.filter({ hasText: "Paint" })).toHaveCount(0);
-	const { conversations } = await house.call<{ conversations: { id: string }[] }>("GET", "v1/conversations");
+	const { conversations } = await world.call<{ conversations: { id: string }[] }>("GET", "/v1/conversations");
 	expect(conversations.map((one) => one.id)).not.toContain("one");
 	page.once("dialog", (dialog) => void dialog.accept());
 	await page.getByRole("button", { name: /^Delete “How warm is the water for Grüner/ }).click();
@@ -328,7 +328,7 @@ test("a verdict on an answer is kept", async ({ phone }) => {
 	phone.page.once("dialog", (dialog) => void dialog.accept("It is white."));
 	await phone.button("Wrong answer").click();
 	await expect(phone.button("Wrong answer")).toHaveAttribute("aria-pressed", "true");
-	expect(phone.house.read("tars/corrections.md")).toContain("It is white.");
+	expect(phone.world.daemon.read("tars/corrections.md")).toContain("It is white.");
 });
 
 test("search finds by words and by meaning, and a note can be read", async ({ phone }) => {
@@ -358,11 +358,11 @@ test("search finds by words and by meaning, and a note can be read", async ({ ph
 // ------------------------------------------------------------------------------------------------ keys and scrolling
 
 test("everything can be done with the keyboard", async ({ phone }) => {
-	const { page, house } = phone;
+	const { page, world } = phone;
 	const { keyboard } = page;
 	await phone.open();
 	await expect(phone.box).toBeFocused();
-	house.model.replies.push({ text: ["One line [1].", " More"], hold: true });
+	world.model.replies.push({ text: ["One line [1].", " More"], hold: true });
 	await keyboard.type("Who repairs the boiler?");
 	await keyboard.press("Shift+Enter");
 	await keyboard.type("And when?");
@@ -382,7 +382,7 @@ test("everything can be done with the keyboard", async ({ phone }) => {
 	await keyboard.press("Escape");
 	await expect(page.getByRole("dialog")).toBeHidden();
 
-	house.model.replies.push({ call: { name: "note_append", arguments: { name: "Tea.md", text: "By keyboard." } } }, { text: ["Done."] });
+	world.model.replies.push({ call: { name: "note_append", arguments: { name: "Tea.md", text: "By keyboard." } } }, { text: ["Done."] });
 	await phone.box.focus();
 	await keyboard.type("Add it.");
 	await keyboard.press("Enter");
@@ -412,12 +412,12 @@ test("a key that belongs to an input method sends nothing", async ({ phone }) =>
 });
 
 test("the list follows an answer, but never a reader who looks further up", async ({ phone }) => {
-	const { page, house } = phone;
+	const { page, world } = phone;
 	await phone.open();
 	const list = page.locator("#list");
 	const below = () => list.evaluate((el) => Math.round(el.scrollHeight - el.clientHeight - el.scrollTop));
 	const long = Array.from({ length: 40 }, (_, n) => `Paragraph ${n} of an answer that is much longer than the page.\n\n`).join("");
-	house.model.replies.push({ text: [long, long, "And the end."], hold: true });
+	world.model.replies.push({ text: [long, long, "And the end."], hold: true });
 	await phone.ask("Tell me much.");
 	await expect(phone.answer).toContainText("Paragraph 39");
 	await expect.poll(below).toBeLessThanOrEqual(2);
@@ -425,7 +425,7 @@ test("the list follows an answer, but never a reader who looks further up", asyn
 	await page.mouse.wheel(0, -600);
 	await expect(phone.button("Jump to latest")).toBeVisible();
 	const place = await list.evaluate((el) => el.scrollTop);
-	house.model.release();
+	world.model.release();
 	await expect(phone.answer).toContainText("And the end.");
 	expect(await list.evaluate((el) => el.scrollTop)).toBe(place);
 	await phone.button("Jump to latest").click();
@@ -466,9 +466,9 @@ test.describe("with a touch screen", () => {
 	test.use({ viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
 
 	test("Return begins a new line and the button sends; everything is large enough to be pressed", async ({ phone }) => {
-		const { page, house } = phone;
+		const { page, world } = phone;
 		await phone.open();
-		house.model.replies.push({ text: ["Yes [1]."] });
+		world.model.replies.push({ text: ["Yes [1]."] });
 		await phone.box.tap();
 		await page.keyboard.type("What should");
 		await page.keyboard.press("Enter");

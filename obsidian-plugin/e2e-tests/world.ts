@@ -1,6 +1,6 @@
 import { readFileSync, existsSync } from "node:fs";
 import { extname, join } from "node:path";
-import { test as base, expect, type Locator, type Page } from "@playwright/test";
+import { test as base, expect, type Locator, type Page, type WorkerFixture } from "@playwright/test";
 import { Model } from "../tests/contract/model";
 import { tarsd, type Tarsd } from "../tests/contract/tarsd";
 import type { HarnessOptions } from "./bridge";
@@ -45,27 +45,79 @@ export class World {
 		await this.daemon.remove();
 		await this.model.close();
 	}
+
+	/** A request as another client would make it. */
+	async call<T>(method: string, path: string, body?: unknown): Promise<T> {
+		return (await this.daemon.call(method, path, body)) as T;
+	}
+
+	/** A turn that was asked elsewhere, and is over. */
+	async past(conversation: string, message: string, ...text: string[]): Promise<string> {
+		this.model.replies.push({ text });
+		const { turn } = await this.call<{ turn: string }>("POST", "/v1/turns", { conversation, message, request_id: `${conversation}-${message}` });
+		await this.call("GET", `/v1/turns/${turn}/events`);
+		return turn;
+	}
 }
 
-/** The page with the pane in it, and what a person does there. */
-export class Pane {
+/** A chat in a browser, and what a person does there. */
+export abstract class Chat {
 	/** What the console said that it should not have. */
 	readonly complaints: string[] = [];
 	/** Browsers put failed requests into the console, which nobody can prevent; a test says when it makes some fail. */
 	readonly expected: RegExp[] = [];
 
-	/** The notes that the plugin wrote. */
-	readonly written: string[] = [];
-
 	constructor(
 		readonly page: Page,
 		readonly world: World,
 	) {
+		this.listen(page);
+	}
+
+	/** Hear what the console of this page says. */
+	listen(page: Page): void {
 		page.on("pageerror", (error) => this.complaints.push(String(error)));
 		page.on("console", (message) => {
 			if (["error", "warning"].includes(message.type())) this.complaints.push(`${message.text()} (${message.location().url})`);
 		});
 	}
+
+	abstract get root(): Locator;
+	abstract get box(): Locator;
+	/** The replies as a whole, each with `aria-busy` while it grows. */
+	abstract get replies(): Locator;
+
+	button(name: string | RegExp): Locator {
+		return this.root.getByRole("button", { name, exact: typeof name === "string" });
+	}
+
+	async ask(question: string): Promise<void> {
+		await this.box.fill(question);
+		await this.box.press("Enter");
+	}
+
+	/** Ask, with what the model is to say, and wait for the end of the answer. */
+	async hear(question: string, ...text: string[]): Promise<void> {
+		this.world.model.replies.push({ text });
+		const before = await this.replies.count();
+		await this.ask(question);
+		await expect(this.replies).toHaveCount(before + 1);
+		await expect(this.replies.last()).toHaveAttribute("aria-busy", "false");
+	}
+
+	/** After a test: the model is as before, and nobody complained. */
+	leave(): void {
+		this.world.model.release();
+		this.world.model.replies.length = 0;
+		const complaints = this.complaints.filter((complaint) => !this.expected.some((pattern) => pattern.test(complaint)));
+		expect(complaints, "what the console said, and what was asked of others").toEqual([]);
+	}
+}
+
+/** The page with the pane in it. */
+export class Pane extends Chat {
+	/** The notes that the plugin wrote. */
+	readonly written: string[] = [];
 
 	/** Load the page and wait until the pane is there; `connected` is false where no daemon is to be found. */
 	async open(options: Partial<HarnessOptions> & { connected?: boolean } = {}): Promise<void> {
@@ -106,41 +158,32 @@ export class Pane {
 	get lastAnswer(): Locator {
 		return this.answers.last();
 	}
-	button(name: string | RegExp): Locator {
-		return this.root.getByRole("button", { name, exact: typeof name === "string" });
-	}
-
-	async ask(question: string): Promise<void> {
-		await this.box.fill(question);
-		await this.box.press("Enter");
-	}
-
-	/** Ask, with what the model is to say, and wait for the end of the answer. */
-	async hear(question: string, ...text: string[]): Promise<void> {
-		this.world.model.replies.push({ text });
-		const before = await this.answers.count();
-		await this.ask(question);
-		await expect(this.answers).toHaveCount(before + 1);
-		await expect(this.root.locator(".tarsd-reply").last()).toHaveAttribute("aria-busy", "false");
+	get replies(): Locator {
+		return this.root.locator(".tarsd-reply");
 	}
 }
 
-export const test = base.extend<{ pane: Pane }, { world: World }>({
-	world: [
+/** The fixture of a world that serves all tests of a worker. */
+export function lasting(begin: () => Promise<World>): [WorkerFixture<World, object>, { scope: "worker"; timeout: number }] {
+	return [
 		// eslint-disable-next-line no-empty-pattern -- Playwright reads from the pattern what a fixture needs
 		async ({}, use) => {
-			const world = await World.begin();
-			await use(world);
-			await world.end();
+			const world = await begin();
+			try {
+				await use(world);
+			} finally {
+				await world.end();
+			}
 		},
 		{ scope: "worker", timeout: 60_000 },
-	],
+	];
+}
+
+export const test = base.extend<{ pane: Pane }, { world: World }>({
+	world: lasting(() => World.begin()),
 	pane: async ({ page, world }, use) => {
 		const pane = new Pane(page, world);
 		await use(pane);
-		world.model.release();
-		world.model.replies.length = 0;
-		const complaints = pane.complaints.filter((one) => !pane.expected.some((pattern) => pattern.test(one)));
-		expect(complaints, "what the console said").toEqual([]);
+		pane.leave();
 	},
 });

@@ -10,6 +10,8 @@ export abstract class SuggestModal<T> extends Modal implements Real.SuggestModal
 	inputEl: HTMLInputElement;
 	resultContainerEl: HTMLElement;
 	private values: T[] = [];
+	/** The lines, in the order of their values; one may have put something else before itself. */
+	private itemEls: HTMLElement[] = [];
 	private selected = 0;
 	private asked = 0;
 
@@ -86,7 +88,7 @@ export abstract class SuggestModal<T> extends Modal implements Real.SuggestModal
 			this.onNoSuggestion();
 			return;
 		}
-		this.values.forEach((value, index) => {
+		this.itemEls = this.values.map((value, index) => {
 			const el = this.resultContainerEl.createDiv("suggestion-item");
 			this.renderSuggestion(value, el);
 			el.addEventListener("mousemove", () => this.select(index));
@@ -94,12 +96,13 @@ export abstract class SuggestModal<T> extends Modal implements Real.SuggestModal
 			el.addEventListener("auxclick", (event) => {
 				if (event.button === 1) this.selectSuggestion(value, event);
 			});
+			return el;
 		});
 		this.select(0);
 	}
 	private select(index: number): void {
 		this.selected = index;
-		Array.from(this.resultContainerEl.children).forEach((el, at) => el.toggleClass("is-selected", at === index));
+		this.itemEls.forEach((el, at) => el.toggleClass("is-selected", at === index));
 	}
 }
 

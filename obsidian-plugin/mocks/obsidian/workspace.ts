@@ -1,5 +1,6 @@
 import type * as Real from "obsidian";
 import { type App, type Events, type TFile, Workspace, WorkspaceLeaf, parseLinktext } from "obsidian-test-mocks/obsidian";
+import { popouts, type Popout } from "./popout";
 import { DeferredView, creatorsOf } from "./view";
 
 /** The package's leaf with what it keeps to itself. */
@@ -28,6 +29,8 @@ type Patch<R, P> = Partial<Record<keyof R, unknown>> & ThisType<P>;
 
 /** Leaves of the side bars; a note is never opened in one. */
 const sides = new WeakSet<object>();
+/** Leaves in windows of their own. */
+const windows = new WeakMap<object, Popout>();
 /** The note that was active last: it stays so while a pane of the side bar has the focus. */
 const lastFile = new WeakMap<object, TFile>();
 
@@ -42,7 +45,8 @@ async function closeView(leaf: Leaf): Promise<void> {
 
 async function openView(leaf: Leaf, view: OpenView): Promise<void> {
 	leaf.view = view;
-	leaf.app__.workspace.containerEl.append(view.containerEl);
+	const parent = windows.get(leaf)?.body ?? leaf.app__.workspace.containerEl;
+	parent.append(view.containerEl);
 	view.load();
 	await view.onOpen();
 }
@@ -81,6 +85,7 @@ const leafMethods: Patch<Real.WorkspaceLeaf, Leaf> = {
 	},
 	detach(): void {
 		void closeView(this);
+		windows.get(this)?.close();
 		this.app__.workspace.removeLeaf__(this as unknown as WorkspaceLeaf);
 		this.app__.workspace.trigger("layout-change");
 	},
@@ -118,7 +123,9 @@ const workspaceMethods: Patch<Real.Workspace, Space> = {
 			const other = this.leaves.filter(usable).at(-1);
 			if (other) return other;
 		}
-		return addLeaf(this, false);
+		const leaf = addLeaf(this, false);
+		if (where === "window") windows.set(leaf, popouts.open(() => (leaf as unknown as Real.WorkspaceLeaf).detach()));
+		return leaf;
 	},
 	async revealLeaf(leaf: Leaf): Promise<void> {
 		await leaf.loadIfDeferred();
@@ -169,6 +176,7 @@ export async function closeLeaves(app: App): Promise<void> {
 	const space = app.workspace as unknown as Space;
 	for (const leaf of [...space.leaves]) {
 		await closeView(leaf);
+		windows.get(leaf)?.close();
 		app.workspace.removeLeaf__(leaf as unknown as WorkspaceLeaf);
 	}
 }

@@ -30,14 +30,72 @@ const POLL_S = 20;
 const HELLO_MS = 5_000;
 const REVIEW_MS = 180_000;
 
-/** The daemon's routes as functions; made by `daemonClient`. */
-export type Client = ReturnType<typeof daemonClient>;
+/** A fact, or a rule for answers. */
+export type MemoryKind = "semantic" | "procedural";
 
 /**
  * The daemon's routes as functions. All of them reject with a `TransportError`; a daemon that refuses in its own words
- * is one of kind "http" with `body`. `wait` is the pause between two tries.
+ * is one of kind "http" with `body`.
  */
-export function daemonClient(transport: Transport, wait: Wait = pause) {
+export interface Client {
+	readonly transport: Transport;
+	hello(signal?: AbortSignal): Promise<protocol.Hello>;
+	status(signal?: AbortSignal): Promise<protocol.Status>;
+
+	// ------------------------------------------------------------------------------------------ turns
+
+	/** Begin an answer; resolves with the turn's id at once. */
+	startTurn(request: TurnRequest, signal?: AbortSignal): Promise<string>;
+	/**
+	 * The events of a turn after number `after`, each once and in order, until it has ended. A lost connection is
+	 * picked up again at the last number for as long as it takes. Returns quietly when `signal` is aborted; throws
+	 * only what trying again cannot mend: an unknown turn, a wrong token.
+	 */
+	follow(turn: string, after: number, signal: AbortSignal): AsyncGenerator<TurnEvent>;
+	/** End a turn and keep what it has said. */
+	stop(turn: string): Promise<void>;
+	/** Answer a call that waits for a yes; `always` is for this tool and the rest of the conversation. */
+	approve(turn: string, call: string, answer: { allow: boolean; always: boolean }): Promise<void>;
+
+	// ------------------------------------------------------------------------------------------ writes
+
+	/** Take a change; what is to be written is in the reply. A 409 means that it is somebody else's: leave it. */
+	claim(id: string): Promise<protocol.WriteOrder>;
+	/** Tell what became of a change that was claimed; `hash` is the SHA-256 of the note's bytes now. */
+	report(id: string, report: { ok: boolean; hash?: string; error?: string }): Promise<void>;
+	/** Take a change back; a 409 says that the note was changed since. */
+	undo(id: string): Promise<protocol.Undone>;
+
+	// ------------------------------------------------------------------------------------------ conversations
+
+	conversations(signal?: AbortSignal): Promise<protocol.ConversationSummary[]>;
+	conversation(id: string, signal?: AbortSignal): Promise<protocol.ConversationReply>;
+	rename(id: string, title: string): Promise<void>;
+	/** Remove a conversation from the list; its note stays. */
+	remove(id: string): Promise<void>;
+
+	// ------------------------------------------------------------------------------------------ search
+
+	search(query: string, about?: { mode?: SearchMode; limit?: number }, signal?: AbortSignal): Promise<protocol.Hits>;
+	/** Notes like the one at `path`; a 404 says that it is not indexed. */
+	related(path: string, limit: number, signal?: AbortSignal): Promise<protocol.Hits>;
+
+	// ------------------------------------------------------------------------------------------ memory and review
+
+	memory(): Promise<protocol.Memory>;
+	/** Keep a fact, or a rule. */
+	remember(text: string, kind?: MemoryKind): Promise<protocol.MemoryChange>;
+	/** Forget exactly this line. */
+	forget(line: string): Promise<protocol.MemoryChange>;
+	undoMemory(): Promise<protocol.Undone>;
+	/** Keep a reply as good or wrong. */
+	feedback(turn: string, verdict: "good" | "wrong", note?: string): Promise<protocol.MemoryChange>;
+	review(): Promise<protocol.Review>;
+	applyReview(review: string, decisions: ReviewDecision[]): Promise<protocol.Applied>;
+}
+
+/** A client over this transport; `wait` is the pause between two tries. */
+export function daemonClient(transport: Transport, wait: Wait = pause): Client {
 	type More = Pick<Call, "body" | "signal" | "timeout">;
 	const call =
 		(method: Call["method"]) =>
@@ -67,22 +125,11 @@ export function daemonClient(transport: Transport, wait: Wait = pause) {
 	return {
 		transport,
 
-		hello: (signal?: AbortSignal) => get(sound(protocol.parseHello), at("hello"), { signal, timeout: HELLO_MS }),
+		hello: (signal) => get(sound(protocol.parseHello), at("hello"), { signal, timeout: HELLO_MS }),
+		status: (signal) => get(protocol.parseStatus, at("status"), { signal }),
 
-		status: (signal?: AbortSignal) => get(protocol.parseStatus, at("status"), { signal }),
-
-		// -------------------------------------------------------------------------------------- turns
-
-		/** Begin an answer; resolves with the turn's id at once. */
-		startTurn: (request: TurnRequest, signal?: AbortSignal) =>
-			post(sound((reply) => text(object(reply)["turn"]) || null), at("turns"), request, { signal }),
-
-		/**
-		 * The events of a turn after number `after`, each once and in order, until it has ended. A lost connection is
-		 * picked up again at the last number for as long as it takes. Returns quietly when `signal` is aborted; throws
-		 * only what trying again cannot mend: an unknown turn, a wrong token.
-		 */
-		async *follow(turn: string, after: number, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+		startTurn: (request, signal) => post(sound((reply) => text(object(reply)["turn"]) || null), at("turns"), request, { signal }),
+		async *follow(turn, after, signal) {
 			let seen = after;
 			let tries = 0;
 			let gapAt = -1;
@@ -111,67 +158,28 @@ export function daemonClient(transport: Transport, wait: Wait = pause) {
 				await wait(retryDelay(tries++), signal).catch(unlessAborted);
 			}
 		},
+		stop: (turn) => post(nothing, at("turns", turn, "stop")),
+		approve: (turn, call, answer) => post(nothing, at("turns", turn, "approvals", call), answer),
 
-		/** End a turn and keep what it has said. */
-		stop: (turn: string) => post(nothing, at("turns", turn, "stop")),
+		claim: (id) => post(sound(protocol.parseWriteOrder), at("writes", id, "claim")),
+		report: (id, report) => post(nothing, at("writes", id), report),
+		undo: (id) => post(protocol.parseUndone, at("writes", id, "undo")),
 
-		/** Answer a call that waits for a yes; `always` is for this tool and the rest of the conversation. */
-		approve: (turn: string, call: string, answer: { allow: boolean; always: boolean }) =>
-			post(nothing, at("turns", turn, "approvals", call), answer),
+		conversations: (signal) => get(protocol.parseConversations, at("conversations"), { signal }),
+		conversation: (id, signal) => get(sound(protocol.parseConversation), at("conversations", id), { signal }),
+		rename: (id, title) => call("PATCH")(nothing, at("conversations", id), { body: { title } }),
+		remove: (id) => call("DELETE")(nothing, at("conversations", id)),
 
-		// -------------------------------------------------------------------------------------- writes
-
-		/** Take a change; what is to be written is in the reply. A 409 means that it is somebody else's: leave it. */
-		claim: (id: string) => post(sound(protocol.parseWriteOrder), at("writes", id, "claim")),
-
-		/** Tell what became of a change that was claimed; `hash` is the SHA-256 of the note's bytes now. */
-		report: (id: string, report: { ok: boolean; hash?: string; error?: string }) => post(nothing, at("writes", id), report),
-
-		/** Take a change back; a 409 says that the note was changed since. */
-		undo: (id: string) => post(protocol.parseUndone, at("writes", id, "undo")),
-
-		// -------------------------------------------------------------------------------------- conversations
-
-		conversations: (signal?: AbortSignal) => get(protocol.parseConversations, at("conversations"), { signal }),
-
-		conversation: (id: string, signal?: AbortSignal) =>
-			get(sound(protocol.parseConversation), at("conversations", id), { signal }),
-
-		rename: (id: string, title: string) => call("PATCH")(nothing, at("conversations", id), { body: { title } }),
-
-		/** Remove a conversation from the list; its note stays. */
-		remove: (id: string) => call("DELETE")(nothing, at("conversations", id)),
-
-		// -------------------------------------------------------------------------------------- search
-
-		search: (query: string, about: { mode?: SearchMode; limit?: number } = {}, signal?: AbortSignal) =>
-			post(protocol.parseHits, at("search"), { query, ...about }, { signal }),
-
-		/** Notes like the one at `path`; a 404 says that it is not indexed. */
-		related: (path: string, limit: number, signal?: AbortSignal) =>
-			post(protocol.parseHits, at("related"), { path, limit }, { signal }),
-
-		// -------------------------------------------------------------------------------------- memory and review
+		search: (query, about = {}, signal) => post(protocol.parseHits, at("search"), { query, ...about }, { signal }),
+		related: (path, limit, signal) => post(protocol.parseHits, at("related"), { path, limit }, { signal }),
 
 		memory: () => get(protocol.parseMemory, at("memory")),
-
-		/** Keep a fact ("semantic") or a rule ("procedural"). */
-		remember: (text: string, kind: "semantic" | "procedural" = "semantic") =>
-			post(protocol.parseMemoryChange, at("memory"), { text, kind }),
-
-		/** Forget exactly this line. */
-		forget: (line: string) => post(protocol.parseMemoryChange, at("memory", "forget"), { line }),
-
+		remember: (text, kind = "semantic") => post(protocol.parseMemoryChange, at("memory"), { text, kind }),
+		forget: (line) => post(protocol.parseMemoryChange, at("memory", "forget"), { line }),
 		undoMemory: () => post(protocol.parseUndone, at("memory", "undo")),
-
-		/** Keep a reply as good or wrong. */
-		feedback: (turn: string, verdict: "good" | "wrong", note = "") =>
-			post(protocol.parseMemoryChange, at("feedback"), { turn, verdict, note }),
-
+		feedback: (turn, verdict, note = "") => post(protocol.parseMemoryChange, at("feedback"), { turn, verdict, note }),
 		review: () => post(protocol.parseReview, at("review"), {}, { timeout: REVIEW_MS }),
-
-		applyReview: (review: string, decisions: ReviewDecision[]) =>
-			post(protocol.parseApplied, at("review", "apply"), { review, decisions }),
+		applyReview: (review, decisions) => post(protocol.parseApplied, at("review", "apply"), { review, decisions }),
 	};
 }
 

@@ -78,4 +78,10 @@ export const parseReview: Reader<Review> = shape({
 });
 
 /** What applying a review wrote. */
-export const parseApplied: Reader<{ written: string[]; diff: string }> = shape({ written: texts, diff: text });
+export interface Applied {
+	written: string[];
+	diff: string;
+}
+
+/** What applying a review wrote. */
+export const parseApplied: Reader<Applied> = shape({ written: texts, diff: text });

@@ -1,4 +1,4 @@
-import { ItemView, Notice, type HoverParent, type HoverPopover, type ViewStateResult, type WorkspaceLeaf } from "obsidian";
+import { ItemView, Notice, Platform, type HoverParent, type HoverPopover, type ViewStateResult, type WorkspaceLeaf } from "obsidian";
 import { nameOf } from "../chat/context";
 import { en } from "../en";
 import { CHAT_VIEW } from "./chat-types";
@@ -124,6 +124,9 @@ export class ChatView extends ItemView implements HoverParent {
 			services.openHistory();
 		});
 		addIconButton(buttons, "maximize-2", en.chat.openInTab, () => services.openChat({ conversation: this.shownConversation, place: "tab" }));
+		if (Platform.isDesktop) {
+			addIconButton(buttons, "picture-in-picture-2", en.chat.openInWindow, () => services.openChat({ conversation: this.shownConversation, place: "window" }));
+		}
 
 		const body = add(contentEl, "div", "tarsd-body");
 		const about: MessageContext = {

@@ -17,11 +17,11 @@ import {
 import type { Client } from "../daemon/client";
 import { listeners } from "../listeners";
 import type { Fault, TurnEvent } from "../protocol/events";
-import type { ChatChange, ChatMeans, Draft, Question } from "./chat-types";
+import type { ChatChange, ChatOptions, Chats, Draft, Question } from "./chat-types";
 import { faultOf, hasStatus, NotConnected } from "./errors";
 import { followTurns, merged } from "./turns";
 
-export type { ChatChange, ChatMeans, Draft, Question } from "./chat-types";
+export type { ChatChange, Chats, Draft, Question } from "./chat-types";
 
 interface Open {
 	state: ChatState;
@@ -34,13 +34,8 @@ interface Open {
 	readonly stops: Set<string>;
 }
 
-export type Chats = ReturnType<typeof makeChats>;
-
-/**
- * The conversations that are open, whether or not a pane shows them: it follows their turns, makes the changes that
- * they ask for, and tells the panes. Lives as long as the plugin.
- */
-export function makeChats({ connection, perform, now = () => Date.now() / 1000, id: newId = () => window.crypto.randomUUID() }: ChatMeans) {
+/** The conversations over this connection; none is known yet. */
+export function makeChats({ connection, perform, now = () => Date.now() / 1000, id: newId = () => window.crypto.randomUUID() }: ChatOptions): Chats {
 	const open = new Map<string, Open>();
 	const { add, tell: tellAll } = listeners<ChatChange>();
 	/** What was sent, by question or turn, for asking again. */
@@ -170,67 +165,39 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 	}
 
 	return {
-		/** End everything; turns go on in the daemon. */
-		close: (): void => {
+		close: () => {
 			closed = true;
 			end();
 			turns.leave();
 		},
-
-		/** Be told of every change of every conversation; returns how to end that. */
 		onChange: add,
 
-		// -------------------------------------------------------------------------------------- conversations
-
-		/** The id of a conversation that begins; the daemon hears of it with its first question. */
-		create: (): string => {
+		create: () => {
 			const id = newId();
 			entry(id).loaded = true;
 			return id;
 		},
-
-		/** As it is now; an unknown one is empty, and is loaded as soon as the daemon is there. */
 		state,
-
-		/** Whether its messages are still to come from the daemon. */
-		pending: (conversation: string): boolean => !entry(conversation).loaded,
-
-		/** Why it could not be loaded, or null. */
-		problem: (conversation: string): Fault | null => entry(conversation).problem,
-
-		/** Load it unless it is there; resolves when it is, or when that failed (see `problem`). */
+		pending: (conversation) => !entry(conversation).loaded,
+		problem: (conversation) => entry(conversation).problem,
 		load,
-
-		/** It has another title now: the daemon was told already. */
-		renamed: (conversation: string, title: string): void => {
+		renamed: (conversation, title) => {
 			if (open.has(conversation)) set(conversation, { ...state(conversation), title });
 		},
-
-		/** It was removed; a pane that shows it shows an empty one. */
-		forget: (conversation: string): void => {
+		forget: (conversation) => {
 			turns.leave(conversation);
 			if (!open.delete(conversation)) return;
 			entry(conversation).loaded = true;
 			tell({ conversation, state: state(conversation) });
 		},
-
-		draft: (conversation: string): Draft => entry(conversation).draft,
-
-		/** Keeps what is written; nobody is told, for the box that it comes from shows it. */
-		keepDraft: (conversation: string, draft: Draft): void => {
+		draft: (conversation) => entry(conversation).draft,
+		keepDraft: (conversation, draft) => {
 			entry(conversation).draft = draft;
 		},
-
-		/** The turn that runs or waits longest, if any. */
 		running,
 
-		// -------------------------------------------------------------------------------------- turns
-
-		/** Ask. Resolves when the daemon has taken the question; if it does not, the message says why. */
-		send: (conversation: string, question: Question): Promise<void> => send(conversation, question),
-
-		/** Ask the same again; a question that the daemon never had goes under its old id, so that it is answered once. */
-		retry: async (conversation: string, id: string): Promise<void> => {
+		send: (conversation, question) => send(conversation, question),
+		retry: async (conversation, id) => {
 			const one = message(conversation, id);
 			if (!one) return;
 			const { question, notes, selection, local } = one;
@@ -238,17 +205,11 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 			set(conversation, removed(state(conversation), id));
 			await send(conversation, questions.get(id) ?? saved, local ? id : newId());
 		},
-
-		/** Take a question away that the daemon never had. */
-		withdraw: (conversation: string, id: string): void => {
+		withdraw: (conversation, id) => {
 			if (message(conversation, id)?.local) set(conversation, removed(state(conversation), id));
 		},
-
-		/** End a turn and keep its text; one that the daemon has not taken yet is ended as soon as it has. */
 		stop,
-
-		/** Answer a call that waits for a yes. */
-		approve: async (conversation: string, turn: string, call: string, answer: { allow: boolean; always: boolean }): Promise<void> => {
+		approve: async (conversation, turn, call, answer) => {
 			const before = message(conversation, turn);
 			set(conversation, answered(state(conversation), turn, call));
 			try {
@@ -263,12 +224,8 @@ export function makeChats({ connection, perform, now = () => Date.now() / 1000, 
 				throw error;
 			}
 		},
-
-		/** Take a change of a note back. */
 		undo,
-
-		/** Take back all changes of notes that a turn made, the last first. */
-		undoAll: async (conversation: string, turn: string): Promise<void> => {
+		undoAll: async (conversation, turn) => {
 			const writes = message(conversation, turn)?.writes.filter((one) => one.state === "written" && one.kind !== "session") ?? [];
 			for (const { id } of writes.reverse()) await undo(conversation, turn, id);
 		},

@@ -1,4 +1,4 @@
-import type { Command, TFile } from "obsidian";
+import { Platform, type Command, type TFile } from "obsidian";
 import { ended } from "../chat/state";
 import { en } from "../en";
 import { told } from "./asking";
@@ -49,6 +49,11 @@ export function commands(services: Services): Command[] {
 	return [
 		plain("open", words.open, "message-circle", () => services.openChat()),
 		plain("new-chat", words.newChat, "message-circle-plus", () => services.openChat({ conversation: "new" })),
+		plain("new-chat-tab", words.newTab, "panel-top", () => services.openChat({ conversation: "new", place: "tab" })),
+		// only the desktop has windows
+		about("new-chat-window", words.newWindow, "picture-in-picture-2", () => (Platform.isDesktop ? "new" : undefined), (conversation) =>
+			services.openChat({ conversation, place: "window" }),
+		),
 		about("ask-note", words.askNote, "file-question", note, (path) => services.openChat({ note: path })),
 		marked("ask-selection", words.askSelection, "text-select", (selection, file) =>
 			services.openChat({ selection, ...(file ? { note: file.path } : {}) }),
@@ -63,6 +68,7 @@ export function commands(services: Services): Command[] {
 		}),
 		plain("related", words.related, "waypoints", () => app.workspace.ensureSideLeaf(RELATED_VIEW, "right", { active: true, reveal: true })),
 		marked("remember", words.remember, "brain", (text) => remember(services, text)),
+		marked("remember-rule", words.rememberRule, "brain-cog", (text) => remember(services, text, "procedural")),
 		plain("memory", words.memory, "book-heart", () => showMemory(services)),
 		plain("undo-memory", words.undoMemory, "undo-2", () => undoMemory(services)),
 		plain("review", words.review, "list-checks", () => {

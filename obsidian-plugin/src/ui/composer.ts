@@ -33,10 +33,25 @@ const STORE_MS = 500;
 const TALLEST = 10_000;
 const DRAFT_KEY = "tarsd-draft";
 
-export type Composer = ReturnType<typeof makeComposer>;
-
 /** The box in which a person writes, what goes along with it, and the buttons that send and stop. */
-export function makeComposer(parent: HTMLElement, about: MessageContext, owner: Component) {
+export interface Composer {
+	/** Show what was written in the conversation that is open now. */
+	restore(): void;
+	/** The conversation or the text changed: there is something to stop and to send, or nothing any more. */
+	update(): void;
+	focus(): void;
+	/** Put text behind what is written. */
+	append(text: string): void;
+	/** Text comes back, unless something else is being written already. */
+	giveBack(question: string): void;
+	/** Have this go along with the next question. */
+	attach(chip: Chip): void;
+	/** End what runs; a question whose turn had not come yet is given back. */
+	stop(): void;
+}
+
+/** A composer at the end of `parent`; it looks at the notes as long as `owner` lives. */
+export function makeComposer(parent: HTMLElement, about: MessageContext, owner: Component): Composer {
 	const { services, conversation } = about;
 	const { app, chats, connection } = services;
 	const { workspace } = app;
@@ -100,7 +115,6 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 
 	// ------------------------------------------------------------------------------------------ writing
 
-	/** The conversation or the text changed: there is something to stop and to send, or nothing any more. */
 	function update(): void {
 		show(stopButton, chats.running(conversation()) !== undefined);
 		sendButton.disabled = !sendable(box.value);
@@ -121,7 +135,6 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		mentions.look();
 	}
 
-	/** Show what was written in the conversation that is open now. */
 	function restore(): void {
 		const draft = chats.draft(conversation());
 		const kept = object(app.loadLocalStorage(DRAFT_KEY));
@@ -132,13 +145,11 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		fit();
 	}
 
-	/** Put text behind what is written. */
 	function append(more: string): void {
 		box.value += (/\S$/.test(box.value) ? "\n" : "") + more;
 		edited();
 	}
 
-	/** Text comes back, unless something else is being written already. */
 	function giveBack(question: string): void {
 		if (sendable(box.value)) return;
 		box.value = question;
@@ -167,7 +178,6 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		void chats.send(conversation(), body);
 	}
 
-	/** End what runs; a question whose turn had not come yet is given back. */
 	function stop(): void {
 		const running = chats.running(conversation());
 		if (!running || ended(running)) return;
@@ -224,7 +234,7 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 		},
 		append,
 		giveBack,
-		attach: (chip: Chip) => {
+		attach: (chip) => {
 			change(withChip(context, chip));
 		},
 		stop,

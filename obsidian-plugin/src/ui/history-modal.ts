@@ -1,5 +1,5 @@
 import { Keymap } from "obsidian";
-import { filterHistory } from "../chat/history";
+import { daysAgo, filterHistory } from "../chat/history";
 import { en } from "../en";
 import type { ConversationSummary } from "../protocol/events";
 import { clientOf, told } from "./asking";
@@ -13,8 +13,17 @@ const words = en.history;
 /** How many are drawn; what is older is found by its title. */
 const LIMIT = 300;
 
-/** The conversations that the daemon keeps: find, open, rename, delete. */
-export class HistoryModal extends ListModal<ConversationSummary> {
+/** Within a week, a day is called by its name; before that, names come again. */
+const WEEK = 7;
+
+/** A line of the list; the first of a day has that day's name as its heading, all others "". */
+interface Row {
+	readonly conversation: ConversationSummary;
+	readonly heading: string;
+}
+
+/** The conversations that the daemon keeps, by day: find, open, rename, delete. */
+export class HistoryModal extends ListModal<Row> {
 	private all: ConversationSummary[] | null = null;
 
 	constructor(services: Services) {
@@ -27,21 +36,27 @@ export class HistoryModal extends ListModal<ConversationSummary> {
 		this.limit = LIMIT;
 	}
 
-	protected async lookUp(query: string): Promise<ConversationSummary[]> {
+	protected async lookUp(query: string): Promise<Row[]> {
 		this.all ??= await clientOf(this.services).conversations();
 		this.emptyStateText = this.all.length === 0 ? words.empty : words.nothing;
-		return filterHistory(this.all, query).sort((a, b) => b.updated - a.updated);
+		const found = filterHistory(this.all, query).sort((a, b) => b.updated - a.updated);
+		const now = new Date();
+		const days = found.map(({ updated }) => dayName(updated, now));
+		return found.map((conversation, at) => ({ conversation, heading: days[at] === days[at - 1] ? "" : (days[at] ?? "") }));
 	}
 
-	renderSuggestion(one: ConversationSummary, el: HTMLElement): void {
+	renderSuggestion({ conversation, heading }: Row, el: HTMLElement): void {
+		// beside the lines, so that it can be neither chosen nor clicked
+		if (heading !== "") el.before(dayHeading(heading));
 		el.addClass("mod-complex", "tarsd-history-row");
 		const content = add(el, "div", "suggestion-content");
-		add(content, "div", "suggestion-title", one.title || en.chat.untitled);
-		const time = new Date(one.updated * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-		add(content, "div", "suggestion-note", `${time} · ${words.turns(one.turns)}`);
+		add(add(content, "div", "suggestion-title"), "bdi", "", conversation.title || en.chat.untitled);
+		const note = add(content, "div", "suggestion-note");
+		add(note, "bdi", "", new Date(conversation.updated * 1000).toLocaleTimeString(undefined, { timeStyle: "short" }));
+		note.append(` · ${words.turns(conversation.turns)}`);
 		const buttons = add(el, "div", "suggestion-aux");
-		addIconButton(buttons, "pencil", words.rename, () => void this.rename(one));
-		addIconButton(buttons, "trash-2", words.remove, () => void this.remove(one));
+		addIconButton(buttons, "pencil", words.rename, () => void this.rename(conversation));
+		addIconButton(buttons, "trash-2", words.remove, () => void this.remove(conversation));
 		// a click on the rest of the row opens it
 		buttons.onclick = (event) => {
 			event.stopPropagation();
@@ -49,15 +64,16 @@ export class HistoryModal extends ListModal<ConversationSummary> {
 	}
 
 	/** Only what opens a conversation closes the list. */
-	override selectSuggestion(one: ConversationSummary, event: MouseEvent | KeyboardEvent): void {
+	override selectSuggestion(row: Row, event: MouseEvent | KeyboardEvent): void {
 		const key = "key" in event ? event.key : "";
-		if (key === "F2") void this.rename(one);
-		else if (key.toLowerCase() === "d") void this.remove(one);
-		else super.selectSuggestion(one, event);
+		if (key === "F2") void this.rename(row.conversation);
+		else if (key.toLowerCase() === "d") void this.remove(row.conversation);
+		else super.selectSuggestion(row, event);
 	}
 
-	onChooseSuggestion({ id }: ConversationSummary, event: MouseEvent | KeyboardEvent): void {
-		void this.services.openChat({ conversation: id, ...(Keymap.isModEvent(event) ? { place: "tab" } : {}) });
+	onChooseSuggestion({ conversation: { id } }: Row, event: MouseEvent | KeyboardEvent): void {
+		const pane = Keymap.isModEvent(event);
+		void this.services.openChat({ conversation: id, ...(pane ? { place: pane === "window" ? "window" : "tab" } : {}) });
 	}
 
 	private async rename(one: ConversationSummary): Promise<void> {
@@ -84,4 +100,18 @@ export class HistoryModal extends ListModal<ConversationSummary> {
 			this.again();
 		});
 	}
+}
+
+/** The day that a time was on, in words: as it is called from here, or by its date. */
+function dayName(seconds: number, now: Date): string {
+	const ago = daysAgo(seconds, now);
+	if (ago === 0) return words.today;
+	if (ago === 1) return words.yesterday;
+	return new Date(seconds * 1000).toLocaleDateString(undefined, ago < WEEK ? { weekday: "long" } : { dateStyle: "long" });
+}
+
+function dayHeading(name: string): HTMLElement {
+	const el = createDiv({ cls: "tarsd-history-day", attr: { role: "heading", "aria-level": 3 } });
+	add(el, "bdi", "", name);
+	return el;
 }

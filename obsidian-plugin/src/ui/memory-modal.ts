@@ -1,4 +1,5 @@
 import { FuzzySuggestModal, Notice, type FuzzyMatch } from "obsidian";
+import type { MemoryKind } from "../daemon/client";
 import { en } from "../en";
 import type { Memory, MemoryLine } from "../protocol/events";
 import { clientOf, told } from "./asking";
@@ -64,10 +65,10 @@ export async function showMemory(services: Services): Promise<void> {
 	});
 }
 
-/** Remember a text as one line. */
-export async function remember(services: Services, text: string): Promise<void> {
+/** Remember a text as one line: a fact, or a rule for answers. */
+export async function remember(services: Services, text: string, kind: MemoryKind = "semantic"): Promise<void> {
 	await told(async () => {
-		const { path, diff } = await clientOf(services).remember(text.trim().replace(/\s+/g, " "));
+		const { path, diff } = await clientOf(services).remember(text.trim().replace(/\s+/g, " "), kind);
 		if (diff === "") new Notice(words.alreadyKnown);
 		else noticeWithUndo(services, words.remembered(path));
 	});

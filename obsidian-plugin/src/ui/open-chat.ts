@@ -4,7 +4,8 @@ import type { OpenChat } from "./services";
 
 /**
  * Show a chat pane: the one that is there, or a new one where `options.place` says; `usual` is where the first one
- * goes. On a phone the sidebar is a drawer over the note, so there it is a tab.
+ * goes. On a phone the sidebar is a drawer over the note, so there it is a tab; and so it is where the app has no
+ * windows.
  */
 export async function openChat({ workspace }: App, options: OpenChat = {}, usual: "sidebar" | "tab" = "sidebar"): Promise<void> {
 	const { place = "same" } = options;
@@ -14,7 +15,7 @@ export async function openChat({ workspace }: App, options: OpenChat = {}, usual
 		leaf = await workspace.ensureSideLeaf(CHAT_VIEW, "right", { active: true });
 	}
 	if (!leaf) {
-		leaf = workspace.getLeaf("tab");
+		leaf = workspace.getLeaf(place === "window" && Platform.isDesktop ? "window" : "tab");
 		await leaf.setViewState({ type: CHAT_VIEW, active: true });
 	}
 	await workspace.revealLeaf(leaf);

@@ -1,4 +1,4 @@
-import { debounce, Keymap, Notice, renderMatches } from "obsidian";
+import { debounce, Keymap, Notice, renderMatches, type PaneType } from "obsidian";
 import { en } from "../en";
 import type { Hit } from "../protocol/events";
 import { linktextOf, linkTo, openPlace } from "../vault/links";
@@ -76,7 +76,7 @@ export class SearchModal extends ListModal<Hit> {
 		else void this.follow(hit, Keymap.isModEvent(event));
 	}
 
-	private async follow(hit: Hit, where: ReturnType<typeof Keymap.isModEvent>): Promise<void> {
+	private async follow(hit: Hit, where: PaneType | boolean): Promise<void> {
 		if (!(await openPlace(this.app, hit, { source: "", where }))) new Notice(words.notHere(hit.title));
 	}
 

@@ -6,7 +6,7 @@ import type { VaultPort } from "../vault/port";
 import type { Chats } from "./chats";
 
 /** Where a conversation is opened. "same" is the pane that is there already, or the right sidebar. */
-export type ChatPlace = "same" | "sidebar" | "tab";
+export type ChatPlace = "same" | "sidebar" | "tab" | "window";
 
 /** What a pane is opened with. Without a conversation, the pane goes on with its own; "new" begins one. */
 export interface OpenChat {

@@ -1,4 +1,6 @@
 import { Component, type App } from "obsidian";
+import { afterEach } from "vitest";
+import type { Selection } from "../../src/chat/context";
 import { keepConnected } from "../../src/daemon/connection";
 import type { Source, WriteOrder } from "../../src/protocol/events";
 import { DEFAULTS, type Settings } from "../../src/settings";
@@ -122,7 +124,7 @@ export interface Stage {
 	readonly el: HTMLElement;
 	readonly opened: string[];
 	/** What `markedText` says. */
-	marked: ReturnType<Services["markedText"]>;
+	marked: Selection | null;
 	close(): Promise<void>;
 }
 
@@ -212,6 +214,19 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 			owner.unload();
 			await view.leaf.setViewState({ type: "empty" });
 		},
+	};
+}
+
+/** What sets up the stage of a test, which is put away after it. */
+export function stages(): (options?: StageOptions) => Promise<Stage> {
+	let there: Stage | null = null;
+	afterEach(async () => {
+		await there?.close();
+		there = null;
+	});
+	return async (options) => {
+		there = await stage(options);
+		return there;
 	};
 }
 

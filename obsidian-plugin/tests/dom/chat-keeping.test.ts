@@ -1,23 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, it } from "vitest";
+import { Platform } from "obsidian";
+import { expect, it } from "vitest";
 import { diskAdapter } from "../../mocks/obsidian/disk";
 import { makeApp, notices, openNote, press, setConfig, type, until } from "../../mocks/obsidian/testing";
 import { CHAT_VIEW, ChatView } from "../../src/ui/chat-view";
-import { box, button, done, FakeDaemon, has, notFound, retrieved, source, stage, texts, type Stage, type StageOptions } from "./chat-fixture";
+import { box, button, done, FakeDaemon, has, notFound, retrieved, source, stages, texts, type Stage } from "./chat-fixture";
 
-let there: Stage | null = null;
-
-async function set(options: StageOptions = {}): Promise<Stage> {
-	there = await stage(options);
-	return there;
-}
-
-afterEach(async () => {
-	await there?.close();
-	there = null;
-});
+const set = stages();
 
 async function answered(one: Stage, text: string, more: Record<string, unknown> = {}): Promise<void> {
 	type(box(one.el), "What is tea?");
@@ -321,4 +312,34 @@ it("begins a new conversation, and shows two panes of one", async () => {
 	const other = one.app.workspace.getLeavesOfType(CHAT_VIEW)[1]?.view;
 	if (other instanceof ChatView) expect(texts(other.contentEl, ".tarsd-turn")).toHaveLength(1);
 	await other?.leaf.setViewState({ type: "empty" });
+});
+
+it("shows a conversation in a window of its own, which can be closed while it answers", async () => {
+	const one = await set();
+	type(box(one.el), "Tea?");
+	press(box(one.el), "Enter");
+	await until(() => one.daemon.bodies("/v1/turns").length === 1);
+	button(one.el, "Open in a window").click();
+	const panes = (): ChatView[] => one.app.workspace.getLeavesOfType(CHAT_VIEW).map(({ view }) => view).filter((view) => view instanceof ChatView);
+	await until(() => panes().length === 2);
+	const other = panes()[1];
+	if (!other) throw new Error("There is no second pane.");
+	expect(other.contentEl.win).not.toBe(window);
+	expect(other.getState()).toMatchObject({ conversation: one.view.shownConversation });
+	one.daemon.send("turn1", retrieved([]), { type: "token", text: "A leaf" });
+	await until(() => panes().every(({ contentEl }) => texts(contentEl, ".tarsd-answer")[0]?.trim() === "A leaf"));
+	expect(button(other.contentEl, "Stop").hidden).toBe(false);
+	other.leaf.detach();
+	one.daemon.send("turn1", done("A leaf, dried."));
+	await until(() => texts(one.el, ".tarsd-answer")[0]?.trim() === "A leaf, dried.");
+	expect(panes()).toEqual([one.view]);
+});
+
+it("offers no window where the app has only one", async () => {
+	Object.assign(Platform, { isDesktop: false, isMobile: true });
+	const one = await set();
+	expect(has(one.el, "Open in a window")).toBe(false);
+	await one.services.openChat({ place: "window" });
+	const docs = one.app.workspace.getLeavesOfType(CHAT_VIEW).map(({ view }) => view.containerEl.doc);
+	expect(docs).toEqual([document, document]);
 });

@@ -1,18 +1,11 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { codeBlockProcessors } from "../../mocks/obsidian/markdown";
 import { notices, type, until } from "../../mocks/obsidian/testing";
-import { box, button, done, has, retrieved, source, stage, texts, type Stage, type StageOptions } from "./chat-fixture";
+import { box, button, done, has, retrieved, source, stages, texts, type Stage } from "./chat-fixture";
 
-let there: Stage | null = null;
+const set = stages();
 
-async function set(options: StageOptions = {}): Promise<Stage> {
-	there = await stage(options);
-	return there;
-}
-
-afterEach(async () => {
-	await there?.close();
-	there = null;
+afterEach(() => {
 	codeBlockProcessors.clear();
 	vi.restoreAllMocks();
 });

@@ -1,20 +1,10 @@
 import { Platform } from "obsidian";
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { notices, openNote, press, type, until } from "../../mocks/obsidian/testing";
 import { TransportError } from "../../src/transport/transport";
-import { box, button, done, has, nameOf, retrieved, stage, texts, visible, type Stage, type StageOptions } from "./chat-fixture";
+import { box, button, done, has, nameOf, retrieved, stages, texts, visible, type Stage } from "./chat-fixture";
 
-let there: Stage | null = null;
-
-async function set(options: StageOptions = {}): Promise<Stage> {
-	there = await stage(options);
-	return there;
-}
-
-afterEach(async () => {
-	await there?.close();
-	there = null;
-});
+const set = stages();
 
 const FILES = {
 	"Tea.md": "# Tea",

@@ -1,19 +1,9 @@
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { until } from "../../mocks/obsidian/testing";
 import { TransportError } from "../../src/transport/transport";
-import { done, retrieved, stage, type Stage, type StageOptions } from "./chat-fixture";
+import { done, retrieved, stages } from "./chat-fixture";
 
-let there: Stage | null = null;
-
-async function set(options: StageOptions = {}): Promise<Stage> {
-	there = await stage(options);
-	return there;
-}
-
-afterEach(async () => {
-	await there?.close();
-	there = null;
-});
+const set = stages();
 
 const WRITE = { type: "write", id: "w1", path: "Tea.md", op: "append", content: "x", if_hash: "h", kind: "session" };
 

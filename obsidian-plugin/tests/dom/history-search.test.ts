@@ -1,5 +1,5 @@
-import { TFile } from "obsidian";
-import { afterEach, describe, expect, it } from "vitest";
+import { Keymap, TFile } from "obsidian";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { notices, openNote, press, type, until } from "../../mocks/obsidian/testing";
 import { en } from "../../src/en";
 import { TransportError } from "../../src/transport/transport";
@@ -39,7 +39,33 @@ describe("history", () => {
 		await until(() => textOf(".suggestion-empty") === en.history.nothing);
 	});
 
-	it("opens with Enter, in a tab with Mod, and moves with the arrows", async () => {
+	it("has the name of each day before its first conversation, which is no line to choose", async () => {
+		vi.useFakeTimers({ toFake: ["Date"], now: new Date(2026, 10, 28, 12) });
+		try {
+			const on = (day: number, hour: number): number => new Date(2026, 10, day, hour).getTime() / 1000;
+			const times = { a: on(28, 9), b: on(28, 8), c: on(27, 23), d: on(22, 1), e: on(21, 23), f: on(21, 1) };
+			const conversations = Object.entries(times).map(([id, updated]) => ({ id, title: id, created: 1, updated, turns: 1 }));
+			await begin({ "GET /v1/conversations": () => ({ conversations }) });
+			const shown = () => items(".tarsd-history-day, .suggestion-title").map((el) => el.textContent);
+			const day = (seconds: number, how: Intl.DateTimeFormatOptions) => new Date(seconds * 1000).toLocaleDateString(undefined, how);
+			const [sunday, earlier] = [day(times.d, { weekday: "long" }), day(times.e, { dateStyle: "long" })];
+			expect(shown()).toEqual([en.history.today, "a", "b", en.history.yesterday, "c", sunday, "d", earlier, "e", "f"]);
+			expect(items(".tarsd-history-day").every((el) => el.getAttribute("role") === "heading" && el.querySelector("bdi"))).toBe(true);
+			for (const chosen of ["b", "c"]) {
+				press(one("input"), "ArrowDown");
+				expect(textOf(".is-selected .suggestion-title")).toBe(chosen);
+			}
+			one(".tarsd-history-day").click();
+			expect(here.opened).toEqual([]);
+			type(one("input"), "f");
+			await until(() => titles().length === 1);
+			expect(shown()).toEqual([earlier, "f"]);
+		} finally {
+			vi.useRealTimers();
+		}
+	});
+
+	it("opens with Enter, in a tab with Mod, in a window with all modifiers, and moves with the arrows", async () => {
 		await begin();
 		press(one("input"), "ArrowDown");
 		expect(textOf(".is-selected .suggestion-title")).toBe(en.chat.untitled);
@@ -51,6 +77,11 @@ describe("history", () => {
 		press(one("input"), "ArrowUp");
 		press(one("input"), "Enter", { ctrlKey: true });
 		expect(here.opened[1]).toEqual({ conversation: "c2", place: "tab" });
+		new HistoryModal(here.services).open();
+		await until(() => items(".tarsd-history-row").length > 0);
+		vi.spyOn(Keymap, "isModEvent").mockReturnValueOnce("window");
+		one(".tarsd-history-row").click();
+		expect(here.opened[2]).toEqual({ conversation: "c1", place: "window" });
 	});
 
 	const question = (text: string) => items(".modal-button-container button").find((el) => el.textContent === text);

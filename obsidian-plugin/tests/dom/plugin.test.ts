@@ -9,7 +9,7 @@ import { en } from "../../src/en";
 import TarsdPlugin from "../../src/main";
 import { DEVICE_KEY } from "../../src/settings";
 import type { Call } from "../../src/transport/transport";
-import { CHAT_VIEW } from "../../src/ui/chat-view";
+import { CHAT_VIEW, ChatView } from "../../src/ui/chat-view";
 import { registerCli } from "../../src/ui/cli";
 import { ConnectionModal } from "../../src/ui/connection-page";
 import { RELATED_VIEW } from "../../src/ui/related-view";
@@ -72,6 +72,7 @@ describe("the plugin", () => {
 		expect(runCommand(plugin, "remember")).toBe(false);
 		editor.setSelection({ line: 0, ch: 0 }, { line: 0, ch: 4 });
 		expect(runCommand(plugin, "ask-selection")).toBe(true);
+		expect(runCommand(plugin, "remember-rule")).toBe(true);
 		await until(() => app.workspace.getLeavesOfType(CHAT_VIEW).length === 1);
 	});
 
@@ -83,6 +84,20 @@ describe("the plugin", () => {
 		plugin.unload();
 		expect(app.workspace.getLeavesOfType(CHAT_VIEW)).toHaveLength(1);
 		expect(document.querySelector(".status-bar-item")).toBeNull();
+	});
+
+	it("begins chats in tabs, and in windows where the app has them", async () => {
+		await load();
+		const panes = () => app.workspace.getLeavesOfType(CHAT_VIEW).flatMap(({ view }) => (view instanceof ChatView ? [view.containerEl.doc === document] : []));
+		runCommand(plugin, "new-chat-tab");
+		await until(() => panes().length === 1);
+		runCommand(plugin, "new-chat-tab");
+		await until(() => panes().length === 2);
+		expect(runCommand(plugin, "new-chat-window")).toBe(true);
+		await until(() => panes().length === 3);
+		expect(panes()).toEqual([true, true, false]);
+		Object.assign(Platform, { isDesktop: false });
+		expect(runCommand(plugin, "new-chat-window")).toBe(false);
 	});
 
 	it("connects when the layout is there and not before", async () => {

@@ -139,6 +139,8 @@ describe("the memory", () => {
 		button(en.writes.undo)?.click();
 		await until(() => notices().at(-1) === en.memory.undone);
 		expect(here.daemon.bodies("POST /v1/memory/undo")).toHaveLength(1);
+		await remember(here.services, "Answer\nin one sentence", "procedural");
+		expect(here.daemon.bodies("POST /v1/memory")[1]).toEqual({ text: "Answer in one sentence", kind: "procedural" });
 		await remember(here.services, "known");
 		expect(notices().at(-1)).toBe(en.memory.alreadyKnown);
 	});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { filterHistory } from "../../src/chat/history";
+import { daysAgo, filterHistory } from "../../src/chat/history";
 import { anchored, earlier, grown, hidden, opened, SHOWN, SLACK } from "../../src/chat/window";
 import { Dice } from "./chat-events";
 
@@ -67,5 +67,22 @@ describe("the history", () => {
 		expect(found("grosse otto")).toEqual([]);
 		expect(found("grö otto")).toEqual([titles[0]]);
 		expect(found("lubeck trip")).toEqual([titles[1]]);
+	});
+
+	const at = (...[year, month, day, hour, minute]: [number, number, number, number, number]): number =>
+		new Date(year, month - 1, day, hour, minute).getTime() / 1000;
+
+	it("counts days by the calendar, and what a fast clock puts into the future as today", () => {
+		const now = new Date(2026, 2, 30, 9, 0);
+		const ago = (...when: Parameters<typeof at>): number => daysAgo(at(...when), now);
+		expect([ago(2026, 3, 30, 0, 0), ago(2026, 3, 30, 23, 59), ago(2026, 4, 2, 1, 0)]).toEqual([0, 0, 0]);
+		expect([ago(2026, 3, 29, 23, 59), ago(2026, 3, 29, 0, 0), ago(2026, 3, 28, 23, 59)]).toEqual([1, 1, 2]);
+		expect(ago(2025, 3, 30, 9, 0)).toBe(365);
+	});
+
+	it("knows yesterday on days of 23 and 25 hours", () => {
+		for (const [month, day] of [[3, 29], [3, 30], [10, 25], [10, 26], [1, 1], [3, 1]] as const) {
+			for (const hour of [0, 3, 23]) expect(daysAgo(at(2026, month, day - 1, hour, 30), new Date(2026, month - 1, day, 12))).toBe(1);
+		}
 	});
 });
