@@ -175,7 +175,7 @@ export function lasting(begin: () => Promise<World>): [WorkerFixture<World, obje
 				await world.end();
 			}
 		},
-		{ scope: "worker", timeout: 60_000 },
+		{ scope: "worker", timeout: 120_000 },
 	];
 }
 

@@ -2,17 +2,10 @@ import type * as Real from "obsidian";
 import { Plugin as Base, type App } from "obsidian-test-mocks/obsidian";
 import { setIcon } from "./icons";
 import { codeBlockProcessors } from "./markdown";
-import { bare, creatorsOf } from "./view";
+import { creatorsOf, perApp } from "./view";
 
-/** Commands of the app's own command line, over all plugins of an app: a name is given once. */
-const cliOf = new WeakMap<object, Map<string, Real.CliHandler>>();
-
-export function cliHandlers(app: object): Map<string, Real.CliHandler> {
-	const key = bare(app);
-	const known = cliOf.get(key) ?? new Map<string, Real.CliHandler>();
-	cliOf.set(key, known);
-	return known;
-}
+/** Commands of the app's own command line. */
+export const cliHandlers = perApp<Real.CliHandler>();
 
 /** What a plugin registers is in the app while it is loaded, and gone afterwards. */
 export abstract class Plugin extends Base {

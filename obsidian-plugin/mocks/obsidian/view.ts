@@ -45,15 +45,19 @@ export class DeferredView extends ItemView {
 	}
 }
 
-const creators = new WeakMap<object, Map<string, Real.ViewCreator>>();
+/** What all plugins of an app have registered together, by its names. */
+export function perApp<T>(): (app: object) => Map<string, T> {
+	const all = new WeakMap<object, Map<string, T>>();
+	return (app) => {
+		const key = bare(app);
+		const known = all.get(key) ?? new Map<string, T>();
+		all.set(key, known);
+		return known;
+	};
+}
 
 /** How an app makes the views of its plugins. */
-export function creatorsOf(app: object): Map<string, Real.ViewCreator> {
-	const key = bare(app);
-	const known = creators.get(key) ?? new Map<string, Real.ViewCreator>();
-	creators.set(key, known);
-	return known;
-}
+export const creatorsOf = perApp<Real.ViewCreator>();
 
 /** The object behind the package's guard: one app is handed out with it and without it. */
 export function bare(value: object): object {

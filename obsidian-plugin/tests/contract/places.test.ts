@@ -6,7 +6,7 @@ import { Platform } from "obsidian";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { daemonClient } from "../../src/daemon/client";
 import { hasNode, nodeTransport, places } from "../../src/transport/node-http";
-import { shortFolder, socketPath, vaultId } from "../../src/transport/socket-path";
+import { shortFolder, socketPath, vaultId, type Places } from "../../src/transport/socket-path";
 import { PYTHON, ROOT, tarsd } from "./tarsd";
 
 const ASK = `
@@ -40,7 +40,7 @@ describe("the socket's place", () => {
 		delete process.env["TARSD_HOME"];
 	});
 
-	async function ours(vault: string, more: Partial<ReturnType<typeof places>>): Promise<string> {
+	async function ours(vault: string, more: Partial<Places>): Promise<string> {
 		const found = { ...places(vault), ...more };
 		return socketPath(await vaultId(found.realPath), found);
 	}

@@ -17,7 +17,7 @@ const THEIRS = /^(TARSD|OLLAMA|OPENAI|ANTHROPIC|XDG)_/;
 export const TOKEN = "a-token-of-the-tests-0123456789-0123456789";
 
 /** Time to start and index; less than a test has, so that it can still say what is wrong and clear up. */
-const START_MS = 45_000;
+const START_MS = 110_000;
 
 /** As much of the status as is waited for. */
 interface Status {

@@ -1,18 +1,16 @@
-import { Component, type App } from "obsidian";
+import type { App } from "obsidian";
 import { afterEach } from "vitest";
 import type { Selection } from "../../src/chat/context";
-import { keepConnected } from "../../src/daemon/connection";
 import type { Source, WriteOrder } from "../../src/protocol/events";
 import { DEFAULTS, type Settings } from "../../src/settings";
 import { TransportError, type Call, type Transport } from "../../src/transport/transport";
 import { CHAT_VIEW, ChatView } from "../../src/ui/chat-view";
-import { makeChats } from "../../src/ui/chats";
 import { lastEditor } from "../../src/ui/last-editor";
 import { openChat } from "../../src/ui/open-chat";
 import type { Services } from "../../src/ui/services";
-import { appVault } from "../../src/vault/port";
 import { creatorsOf } from "../../mocks/obsidian/view";
-import { makeApp, until } from "../../mocks/obsidian/testing";
+import { makeApp } from "../../mocks/obsidian/testing";
+import { HELLO, servicesOver } from "./stage";
 
 /** A line of a turn, without its number. */
 export type Line = { type: string } & Record<string, unknown>;
@@ -83,17 +81,6 @@ export class FakeDaemon implements Transport {
 	}
 }
 
-export const HELLO = {
-	name: "tarsd",
-	version: "1.0",
-	protocol: 1,
-	vault: { id: "v", name: "Vault", path: "/vault" },
-	collections: [],
-	chat_model: "fake",
-	embedding_model: "hash",
-	features: [],
-};
-
 export function notFound(): TransportError {
 	return new TransportError("http", "status 404", { status: 404, body: { code: "not_found", message: "There is none.", hint: "" } });
 }
@@ -144,51 +131,38 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 	const app = options.app ?? makeApp({ files });
 	const daemon = options.daemon ?? new FakeDaemon();
 	await options.prepare?.(daemon, app);
-	const way = { transport: daemon, vaultId: "v", where: { kind: "unix", place: "/s.sock", vault: "/vault" } } as const;
 	const forever = (_: number, signal: AbortSignal): Promise<void> =>
 		new Promise((_resolve, reject) => {
 			signal.addEventListener("abort", () => {
 				reject(new DOMException("Stopped", "AbortError"));
 			});
 		});
-	const connection = keepConnected(() => Promise.resolve([way]), forever);
 	const performed: WriteOrder[] = [];
 	let ids = 0;
-	const chats = makeChats({
-		connection,
-		perform: (_client, order) => {
-			performed.push(order);
-			return Promise.resolve();
-		},
-		id: () => `id${++ids}`,
-		now: () => 1_000,
-	});
-	const owner = new Component();
-	owner.load();
-	const vault = appVault(app, owner);
-	const editor = lastEditor(app, owner);
+	const perform = (_client: unknown, order: WriteOrder): Promise<void> => {
+		performed.push(order);
+		return Promise.resolve();
+	};
 	const settings: Settings = { ...DEFAULTS, ...options.settings };
 	const opened: string[] = [];
 	const held: { marked: Stage["marked"] } = { marked: null };
-	const services: Services = {
-		app,
-		connection,
-		chats,
-		vault,
-		settings: () => settings,
-		openChat: (one) => openChat(app, one),
-		insertAtCursor: (text) => editor.insert(text),
-		markedText: () => held.marked,
-		openHistory: () => {
-			opened.push("history");
-		},
-		openConnection: () => {
-			opened.push("connection");
-		},
-	};
+	const { services, close } = await servicesOver(app, daemon, settings, {
+		wait: forever,
+		chats: { perform, id: () => `id${++ids}`, now: () => 1_000 },
+		parts: (owner) => ({
+			openChat: (one) => openChat(app, one),
+			insertAtCursor: lastEditor(app, owner).insert,
+			markedText: () => held.marked,
+			openHistory: () => {
+				opened.push("history");
+			},
+			openConnection: () => {
+				opened.push("connection");
+			},
+		}),
+	});
+	const { connection } = services;
 	creatorsOf(app).set(CHAT_VIEW, (leaf) => new ChatView(leaf, services));
-	connection.start();
-	await until(() => connection.state.name !== "connecting");
 	if (connected !== (connection.state.name === "connected")) throw new Error(`It is ${connection.state.name}`);
 	await openChat(app, conversation === undefined ? {} : { conversation });
 	const view = app.workspace.getLeavesOfType(CHAT_VIEW)[0]?.view;
@@ -209,9 +183,7 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
 			held.marked = value;
 		},
 		close: async () => {
-			chats.close();
-			connection.close();
-			owner.unload();
+			close();
 			await view.leaf.setViewState({ type: "empty" });
 		},
 	};

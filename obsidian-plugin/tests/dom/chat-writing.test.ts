@@ -78,7 +78,7 @@ it("says where a question could not be sent to", async () => {
 	type(box(one.el), "x");
 	press(box(one.el), "Enter");
 	await until(() => texts(one.el, ".tarsd-state .tarsd-faint").length === 1);
-	expect(texts(one.el, ".tarsd-state .tarsd-faint")).toEqual(["Something else answers at /s.sock. Check the address in the settings."]);
+	expect(texts(one.el, ".tarsd-state .tarsd-faint")).toEqual(["Something else answers at /x/v.sock. Check the address in the settings."]);
 });
 
 it("cannot send nothing", async () => {

@@ -18,7 +18,7 @@ const NOTES = {
 };
 
 /** From a key in the box to a note on disk: nothing on the way is replaced but the app and the model. */
-describe("a person, a pane, a daemon", { timeout: 15_000 }, () => {
+describe("a person, a pane, a daemon", { timeout: 60_000 }, () => {
 	const model = new Model();
 	const events: string[] = [];
 	const opened: unknown[][] = [];
@@ -32,7 +32,7 @@ describe("a person, a pane, a daemon", { timeout: 15_000 }, () => {
 		daemon = tarsd(NOTES, await model.config());
 		await daemon.start();
 		vi.stubEnv("TARSD_HOME", daemon.home);
-	}, 60_000);
+	}, 120_000);
 
 	afterAll(async () => {
 		(plugin as TarsdPlugin | undefined)?.unload();
@@ -40,7 +40,7 @@ describe("a person, a pane, a daemon", { timeout: 15_000 }, () => {
 		vi.unstubAllEnvs();
 		await daemon.remove();
 		await model.close();
-	}, 60_000);
+	}, 120_000);
 
 	beforeEach(() => {
 		// what the tests before have built stays; only the frame is cleared between them

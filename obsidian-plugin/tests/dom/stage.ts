@@ -1,8 +1,10 @@
 import { Component, type App } from "obsidian";
 import { makeApp, until } from "../../mocks/obsidian/testing";
+import type { Wait } from "../../src/daemon/backoff";
 import { keepConnected } from "../../src/daemon/connection";
 import { DEFAULTS, type Settings } from "../../src/settings";
 import { TransportError, type Call, type Transport } from "../../src/transport/transport";
+import type { ChatOptions } from "../../src/ui/chat-types";
 import { makeChats } from "../../src/ui/chats";
 import type { OpenChat, Services } from "../../src/ui/services";
 import { performWrite } from "../../src/vault/notes";
@@ -40,7 +42,7 @@ export class Answers implements Transport {
 	}
 }
 
-const HELLO = {
+export const HELLO = {
 	name: "tarsd",
 	version: "9.9",
 	protocol: 1,
@@ -72,25 +74,60 @@ export interface Stage {
 	close(): void;
 }
 
-export async function stage(routes: Record<string, Reply>, files: Record<string, string> = {}, connected = true): Promise<Stage> {
-	const app = makeApp({ files });
-	const daemon = new Answers(routes);
-	daemon.up = connected;
-	const where = { kind: "unix" as const, place: "/x/v.sock", vault: "/home/person/Vault" };
-	const connection = keepConnected(() => Promise.resolve([{ transport: daemon, vaultId: "v", where }]));
+/** What a test may have in another way. */
+interface Changes {
+	readonly wait?: Wait;
+	readonly chats?: Partial<ChatOptions>;
+	/** Parts of the services in place of those that do nothing; `owner` lives until `close`. */
+	readonly parts?: (owner: Component) => Partial<Services>;
+}
+
+/** Everything that views work with, over this transport; the connection is up, or has said why not. */
+export async function servicesOver(
+	app: App,
+	transport: Transport,
+	settings: Settings,
+	{ wait, chats: options, parts }: Changes = {},
+): Promise<{ services: Services; close(): void }> {
+	const where = { kind: "unix", place: "/x/v.sock", vault: "/home/person/Vault" } as const;
+	const connection = keepConnected(() => Promise.resolve([{ transport, vaultId: "v", where }]), wait);
 	const owner = new Component();
 	owner.load();
 	const vault = appVault(app, owner);
-	const settings = { ...DEFAULTS, relatedExclude: [] };
-	const opened: OpenChat[] = [];
-	const inserted: string[] = [];
-	const chats = makeChats({ connection, perform: (client, order) => performWrite(vault, client, order) });
+	const chats = makeChats({ connection, perform: (client, order) => performWrite(vault, client, order), ...options });
 	const services: Services = {
 		app,
 		connection,
 		chats,
 		vault,
 		settings: () => settings,
+		openChat: () => Promise.resolve(),
+		insertAtCursor: () => false,
+		markedText: () => null,
+		openHistory: () => undefined,
+		openConnection: () => undefined,
+		...parts?.(owner),
+	};
+	connection.start();
+	await until(() => connection.state.name !== "connecting");
+	return {
+		services,
+		close: () => {
+			chats.close();
+			connection.close();
+			owner.unload();
+		},
+	};
+}
+
+export async function stage(routes: Record<string, Reply>, files: Record<string, string> = {}, connected = true): Promise<Stage> {
+	const app = makeApp({ files });
+	const daemon = new Answers(routes);
+	daemon.up = connected;
+	const settings = { ...DEFAULTS, relatedExclude: [] };
+	const opened: OpenChat[] = [];
+	const inserted: string[] = [];
+	const parts = (): Partial<Services> => ({
 		openChat: (options = {}) => {
 			opened.push(options);
 			return Promise.resolve();
@@ -99,18 +136,8 @@ export async function stage(routes: Record<string, Reply>, files: Record<string,
 			inserted.push(text);
 			return true;
 		},
-		markedText: () => null,
-		openHistory: () => undefined,
-		openConnection: () => undefined,
-	};
-	connection.start();
-	await until(() => connection.state.name !== "connecting");
-	const close = (): void => {
-		chats.close();
-		connection.close();
-		owner.unload();
-	};
-	return { app, daemon, services, settings, opened, inserted, close };
+	});
+	return { app, daemon, settings, opened, inserted, ...(await servicesOver(app, daemon, settings, { parts })) };
 }
 
 /** A passage as the daemon sends it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chips, keyOf, MOST_NOTES, noContext, renamed, sendable, sent, toRequest, trimmed, withChip, withCurrent, without, withSelection, type Chip, type Context } from "../../src/chat/context";
+import { chips, keyOf, MOST_NOTES, noContext, renamed, sendable, sent, toRequest, trimmed, withChip, withCurrent, without, withSelection, type Chip, type Context, type TurnBody } from "../../src/chat/context";
 import { Dice } from "./chat-events";
 
 const NOTE = { path: "A/Note.md", name: "Note" };
@@ -9,7 +9,7 @@ const SELECTION: Chip = { kind: "selection", ...NOTE, text: "Otto" };
 const QUESTION = { conversation: "c", request_id: "r", message: "Where?" };
 
 const kinds = (context: Context): string[] => chips(context).map((chip) => chip.kind);
-const body = (context: Context): ReturnType<typeof toRequest>["body"] => toRequest(QUESTION, context, () => []).body;
+const body = (context: Context): TurnBody => toRequest(QUESTION, context, () => []).body;
 
 describe("chips", () => {
 	const context = withCurrent(noContext(), NOTE);
