@@ -4,7 +4,7 @@ const alias = { obsidian: new URL("mocks/obsidian/index.ts", import.meta.url).pa
 const setupFiles = ["tests/setup.ts"];
 
 /** Long enough for a machine that has much else to do: only what fails takes as long. */
-const testTimeout = 60_000;
+const testTimeout = 180_000;
 /** As long as a daemon may take to start, and longer. */
 const hookTimeout = 120_000;
 

@@ -17,7 +17,7 @@ const test = base.extend({
 });
 
 test("a conversation of 500 questions scrolls and types smoothly", async ({ page }) => {
-	test.setTimeout(180_000);
+	test.setTimeout(600_000);
 	const world = await World.begin(undefined, "\n[memory]\nsession_notes = false\n");
 	try {
 		const { model, daemon } = world;

@@ -25,7 +25,7 @@ test("streams, cites, and shows the passage that it rests on", async ({ phone })
 	const note = phone.page.getByRole("dialog", { name: "Boiler" });
 	await expect(note.locator(".marked").first()).toBeInViewport();
 	await expect(note).toContainText("Turn it off in June.");
-	await expect(note.locator("pre")).toHaveText("tags: [world]");
+	await expect(note.locator("pre")).toHaveText("tags: [house]");
 });
 
 test("stop ends at once and keeps the text; it can go on, and be asked again", async ({ phone }) => {

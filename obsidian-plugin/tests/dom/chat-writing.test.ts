@@ -251,7 +251,7 @@ it("keeps what was written when there is nobody to send it to", async () => {
 		},
 	});
 	expect(texts(one.el, ".tarsd-connection .tarsd-link-state")).toEqual(["Tarsd is not running"]);
-	expect(texts(one.el, ".tarsd-connection code")).toEqual(["tarsd run --vault /vault"]);
+	expect(texts(one.el, ".tarsd-connection code")).toEqual(["tarsd run --vault /home/person/Vault"]);
 	type(box(one.el), "Tea?");
 	press(box(one.el), "Enter");
 	expect(box(one.el).value).toBe("Tea?");
@@ -264,7 +264,7 @@ it("keeps what was written when there is nobody to send it to", async () => {
 	Object.defineProperty(navigator, "clipboard", { value: { writeText }, configurable: true });
 	button(one.el, "Copy command").click();
 	await until(() => notices().includes("Copied"));
-	expect(copied).toBe("tarsd run --vault /vault");
+	expect(copied).toBe("tarsd run --vault /home/person/Vault");
 	one.daemon.reachable = null;
 	button(one.el, "Try again").click();
 	await until(() => texts(one.el, ".tarsd-connection").length === 0);

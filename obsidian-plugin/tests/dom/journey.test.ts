@@ -18,7 +18,7 @@ const NOTES = {
 };
 
 /** From a key in the box to a note on disk: nothing on the way is replaced but the app and the model. */
-describe("a person, a pane, a daemon", { timeout: 60_000 }, () => {
+describe("a person, a pane, a daemon", { timeout: 180_000 }, () => {
 	const model = new Model();
 	const events: string[] = [];
 	const opened: unknown[][] = [];
