@@ -140,7 +140,7 @@ class Application:
                 counts, files, skipped = store.counts(), store.problems(), store.notes.skipped()
                 files += indexing.now_empty()
                 indexed = store.notes.indexed_at([(row.collection, row.path) for row in files])
-                vectors = indexing.indexer.embedding
+                vectors = indexing.indexer.background.status()
             except StoreError as error:
                 general.append((error.message, error.hint))
         if vectors is not None and vectors.reason:
@@ -223,5 +223,5 @@ class Application:
         store = self.indexing.searcher().store
         assert self.indexing.indexer is not None
         added = import_vectors(store, request.model, request.rows)
-        fits = self.indexing.indexer.took_in(request.model)
+        fits = self.indexing.indexer.background.took_in(request.model)
         return {"added": added, "known": len(request.rows) - added, "fits": fits}

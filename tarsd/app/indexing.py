@@ -133,7 +133,7 @@ class Indexing:
         )
         self._loaded.set()
         if model is not None:
-            self._embedding.start(self.indexer.embed_pending)
+            self._embedding.start(self.indexer.background.run)
         log.info("the index is open")
 
     def _wait_for_index(self) -> None:

@@ -1,4 +1,4 @@
-"""Vectors of the model, made behind everybody's back: newest notes first, in small batches, resumable, polite."""
+"""Vectors of the model, made in the background: newest notes first, in small batches, resumable, questions go first."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ class Background:
         # Texts that get another try, and not before when. A new start tries them at once.
         self._later: dict[bytes, float] = {}
         self._delivered = False
-        self._given = 0
         self._kept_up = store.database.generation
         self._children_died = 0
         self._closing = threading.Event()
@@ -90,7 +89,7 @@ class Background:
         model = self._model
         if model is None:
             return EmbeddingProgress("", "none")
-        space = next((one for one in self._store.vectors.spaces() if one.id == self._space), None)
+        space = self._own_space()
         if space is None:
             remaining = self._store.counts().chunks if self._state != "complete" else 0
             return EmbeddingProgress(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
@@ -128,9 +127,11 @@ class Background:
     def forgive(self) -> None:
         """Try again what failed, for good or for now."""
         self._later = {}
-        space = next((one for one in self._store.vectors.spaces() if one.id == self._space), None)
-        if space is not None:
+        if (space := self._own_space()) is not None:
             self._store.vectors.forgive(space.fingerprint)
+
+    def _own_space(self) -> Space | None:
+        return next((space for space in self._store.vectors.spaces() if space.id == self._space), None)
 
     def close(self) -> None:
         """Stop soon, and end the child process."""
@@ -141,15 +142,28 @@ class Background:
     def run(self, stopped: Callable[[], bool]) -> None:
         """Embed until `stopped()` (asked between batches and, while idle, within a second)."""
         while not self._over(stopped):
-            pause = self._step(stopped)
-            self._sleep(stopped, pause)
+            self._sleep(stopped, self.drain(stopped))
 
-    def drain(self) -> int:
-        """Embed until nothing is left or the model does not deliver; how many passages were given a vector."""
-        before = self._given
-        while self._step(lambda: False) == 0.0:
-            pass
-        return self._given - before
+    def drain(self, stopped: Callable[[], bool]) -> float:
+        """Embed until nothing is left, the model does not deliver, or `stopped()`; seconds to wait then."""
+        while not self._over(stopped):
+            try:
+                batch = self._next(self._model) if self._model is not None else []
+                if self._model is None or not batch:
+                    self._upkeep()
+                    return _IDLE_S
+                self._let_others(stopped)
+                if self._over(stopped):
+                    break
+                self._embed(self._model, batch)
+            except EmbedError as error:
+                return self._held_up(error)
+            except StoreError as error:
+                self._say("failing", error.message, error.hint)
+                return 5.0
+            self._failures = 0
+            self._say("embedding")
+        return 0.0
 
     def _over(self, stopped: Callable[[], bool]) -> bool:
         return stopped() or self._closing.is_set()
@@ -162,30 +176,6 @@ class Background:
                 self._closing.wait(min(left, 0.5))
             elif self._wake.wait(min(left, 1.0)):
                 return
-
-    def _step(self, stopped: Callable[[], bool]) -> float:
-        """One batch. Seconds to wait before the next: 0 to go on at once, a minute when nothing is left."""
-        model = self._model
-        try:
-            if model is None:
-                self._upkeep()
-                return _IDLE_S
-            batch = self._next(model)
-            if not batch:
-                self._upkeep()
-                return _IDLE_S
-            self._let_others(stopped)
-            if self._over(stopped):
-                return 0.0
-            self._embed(model, batch)
-        except EmbedError as error:
-            return self._held_up(error)
-        except StoreError as error:
-            self._say("failing", error.message, error.hint)
-            return 5.0
-        self._failures = 0
-        self._say("embedding")
-        return 0.0
 
     def _upkeep(self) -> None:
         """Once in a while, when there is nothing else to do."""
@@ -250,15 +240,12 @@ class Background:
             time.sleep(_BUSY_S)
 
     def _embed(self, model: Embedder, batch: Sequence[EmbedJob]) -> None:
-        try:
-            vectors = self._vectors_of(model, [text_of(job.passage, model.max_tokens) for job in batch])
-        except EmbedError as error:
-            poisoned = error.permanent or self._failures >= _FAILURES_BEFORE_HALVING
-            if not poisoned or isinstance(error, _NO_FAULT_OF_TEXTS):
-                raise
-            self._halve(model, batch, error)
+        error = self._try(model, batch)
+        if error is None:
             return
-        self._keep(model, batch, vectors)
+        if not error.permanent and self._failures < _FAILURES_BEFORE_HALVING:
+            raise error
+        self._halve(model, batch, error)
 
     def _halve(self, model: Embedder, batch: Sequence[EmbedJob], error: EmbedError) -> None:
         """One text may have spoiled the batch: find it, and give it up alone. If all fail, no text is to blame."""
@@ -313,7 +300,6 @@ class Background:
             vectors = nothing(len(batch), self._dim)
         hashes = [job.passage.hash for job in batch]
         bad = self._store.vectors.put(self._space, hashes, vectors)
-        self._given += len(batch) - len(bad)
         if len(bad) < len(batch):
             self._delivered = True
         unusable = is_unusable(vectors)

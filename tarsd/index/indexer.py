@@ -22,7 +22,7 @@ from tarsd.index.background import Background, embed_texts
 from tarsd.index.guards import ChangeGuard
 from tarsd.index.plan import in_scope, pairs, plan
 from tarsd.index.pool import ChildDied, Pool
-from tarsd.index.report import EmbeddingProgress, IndexState, Report
+from tarsd.index.report import IndexState, Report
 from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import Scan, Skipped, Vault
 
@@ -40,8 +40,14 @@ _GROUP_BYTES = 400_000
 
 @dataclass
 class _Pass:
-    """A running pass: what it found, the notes still to do, and those a shorter pass has dealt with since it began."""
+    """A running pass: what it found, the notes still to do, and those a shorter pass has dealt with since it began.
 
+    `full` reads unchanged files, too; it and `force` believe a scan that lost most of the notes.
+    """
+
+    full: bool
+    force: bool
+    progress: OnEvent
     total: int = 0
     done: int = 0
     left: set[Key] = field(default_factory=set)
@@ -59,7 +65,8 @@ class _Pass:
 class Indexer:
     """Keeps a store true to its vaults. `reconcile` may be called from any thread; so may everything else.
 
-    A pass over single paths does not wait for one over everything: whoever comes second to a note wins.
+    A pass over single paths does not wait for one over everything: whoever comes second to a note wins. `background`
+    makes the vectors of the model, in a thread of its own.
     """
 
     def __init__(
@@ -94,7 +101,7 @@ class Indexer:
         self._private_paths = private_paths
         small = config.performance.small
         self._pool, self._ahead = Pool(1 if small else processes, nice=5), 2 if small else 6
-        self._background = Background(store, model, self._pool_for_model(), busy, self._on_event, small=small)
+        self.background = Background(store, model, Pool(1, nice=10), busy, self._on_event, small=small)
         self._long = threading.Lock()
         self._short = threading.Lock()
         self._apply_lock = threading.Lock()
@@ -108,10 +115,6 @@ class Indexer:
         self._faults: dict[str, IndexState] = {}
         self._guards = ChangeGuard(store, config.watch.grace_empty_s)
         store.database.on_damage = lambda: self._on_event({"type": "damaged"})
-
-    @staticmethod
-    def _pool_for_model() -> Pool:
-        return Pool(1, nice=10)
 
     # What others ask
 
@@ -130,29 +133,12 @@ class Indexer:
     @property
     def behind(self) -> int:
         """Notes changed on disk and not yet indexed; at least 1 until the first scan is complete."""
-        open_work = self._left.union(*(one.left for one in list(self._running)))
+        open_work = self._left.union(*(running.left for running in list(self._running)))
         return max(len(open_work), 0 if self._scanned else 1)
-
-    @property
-    def embedding(self) -> EmbeddingProgress:
-        """How far background embedding is."""
-        return self._background.status()
-
-    def embed_pending(self, stopped: Callable[[], bool]) -> None:
-        """Give every passage a vector of the model, until `stopped()`; for a thread of its own."""
-        self._background.run(stopped)
-
-    def embed_once(self) -> int:
-        """The same until nothing is left or the model does not answer; how many passages got one."""
-        return self._background.drain()
-
-    def took_in(self, fingerprint: str) -> bool | None:
-        """Vectors of this model came from elsewhere; whether it is the one in use, None while that is not known."""
-        return self._background.took_in(fingerprint)
 
     def close(self) -> None:
         """End the child processes. The store stays open."""
-        self._background.close()
+        self.background.close()
         self._pool.close()
 
     # A pass
@@ -175,17 +161,17 @@ class Indexer:
         scopes = self._scopes(paths)
         short = paths is not None and not full and all(scope is not None for scope in scopes.values())
         with self._short if short else self._long:
-            one = _Pass()
+            run = _Pass(full, force or full, progress or (lambda event: None))
             with self._apply_lock:
-                self._running.append(one)
+                self._running.append(run)
             try:
                 try:
-                    self._run(one, scopes, full=full, force=force, progress=progress)
+                    self._run(run, scopes)
                 except StoreError:
                     if not self.store.database.damaged:
                         raise
                     scopes = self._scopes(None)
-                    self._rebuild(one, scopes, progress)
+                    self._rebuild(run, scopes)
                 self._trouble = None
                 self._settled(scopes)
             except DiskFull as error:
@@ -193,9 +179,9 @@ class Indexer:
                 raise
             finally:
                 with self._apply_lock:
-                    self._left |= one.left
-                    self._running.remove(one)
-        report = replace(one.report, seconds=time.monotonic() - begun)
+                    self._left |= run.left
+                    self._running.remove(run)
+        report = replace(run.report, seconds=time.monotonic() - begun)
         if report.changed + report.moved + report.removed > _MANY:
             self.store.maintain()
         if not short and self._scanned:
@@ -210,20 +196,21 @@ class Indexer:
                 key for key in self._left if key[0] not in scopes or not in_scope(key[1], scopes[key[0]])
             )
 
-    def _done(self, one: _Pass, keys: Collection[Key]) -> None:
+    def _done(self, run: _Pass, keys: Collection[Key]) -> None:
         with self._apply_lock:
-            one.left.difference_update(keys)
+            run.left.difference_update(keys)
             if self._left:
                 self._left = self._left.difference(keys)
 
-    def _rebuild(self, one: _Pass, scopes: Mapping[str, set[str] | None], progress: OnEvent | None) -> None:
+    def _rebuild(self, run: _Pass, scopes: Mapping[str, set[str] | None]) -> None:
         self._trouble = IndexState("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
         self._on_event({"type": "rebuilding"})
         self.store.database.reopen()
         self._started = False
-        one.total = one.done = 0
-        one.left.clear()
-        self._run(one, scopes, full=False, force=False, progress=progress)
+        run.full = run.force = False
+        run.total = run.done = 0
+        run.left.clear()
+        self._run(run, scopes)
 
     def _scopes(self, paths: Iterable[str | Key] | None) -> dict[str, set[str] | None]:
         """Per collection the wanted paths, None for all of it."""
@@ -239,14 +226,12 @@ class Indexer:
                 scope.add(relative.strip("/"))
         return {name: scope for name, scope in scopes.items() if name in self._vaults}
 
-    def _run(
-        self, one: _Pass, scopes: Mapping[str, set[str] | None], *, full: bool, force: bool, progress: OnEvent | None
-    ) -> None:
-        self._start(one)
+    def _run(self, run: _Pass, scopes: Mapping[str, set[str] | None]) -> None:
+        self._start(run)
         whole = self.store.notes.rows() if any(scope is None for scope in scopes.values()) else {}
-        self._purge(one, whole)
-        if full:
-            self._background.forgive()
+        self._purge(run, whole)
+        if run.full:
+            self.background.forgive()
         unavailable: VaultUnavailable | None = None
         for collection, scope in scopes.items():
             if scope is None:
@@ -254,7 +239,7 @@ class Indexer:
             else:
                 own = self.store.notes.rows(collection, scope)
             try:
-                self._collection(one, collection, scope, own, full, force or full, progress)
+                self._collection(run, self._vaults[collection], scope, own)
             except VaultUnavailable as error:
                 self._faults[collection] = IndexState("unavailable", error.message, error.hint)
                 if not collection:
@@ -265,84 +250,74 @@ class Indexer:
         # A further collection that is not there is a fault of its own and keeps nobody from the vault.
         self._scanned = self._scanned or (all(scope is None for scope in scopes.values()) and "" in scopes)
 
-    def _start(self, one: _Pass) -> None:
+    def _start(self, run: _Pass) -> None:
         """Once: the space of the table, and a comparison of the legs of the index."""
         with self._start_lock:
             if not self._started:
-                self._prepare_store(one)
+                self._prepare_store(run)
                 self._started = True
 
-    def _prepare_store(self, one: _Pass) -> None:
+    def _prepare_store(self, run: _Pass) -> None:
         repaired = self.store.check()
         if self.store.database.notice:
             repaired.insert(0, self.store.database.notice)
         space = self.store.vectors.ensure_space(self._table.name, self._table.fingerprint, self._table.dim, "table")
-        added = self._background.top_up(space.id, self._table)
+        added = self.background.top_up(space.id, self._table)
         if added:
             repaired.append(f"{added} passages got their missing vectors.")
         self.store.vectors.activate(space.id)
         self.store.maintain()
-        if not self._background.has_model:
+        if not self.background.has_model:
             for other in self.store.vectors.spaces():
                 if other.role == "model":
                     self.store.vectors.drop_space(other.id)
         self.repaired = tuple(repaired)
-        one.report = replace(one.report, repaired=self.repaired)
+        run.report = replace(run.report, repaired=self.repaired)
         for sentence in repaired:
             self._on_event({"type": "repaired", "reason": sentence})
 
-    def _purge(self, one: _Pass, rows: dict[Key, FileRow]) -> None:
+    def _purge(self, run: _Pass, rows: dict[Key, FileRow]) -> None:
         """A collection that is configured no more is forgotten."""
         gone = [key for key in rows if key[0] not in self._vaults]
         for start in range(0, len(gone), _GROUP_NOTES):
             self.store.apply(Batch(delete=gone[start : start + _GROUP_NOTES]))
         for key in gone:
             del rows[key]
-        one.count(removed=len(gone))
+        run.count(removed=len(gone))
 
-    def _collection(
-        self,
-        one: _Pass,
-        collection: str,
-        scope: set[str] | None,
-        rows: Mapping[Key, FileRow],
-        full: bool,
-        force: bool,
-        progress: OnEvent | None,
-    ) -> None:
-        vault = self._vaults[collection]
-        root = vault.check()
+    def _collection(self, run: _Pass, vault: Vault, scope: set[str] | None, rows: Mapping[Key, FileRow]) -> None:
+        collection, root = vault.collection, vault.check()
         scan = vault.scan(scope)
-        todo = plan(scan, rows, self._settings.chunker, scope=scope, full=full)
+        todo = plan(scan, rows, self._settings.chunker, scope=scope, full=run.full)
         if scope is not None and len(todo.vanished) > self.store.notes.known(collection) // 2:
             # Too much to believe from a partial look.
             scope, scan, rows = None, vault.scan(), self.store.notes.rows(collection)
-            todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
+            todo = plan(scan, rows, self._settings.chunker, scope=None, full=run.full)
         doubt = None
-        if not force and scope is None:
+        if not run.force and scope is None:
             doubt = self._guards.doubt(vault, root, scan, rows, todo, _SECOND_LOOK_S, _LOOK_AGAIN_S)
         if doubt is not None:
             self._faults[collection], again = doubt
-            one.again(again)
+            run.again(again)
             todo = replace(todo, vanished=())
         elif scope is None:
             self._faults.pop(collection, None)
             self._guards.believed(vault, root, scan)
         self._note_skipped(collection, scope, scan)
-        one.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
-        jobs = [prepare.ReadJob(info, self._known(rows.get(info.key), full)) for info in todo.read]
-        emptied, later = self._guards.emptied(todo, scan, force=force)
+        run.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
+        jobs = [prepare.ReadJob(info, self._known(rows.get(info.key), run.full)) for info in todo.read]
+        emptied, later = self._guards.emptied(todo, scan, force=run.force)
         for info in emptied:
             jobs.append(prepare.ReadJob(info))
             self._on_event({"type": "emptied", "collection": info.collection, "path": info.path})
         if later is not None:
-            one.again(later)
-        one.left.update((job.info.key for job in jobs), todo.vanished)
-        one.total += len(jobs) + len(todo.vanished)
+            run.again(later)
+        run.left.update((job.info.key for job in jobs), todo.vanished)
+        run.total += len(jobs) + len(todo.vanished)
         states = [*todo.kept, *((key, "ok" if rows[key].size else "empty") for key in todo.revived)]
         if states:
             self.store.apply(Batch(state=states))
-        self._stream(one, jobs, rows, todo.vanished, progress)
+        self._stream(run, jobs, rows, todo.vanished)
 
     def _known(self, row: FileRow | None, full: bool) -> str:
         """The hash at which a file needs no second look; none if it must be cut anew whatever it says."""
@@ -361,39 +336,38 @@ class Indexer:
 
     def _stream(
         self,
-        one: _Pass,
+        run: _Pass,
         jobs: Sequence[prepare.ReadJob],
         rows: Mapping[Key, FileRow],
         vanished: Sequence[Key],
-        progress: OnEvent | None,
     ) -> None:
         """Read, prepare and store; a new note with the content of a vanished one is that note, moved."""
         moved_from = pairs(rows[key] for key in vanished)
         left = set(vanished)
         few = len(jobs) <= _FEW
         for done in self._prepared(jobs):
-            self._store_group(one, done, rows, moved_from, left, few)
-            one.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
-            self._done(one, done.keys)
+            self._store_group(run, done, rows, moved_from, left, few)
+            run.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
+            self._done(run, done.keys)
             last = done.prepared[-1].note.path if done.prepared else ""
-            self._say(progress, one, last)
-        self._done(one, set(vanished) - left)
+            self._say(run, last)
+        self._done(run, set(vanished) - left)
         gone = sorted(left)
         for start in range(0, len(gone), _GROUP_NOTES):
             with self._apply_lock:
-                part = [key for key in gone[start : start + _GROUP_NOTES] if key not in one.overtaken]
+                part = [key for key in gone[start : start + _GROUP_NOTES] if key not in run.overtaken]
                 self.store.apply(Batch(delete=part), settle=few)
-                self._overtake(one, part)
-            one.done += len(gone[start : start + _GROUP_NOTES])
-            self._done(one, gone[start : start + _GROUP_NOTES])
-            one.count(removed=len(part))
-            self._say(progress, one, part[-1][1] if part else "")
+                self._overtake(run, part)
+            run.done += len(gone[start : start + _GROUP_NOTES])
+            self._done(run, gone[start : start + _GROUP_NOTES])
+            run.count(removed=len(part))
+            self._say(run, part[-1][1] if part else "")
         if jobs or gone:
-            self._background.wake()
+            self.background.wake()
 
     def _store_group(
         self,
-        one: _Pass,
+        run: _Pass,
         done: prepare.PreparedBatch,
         rows: Mapping[Key, FileRow],
         moved_from: dict[str, list[Key]],
@@ -405,25 +379,25 @@ class Indexer:
         else:
             added = embed_texts(self.store, self._table, done.prepared)
         with self._apply_lock:
-            put = [note for note in done.prepared if note.key not in one.overtaken]
+            put = [note for note in done.prepared if note.key not in run.overtaken]
             moves: list[tuple[Key, Key]] = []
             for note in put:
                 while note.key not in rows and moved_from.get(note.hash):
                     old = moved_from[note.hash].pop()
-                    if old not in one.overtaken:
+                    if old not in run.overtaken:
                         moves.append((old, note.key))
                         left.discard(old)
                         break
-            same = [stat for stat in done.same if stat.key not in one.overtaken]
+            same = [stat for stat in done.same if stat.key not in run.overtaken]
             # A file that went while we looked: its deletion is an event of its own, or found by the next pass.
             states = [(bad.key, bad.state) for bad in done.failed]
             self.store.apply(Batch(put=put, move=moves, restat=same, state=states), settle=few)
-            self._overtake(one, [note.key for note in put] + [old for old, _ in moves])
+            self._overtake(run, [note.key for note in put] + [old for old, _ in moves])
         if done.failed:
             known = {row.key: row for row in (*self.store.notes.skipped(), *done.failed)}
             self.store.notes.set_skipped(list(known.values()))
         new = sum(1 for note in put if note.key not in rows)
-        one.count(
+        run.count(
             added=new - len(moves),
             moved=len(moves),
             changed=len(put) - new,
@@ -432,9 +406,9 @@ class Indexer:
             embedded=added,
         )
 
-    def _overtake(self, one: _Pass, keys: Iterable[Key]) -> None:
+    def _overtake(self, run: _Pass, keys: Iterable[Key]) -> None:
         """Tell the other running passes that what they know of these notes is out of date."""
-        others = [other for other in self._running if other is not one]
+        others = [other for other in self._running if other is not run]
         if others:
             fresh = set(keys)
             for other in others:
@@ -476,11 +450,10 @@ class Indexer:
                 row = Skipped(info.collection, info.path, "unreadable", why, "Please report it.")
                 yield prepare.PreparedBatch(failed=[row])
 
-    def _say(self, progress: OnEvent | None, one: _Pass, path: str) -> None:
-        event: Event = {"type": "progress", "done": one.done, "total": one.total, "path": path}
+    def _say(self, run: _Pass, path: str) -> None:
+        event: Event = {"type": "progress", "done": run.done, "total": run.total, "path": path}
         self._on_event(event)
-        if progress is not None:
-            progress(event)
+        run.progress(event)
 
 
 def _groups(jobs: Sequence[prepare.ReadJob]) -> Iterator[list[prepare.ReadJob]]:

@@ -55,6 +55,18 @@ def contents(root: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
+def embed_all(indexer: Indexer) -> int:
+    """Everything that wants a vector gets it, if the model delivers; how many vectors that made."""
+
+    def cached() -> int:
+        with indexer.store.database.reader() as db:
+            return int(db.execute("SELECT count(*) FROM emb.vectors").get)
+
+    before = cached()
+    indexer.background.drain(lambda: False)
+    return cached() - before
+
+
 class Engine:
     """`with Engine(tmp, copy_of=folder) as engine`: built as the daemon builds it, and stepped through by hand.
 
@@ -172,7 +184,7 @@ class Engine:
 
     def embed(self) -> int:
         """Everything that wants a vector gets it, if the model delivers."""
-        return self.indexer.embed_once()
+        return embed_all(self.indexer)
 
     def index(self) -> Report:
         """A pass and all vectors."""
@@ -182,7 +194,7 @@ class Engine:
 
     def embed_in_background(self) -> None:
         """As the daemon does it, in a thread."""
-        self._embedding = threading.Thread(target=self.indexer.embed_pending, args=(self._stop.is_set,), daemon=True)
+        self._embedding = threading.Thread(target=self.indexer.background.run, args=(self._stop.is_set,), daemon=True)
         self._embedding.start()
 
     def watch(self, **stand_ins: Any) -> Watcher:
@@ -270,7 +282,7 @@ class Engine:
 
     def status(self) -> dict[str, Any]:
         """What GET /v1/status says of files, vectors and problems."""
-        state, vectors, counts = self.indexer.state, self.indexer.embedding, self.store.counts()
+        state, vectors, counts = self.indexer.state, self.indexer.background.status(), self.store.counts()
         general = [(one.reason, one.hint) for one in (state, vectors) if one.reason]
         general += [(sentence, "") for sentence in self.indexer.repaired]
         watched = {"": self.watcher.state} if self.watcher is not None else {}

@@ -329,7 +329,7 @@ def also_c18(case: Case) -> None:
 
 def also_c21(case: Case) -> None:
     assert case.engine.problems() == []
-    assert case.engine.indexer.embedding.remaining > 0
+    assert case.engine.indexer.background.status().remaining > 0
     case.engine.embed()
     assert case.engine.space().coverage == 1.0
     pieces = [one for one in case.chunks("giant.md") if "step_" in one.text]

@@ -135,7 +135,7 @@ def test_c74_poison_chunk_retry_loop(short_tmp: Path) -> None:
             assert len(poisoned) <= 4
             (told,) = [problem for problem in engine.problems() if "no vector" in problem.reason]
             assert told.path == "bad.md" and told.line >= 5 and told.reason and told.hint
-            about = engine.indexer.embedding
+            about = engine.indexer.background.status()
             assert (about.state, about.remaining, about.done) == ("complete", 0, 44)
             assert engine.found("poison ivy") == ["bad.md"]
             asked = len(server.batches)
@@ -163,7 +163,7 @@ def test_c74_a_model_that_raises(short_tmp: Path) -> None:
         fill(engine.vault, 40)
         write(engine.vault, "bad.md", "poison ivy")
         engine.index()
-        assert engine.indexer.embedding.state == "complete" and engine.space().vectors == 43
+        assert engine.indexer.background.status().state == "complete" and engine.space().vectors == 43
         assert model.tried <= 4
         assert [problem.path for problem in engine.problems()] == ["bad.md"]
 
@@ -258,7 +258,7 @@ def test_c78_zero_and_nan_vectors(short_tmp: Path) -> None:
         engine.index()
         assert {problem.path for problem in engine.problems()} == {"zero.md", "nan.md"}
         assert engine.space().vectors == 13
-        assert engine.indexer.embedding.state == "complete"
+        assert engine.indexer.background.status().state == "complete"
         found = engine.store.vectors.knn(engine.space().id, engine.model.embed(["matter of a bowline"], "query")[0], 50)
         assert len(found) == 13 and all(np.isfinite(cosine) for _, cosine in found)
         assert not {"zero.md", "nan.md"} & {
@@ -472,7 +472,7 @@ def test_c93_partial_index_no_top_up(short_tmp: Path) -> None:
         engine.reconcile()
         for _ in range(20):
             engine.embed()  # to the next failure
-        have = engine.indexer.embedding.done
+        have = engine.indexer.background.status().done
         about = engine.status()["embedding"]
         assert 0 < have < 100 and (about["done"], about["remaining"]) == (have, 100 - have)
         assert engine.space().coverage == have / 100
@@ -558,12 +558,12 @@ def test_c95_rate_limit_429(short_tmp: Path) -> None:
         fill(engine.vault, 97)
         engine.reconcile()
         engine.embed_in_background()
-        until(lambda: engine.indexer.embedding.state == "rate_limited")
+        until(lambda: engine.indexer.background.status().state == "rate_limited")
         told = engine.status()
         assert told["embedding"]["state"] == "rate_limited" and told["embedding"]["reason"]
-        done = engine.indexer.embedding.done
+        done = engine.indexer.background.status().done
         assert done > 0
-        until(lambda: engine.indexer.embedding.state == "complete")
+        until(lambda: engine.indexer.background.status().state == "complete")
         assert engine.space().coverage == 1.0
         assert model.texts == 100 and model.early == [] and model.limits >= 20
 
@@ -588,7 +588,7 @@ def test_c97_ollama_host_spelling(short_tmp: Path, spelling: str) -> None:
         with Engine(short_tmp, model=embed.make(config.embedding)) as engine:
             fill(engine.vault)
             engine.index()
-            assert engine.indexer.embedding.state == "complete" and engine.space().coverage == 1.0
+            assert engine.indexer.background.status().state == "complete" and engine.space().coverage == 1.0
 
 
 def test_c97_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> None:
@@ -619,16 +619,16 @@ def test_c97_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: 
     with Ollama(model="other:latest") as server, Engine(short_tmp, model=ollama(server.url)) as engine:
         fill(engine.vault)
         engine.index()
-        missing = engine.indexer.embedding
+        missing = engine.indexer.background.status()
         assert missing.state == "model_missing" and "ollama pull nomic-embed-text" in missing.hint
         server.model = "nomic-embed-text:latest"
         server.answer = lambda batch: (500, {"error": "llm server loading model"}, {})
         engine.embed()
-        loading = engine.indexer.embedding
+        loading = engine.indexer.background.status()
         assert "loading" in loading.reason and loading.state not in ("model_missing", "unreachable")
         server.answer = lambda batch: None
         engine.embed()
-        assert engine.indexer.embedding.state == "complete"
+        assert engine.indexer.background.status().state == "complete"
 
 
 class Both(Ollama):

@@ -25,7 +25,7 @@ from tarsd.errors import VaultUnavailable
 from tarsd.index import prepare
 from tarsd.vault import content_hash
 from tests.conftest import Daemon
-from tests.support.engine import LONG, Engine, forget_time, until, write
+from tests.support.engine import LONG, Engine, embed_all, forget_time, until, write
 
 Start = Callable[..., Daemon]
 
@@ -358,7 +358,7 @@ def test_c56_own_state_file_feedback(short_tmp: Path) -> None:
         assert len(engine.reports) - before < 25
         assert (most, model.most) == (1, 1)
         model.open.set()
-        until(lambda: engine.indexer.embedding.remaining == 0)
+        until(lambda: engine.indexer.background.status().remaining == 0)
 
 
 def test_c56_nothing_of_ours_lies_in_the_vault(vault: Path, home: Path) -> None:
@@ -578,7 +578,7 @@ def test_c65_edit_during_reindex(short_tmp: Path) -> None:
         note.write_text(second)
         until(lambda: engine.found("anemones") == ["n.md"])
         model.open.set()
-        until(lambda: engine.indexer.embedding.state == "complete" and engine.space().coverage == 1.0)
+        until(lambda: engine.indexer.background.status().state == "complete" and engine.space().coverage == 1.0)
         assert engine.rows()["n.md"].hash == content_hash(second.encode())
         assert [one.text for one in engine.store.notes.passages_of(engine.rows()["n.md"].id)] == [second.strip()]
         assert engine.space().vectors == 1
@@ -669,7 +669,7 @@ def test_c69_vectors_are_reused(engine: Engine) -> None:
     until(lambda: engine.paths() == ["New.md"])
     assert engine.found("tidebook", "vec") == ["New.md"]
     assert engine.space().coverage == 1.0
-    engine.indexer.embed_once()
+    embed_all(engine.indexer)
     assert engine.model.texts == asked + 1  # the question
 
 

@@ -25,6 +25,7 @@ from tarsd.index.pool import Pool, resolve
 from tarsd.store import Dump, Store
 from tarsd.store.database import Database
 from tarsd.vault import Vault
+from tests.support.engine import embed_all
 
 NAMES = ["a.md", "b.md", "B.md", "Ä.md", "x/a.md", "x/b.md", "x/y/c.md", "z/a.md", "board.canvas"]
 FOLDERS = ["x", "x/y", "z", "new"]
@@ -153,7 +154,7 @@ class Machine(RuleBasedStateMachine):
         try:
             self.indexer.reconcile()
             if embed:
-                self.indexer.embed_once()
+                embed_all(self.indexer)
         except Crash:
             self.indexer.close()
             self.store.close()
@@ -162,7 +163,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def embed(self) -> None:
-        self.indexer.embed_once()
+        embed_all(self.indexer)
 
     @rule(query=st.sampled_from(["words", "second", "umlaut"]))
     def warm(self, query: str) -> None:
@@ -181,7 +182,7 @@ class Machine(RuleBasedStateMachine):
     def compare(self) -> None:
         before = self.contents()
         self.indexer.reconcile()
-        self.indexer.embed_once()
+        embed_all(self.indexer)
         self.touched.clear()
         assert self.contents() == before
         assert self.indexer.behind == 0 and self.indexer.state.name == "ready"
@@ -197,7 +198,7 @@ class Machine(RuleBasedStateMachine):
         self.builds += 1
         store, build = self.made(f"fresh{self.builds}.db")
         build.reconcile()
-        build.embed_once()
+        embed_all(build)
         dump = store.dump()
         build.close()
         store.close()

@@ -15,7 +15,7 @@ from tarsd.embed.base import Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.embed.minilm import MiniLM
 from tarsd.errors import ConfigError
-from tests.support.engine import Engine, until, write
+from tests.support.engine import Engine, embed_all, until, write
 
 SMALL, NORMAL = PerformanceSettings("small"), PerformanceSettings()
 
@@ -53,7 +53,7 @@ def test_the_same_index_is_made_with_less_at_once(tmp_path: Path) -> None:
             engine.indexer.reconcile(progress=lambda event, most=most, engine=engine: most.append(  # type: ignore[misc]
                 len(engine.indexer._pool.pids())
             ))  # fmt: skip
-            while engine.indexer.embed_once():
+            while embed_all(engine.indexer):
                 pass
             dumps.append(engine.store.dump())
         children.append(max(most))

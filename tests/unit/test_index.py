@@ -31,7 +31,7 @@ from tarsd.parse import parse
 from tarsd.parse.access import is_local_only
 from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, content_hash
-from tests.support.engine import Engine, write
+from tests.support.engine import Engine, embed_all, write
 
 WEIGHTS = (1.0,) * 6
 
@@ -758,7 +758,7 @@ def with_model(bench: Bench, model: Embedder, *, busy: Callable[[], bool] | None
     bench.model = model
     bench.restart()
     if busy is not None:
-        bench.indexer._background._busy = busy
+        bench.indexer.background._busy = busy
     bench.run()
 
 
@@ -767,21 +767,21 @@ def test_every_passage_gets_a_vector_and_a_restart_embeds_nothing(bench: Bench) 
         bench.write(f"{i}.md", f"text {i}", age=100 - i)
     model = FakeEmbedder(48)
     with_model(bench, model)
-    assert bench.indexer.embedding.remaining == 70
-    assert bench.indexer.embed_once() == 70
+    assert bench.indexer.background.status().remaining == 70
+    assert embed_all(bench.indexer) == 70
     assert model.seen[0].endswith("text 69") and model.seen[-1].endswith("text 0")
-    status = bench.indexer.embedding
+    status = bench.indexer.background.status()
     assert (status.state, status.done, status.remaining) == ("complete", 70, 0)
     space = bench.store.vectors.space_for(model.fingerprint)
     assert space is not None and space.state == "active"
     bench.restart()
     bench.run()
-    assert bench.indexer.embed_once() == 0 and model.texts == 70
+    assert embed_all(bench.indexer) == 0 and model.texts == 70
     shutil.move(bench.root, bench.root.with_name("elsewhere"))
     bench.root = bench.root.with_name("elsewhere")
     bench.restart(vault=bench.root)
     bench.run()
-    assert bench.indexer.embed_once() == 0 and model.texts == 70
+    assert embed_all(bench.indexer) == 0 and model.texts == 70
 
 
 def test_the_thread_takes_what_was_just_edited_first_and_ends_when_asked(bench: Bench) -> None:
@@ -798,14 +798,14 @@ def test_the_thread_takes_what_was_just_edited_first_and_ends_when_asked(bench: 
     model = Gated(48)
     with_model(bench, model)
     stop = threading.Event()
-    thread = threading.Thread(target=bench.indexer.embed_pending, args=(stop.is_set,))
+    thread = threading.Thread(target=bench.indexer.background.run, args=(stop.is_set,))
     thread.start()
     assert seen.wait(20)
     bench.write("99.md", "just edited", age=1)
     bench.run("99.md")
     gate.release(10)
     deadline = time.monotonic() + 20
-    while bench.indexer.embedding.state != "complete" and time.monotonic() < deadline:
+    while bench.indexer.background.status().state != "complete" and time.monotonic() < deadline:
         time.sleep(0.01)
     assert model.seen[32].endswith("just edited") and bench.coverage(model.fingerprint) == 1.0
     stop.set()
@@ -817,7 +817,7 @@ def test_embedding_waits_while_somebody_asks(bench: Bench, monkeypatch: pytest.M
     bench.write("a.md", "text")
     asked = iter([True, True, False])
     with_model(bench, FakeEmbedder(48), busy=lambda: next(asked))
-    assert bench.indexer.embed_once() == 1
+    assert embed_all(bench.indexer) == 1
     assert next(asked, "none left") == "none left"
 
 
@@ -837,15 +837,15 @@ def test_batches_are_bounded_and_a_restart_goes_on_where_it_stopped(bench: Bench
 
     model = Counting(48)
     with_model(bench, model)
-    bench.indexer.embed_once()
-    status = bench.indexer.embedding
+    embed_all(bench.indexer)
+    status = bench.indexer.background.status()
     assert status.state == "unreachable" and 0 < status.done < 200 and status.reason == "gone"
     assert max(sizes) <= 32
     done, model.error = status.done, None
     total = bench.store.counts().chunks
     bench.restart()
     bench.run()
-    assert bench.indexer.embed_once() == total - done
+    assert embed_all(bench.indexer) == total - done
 
 
 def test_a_poisoned_text_costs_a_few_calls_and_only_itself(bench: Bench) -> None:
@@ -863,21 +863,21 @@ def test_a_poisoned_text_costs_a_few_calls_and_only_itself(bench: Bench) -> None
 
     model = Refusing(48)
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 39
+    assert embed_all(bench.indexer) == 39
     assert model.asked <= 8
     bench.restart()
     bench.run()
-    bench.indexer.embed_once()
-    assert model.asked <= 8 and bench.indexer.embedding.remaining == 0
+    embed_all(bench.indexer)
+    assert model.asked <= 8 and bench.indexer.background.status().remaining == 0
     assert [(one.path, one.reason) for one in bench.store.problems()] == [("7.md", "no vector: too long")]
     assert bench.find("poison") == ["7.md"]
     asked = model.asked
     bench.run(full=True)  # a wish to read everything is a wish to try everything again
-    bench.indexer.embed_once()
+    embed_all(bench.indexer)
     assert asked < model.asked <= asked + 8
     bench.write("7.md", "cured text", age=2)
     bench.run()
-    assert bench.indexer.embed_once() == 1 and bench.store.problems() == []
+    assert embed_all(bench.indexer) == 1 and bench.store.problems() == []
 
 
 def test_a_server_that_refuses_everything_blames_no_note(bench: Bench) -> None:
@@ -886,10 +886,10 @@ def test_a_server_that_refuses_everything_blames_no_note(bench: Bench) -> None:
     model = FakeEmbedder(48)
     model.error = EmbedError("no such route", permanent=True)
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 0
-    assert bench.store.problems() == [] and bench.indexer.embedding.state == "failing"
+    assert embed_all(bench.indexer) == 0
+    assert bench.store.problems() == [] and bench.indexer.background.status().state == "failing"
     model.error = None
-    assert bench.indexer.embed_once() == 5
+    assert embed_all(bench.indexer) == 5
 
 
 def test_rows_that_cannot_be_compared_are_failures_of_their_text_alone(bench: Bench) -> None:
@@ -899,9 +899,9 @@ def test_rows_that_cannot_be_compared_are_failures_of_their_text_alone(bench: Be
     model.nans = lambda text: "text 3" in text
     model.zeros = lambda text: "text 4" in text
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 4
+    assert embed_all(bench.indexer) == 4
     assert [one.path for one in bench.store.problems()] == ["3.md", "4.md"]
-    assert bench.indexer.embed_once() == 0 and model.calls == 1
+    assert embed_all(bench.indexer) == 0 and model.calls == 1
 
 
 def test_rate_limits_are_waited_for_as_asked(bench: Bench) -> None:
@@ -909,11 +909,11 @@ def test_rate_limits_are_waited_for_as_asked(bench: Bench) -> None:
     model = FakeEmbedder(48)
     model.errors = [RateLimited("slow down", retry_after=0.01), RateLimited("slow down")]
     with_model(bench, model)
-    background = bench.indexer._background
-    assert 0.01 <= background._step(lambda: False) <= 0.06
-    assert bench.indexer.embedding.state == "rate_limited"
-    assert 1.0 <= background._step(lambda: False) <= 3.0
-    assert background._step(lambda: False) == 0.0
+    background = bench.indexer.background
+    assert 0.01 <= background.drain(lambda: False) <= 0.06
+    assert bench.indexer.background.status().state == "rate_limited"
+    assert 1.0 <= background.drain(lambda: False) <= 3.0
+    assert background.drain(lambda: False) == 60.0
     assert bench.coverage(model.fingerprint) == 1.0 and background._failures == 0
 
 
@@ -923,9 +923,9 @@ def test_while_the_server_is_down_words_and_table_go_on(bench: Bench) -> None:
     with_model(bench, model)
     bench.write("a.md", "text")
     bench.run("a.md")
-    assert bench.indexer.embed_once() == 0
+    assert embed_all(bench.indexer) == 0
     assert bench.find("text") == ["a.md"] and bench.coverage(bench.table.fingerprint) == 1.0
-    pauses = [bench.indexer._background._step(lambda: False) for _ in range(8)]
+    pauses = [bench.indexer.background.drain(lambda: False) for _ in range(8)]
     assert pauses[0] < pauses[-1] <= 75.0
 
 
@@ -934,14 +934,14 @@ def test_only_what_is_missing_is_embedded(bench: Bench) -> None:
         bench.write(f"{i}.md", f"text {i}")
     model = FakeEmbedder(48)
     with_model(bench, model)
-    bench.indexer.embed_once()
+    embed_all(bench.indexer)
     space = bench.store.vectors.space_for(model.fingerprint)
     assert space is not None
     bench.store.database._db.execute(f"DELETE FROM vec_{space.id} WHERE chunk_id <= 6")
     bench.store.database._vectors.execute("DELETE FROM vectors WHERE id IN (SELECT max(id) - 2 FROM vectors)")
     bench.restart()
     assert bench.run().repaired
-    assert bench.indexer.embed_once() == 1 and model.texts == 21
+    assert embed_all(bench.indexer) == 1 and model.texts == 21
 
 
 def test_a_new_model_takes_over_when_it_is_complete(bench: Bench) -> None:
@@ -949,17 +949,17 @@ def test_a_new_model_takes_over_when_it_is_complete(bench: Bench) -> None:
         bench.write(f"{i}.md", f"text {i}")
     old, new = FakeEmbedder(48, name="old"), FakeEmbedder(96, name="new")
     with_model(bench, old)
-    bench.indexer.embed_once()
+    embed_all(bench.indexer)
     new.errors = [EmbedderUnreachable("not yet")]
     with_model(bench, new)
-    bench.indexer.embed_once()
+    embed_all(bench.indexer)
     space = bench.store.vectors.space_for(old.fingerprint)
     assert space is not None and space.state == "active"
     assert bench.coverage(new.fingerprint) == 0.0
     with_model(bench, old)
-    assert bench.indexer.embed_once() == 0 and bench.coverage(new.fingerprint) == -1.0
+    assert embed_all(bench.indexer) == 0 and bench.coverage(new.fingerprint) == -1.0
     with_model(bench, new)
-    assert bench.indexer.embed_once() == 5 and old.texts == 5
+    assert embed_all(bench.indexer) == 5 and old.texts == 5
     assert bench.coverage(old.fingerprint) == -1.0
     assert len(bench.store.vectors.knn(bench.store.vectors.spaces()[-1].id, np.ones(96), 9)) == 5
 
@@ -972,14 +972,14 @@ def test_private_notes_are_never_given_to_a_model_elsewhere(bench: Bench) -> Non
     model.local = False
     bench.config = replace(bench.config, privacy=PrivacySettings(("Private/", "#mine")))
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 1
+    assert embed_all(bench.indexer) == 1
     assert [text for text in model.seen if "secret" in text or "hidden" in text] == []
-    status = bench.indexer.embedding
+    status = bench.indexer.background.status()
     assert (status.state, status.remaining, status.held_back) == ("complete", 0, 2)
     assert bench.coverage(bench.table.fingerprint) == 1.0
     bench.restart(privacy=PrivacySettings())
     bench.run()
-    assert bench.indexer.embed_once() == 2
+    assert embed_all(bench.indexer) == 2
 
 
 def test_a_model_that_does_not_tell_its_width_is_asked_once(bench: Bench) -> None:
@@ -996,11 +996,11 @@ def test_a_model_that_does_not_tell_its_width_is_asked_once(bench: Bench) -> Non
     model = Shy(48)
     model.dim = 0
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 1 and model.asked == 2
+    assert embed_all(bench.indexer) == 1 and model.asked == 2
     model.dim = 0
     bench.restart()
     bench.run()
-    assert bench.indexer.embed_once() == 0 and model.asked == 2
+    assert embed_all(bench.indexer) == 0 and model.asked == 2
 
 
 def test_a_model_that_gives_nothing_is_said(bench: Bench) -> None:
@@ -1013,17 +1013,17 @@ def test_a_model_that_gives_nothing_is_said(bench: Bench) -> None:
     model = Empty(48)
     model.dim = 0
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 0 and bench.indexer.embedding.state == "failing"
+    assert embed_all(bench.indexer) == 0 and bench.indexer.background.status().state == "failing"
 
 
 def test_without_a_model_the_table_is_all_there_is(bench: Bench) -> None:
     bench.write("a.md", "text")
     with_model(bench, FakeEmbedder(48))
-    bench.indexer.embed_once()
+    embed_all(bench.indexer)
     bench.model = None
     bench.restart()
     bench.run()
-    assert bench.indexer.embedding.state == "none" and bench.indexer.embed_once() == 0
+    assert bench.indexer.background.status().state == "none" and embed_all(bench.indexer) == 0
     assert [space.role for space in bench.store.vectors.spaces()] == ["table"]
 
 
@@ -1039,8 +1039,8 @@ def test_the_builtin_model_runs_in_a_child_and_survives_its_death(
         raise ChildDied("crash")
 
     with_model(bench, model)
-    monkeypatch.setattr(bench.indexer._background._pool, "call", call)
-    assert bench.indexer.embed_once() == 1
+    monkeypatch.setattr(bench.indexer.background._pool, "call", call)
+    assert embed_all(bench.indexer) == 1
     assert called == ["tarsd.embed.minilm:embed_batch"] * 2 and model.calls == 1
 
 
@@ -1148,24 +1148,24 @@ def test_a_text_that_the_server_lied_about_is_tried_again_later_and_not_for_ever
     model.nans = lambda text: "text 3" in text
     model.refuse = lambda text: "text 4" in text
     with_model(bench, model)
-    background = bench.indexer._background
-    assert bench.indexer.embed_once() == 4
-    status = bench.indexer.embedding
+    background = bench.indexer.background
+    assert embed_all(bench.indexer) == 4
+    status = bench.indexer.background.status()
     assert (status.state, status.remaining, status.failed) == ("complete", 0, 2)
     assert {one.path for one in bench.store.problems()} == {"3.md", "4.md"}
     assert all("tarsd reindex --full" in one.hint for one in bench.store.problems())
-    assert bench.indexer.embed_once() == 0 and model.calls == 1
+    assert embed_all(bench.indexer) == 0 and model.calls == 1
     now = [time.monotonic()]
     monkeypatch.setattr("tarsd.index.background.time.monotonic", lambda: now[0])
     for pause, calls in ((70, 2), (70, 2), (3600, 3), (100_000, 3)):
         now[0] += pause
         background.wake()
-        assert bench.indexer.embed_once() == 0 and model.calls == calls
+        assert embed_all(bench.indexer) == 0 and model.calls == calls
     assert sum("text 3" in text for text in model.seen) == 3
     assert sum("text 4" in text for text in model.seen) == 1
     model.nans = model.refuse = None
     bench.run(full=True)
-    assert bench.indexer.embed_once() == 2 and bench.store.problems() == []
+    assert embed_all(bench.indexer) == 2 and bench.store.problems() == []
 
 
 def test_a_new_start_tries_again_what_the_server_lied_about(bench: Bench) -> None:
@@ -1174,11 +1174,11 @@ def test_a_new_start_tries_again_what_the_server_lied_about(bench: Bench) -> Non
     model = FakeEmbedder(48)
     model.zeros = lambda text: "text 1" in text
     with_model(bench, model)
-    assert bench.indexer.embed_once() == 2
+    assert embed_all(bench.indexer) == 2
     model.zeros = None
     bench.restart()
     bench.run()
-    assert bench.indexer.embed_once() == 1 and model.texts == 4
+    assert embed_all(bench.indexer) == 1 and model.texts == 4
     assert bench.store.problems() == [] and bench.coverage(model.fingerprint) == 1.0
 
 
@@ -1190,7 +1190,7 @@ def test_cached_vectors_of_another_length_count_as_missing(bench: Bench) -> None
     hashes = [row[0] for row in bench.store.database._db.execute("SELECT hash FROM chunks")]
     bench.store.cache.put(model.fingerprint, hashes[:2], np.ones((2, 96), np.float32))
     bench.store.cache.put(model.fingerprint, hashes[2:3], np.ones((1, 48), np.float32))
-    assert bench.indexer.embed_once() == 4 and model.texts == 4
+    assert embed_all(bench.indexer) == 4 and model.texts == 4
     assert bench.coverage(model.fingerprint) == 1.0
     bench.store.database._vectors.execute("UPDATE vectors SET vector = x'000102' WHERE hash = ?", (hashes[0],))
     space = bench.store.vectors.space_for(model.fingerprint)
