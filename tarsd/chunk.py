@@ -9,13 +9,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
 from tarsd.parse import Note, Unit
 from tarsd.parse.wordpiece import count_tokens, token_ids
-from tarsd.passage import Passage
+from tarsd.passage import NoteRow, Passage
 
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
@@ -35,11 +35,15 @@ _ADDRESS = re.compile(
     r"\]\((?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\"|[ \t]+'[^'\n]*')?\)"
 )
 _LONG_ADDRESS = re.compile(r"(https?://[^\s/]+/[^\s/]{0,30})[^\s)>\]]*")
+_NO_ROW = NoteRow()
 _CLAUSE = re.compile(r"(?<=[、，,;:：])")
 
 
-def chunk(note: Note, settings: ChunkSettings) -> list[Passage]:
-    """The note's passages in reading order: at least one, none blank, none only a heading where there is more."""
+def chunk(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[Passage]:
+    """The note's passages in reading order: at least one, none blank, none only a heading where there is more.
+
+    `row` is the note as the index knows it, which goes with each passage.
+    """
     pieces: list[Passage] = []
     cutter = _Cutter(note, settings)
     if note.property_prose:
@@ -56,7 +60,10 @@ def chunk(note: Note, settings: ChunkSettings) -> list[Passage]:
         pieces = cutter.with_rest(pieces, pending, len(note.lines))
     if not pieces:
         pieces = [Passage(note.title, 1, max(len(note.lines), 1), tokens=count_tokens(note.title))]
-    return [replace(piece, seq=seq, hash=_hash(note, piece)) for seq, piece in enumerate(pieces)]
+    return [
+        Passage(piece.text, piece.start_line, piece.end_line, piece.trail, seq, piece.tokens, _hash(note, piece), row)
+        for seq, piece in enumerate(pieces)
+    ]
 
 
 def _hash(note: Note, piece: Passage) -> bytes:

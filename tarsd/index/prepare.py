@@ -125,7 +125,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         size=info.size,
         state="ok" if raw else "empty",
     )
-    passages = tuple(_of(row, passage) for passage in chunk(note, settings.chunk))
+    passages = tuple(map(_with_short_headings, chunk(note, settings.chunk, row)))
     problems = [(one.line, one.reason, one.hint) for one in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
@@ -143,10 +143,11 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
     return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []
 
 
-def _of(note: NoteRow, passage: Passage) -> Passage:
-    """The note's passage, with headings of bearable length: they are kept with every passage below them."""
-    trail = tuple(heading[:_HEADING_CHARS] for heading in passage.trail)
-    return replace(passage, note=note, trail=trail)
+def _with_short_headings(passage: Passage) -> Passage:
+    """The passage with headings of bearable length: they are kept with every passage below them."""
+    if all(len(heading) <= _HEADING_CHARS for heading in passage.trail):
+        return passage
+    return replace(passage, trail=tuple(heading[:_HEADING_CHARS] for heading in passage.trail))
 
 
 def _shown(info: FileInfo) -> str:
