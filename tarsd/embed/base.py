@@ -8,7 +8,6 @@ A bad row is never stored and never compared; keyword search still finds its tex
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import json
 import re
 from collections.abc import Sequence
@@ -177,15 +176,3 @@ def prefixes(model: str, settings: EmbeddingSettings | None = None) -> tuple[str
         document = document if settings.document_prefix is None else settings.document_prefix
         query = query if settings.query_prefix is None else settings.query_prefix
     return document, query
-
-
-def is_loopback(host: str | None) -> bool:
-    """Whether a host name or address can only mean this machine."""
-    if not host:
-        return False
-    if host.lower().rstrip(".") == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

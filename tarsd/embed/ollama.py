@@ -1,31 +1,31 @@
-"""Embeddings from an Ollama server, local or on another machine; the only module here that knows its SDK."""
+"""Embeddings from an Ollama server, local or on another machine.
+
+As JSON over HTTP: the types of Ollama's own SDK drop `remote_host`, and fail on a null in a vector.
+"""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tarsd.config.spelling import ollama_host
-from tarsd.embed.base import Kind, OtherWidth, Vectors, fingerprint, is_loopback, nothing, prefixes
-from tarsd.embed.remote import MAX_TEXTS, PROBE, TextRefused, checked, embed_all, worded
-from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
+from tarsd.embed.base import fingerprint
+from tarsd.embed.remote import Remote
+from tarsd.errors import EmbedderUnreachable, EmbedError
+from tarsd.upstream import Fault, Kind, fault, model_info, ollama_headers, ollama_name
 
 if TYPE_CHECKING:
-    import ollama
+    import httpx
 
     from tarsd.config import EmbeddingSettings
 
 # Ollama embeds the first 2,048 tokens of a longer text and says nothing, whatever the model's own context.
 TOKENS: Final = 2048
 CONNECT_S: Final = 3.0
-DOCUMENT_S: Final = 300.0  # a large model may have to be read from a slow disk first
-QUERY_S: Final = 10.0  # search waits less; the answer may still serve the next question
 KEEP_ALIVE: Final = "10m"
-REST_S: Final = 3.0  # a host that is down costs one question its time-out, not each of them
 
 
 @dataclass(frozen=True)
@@ -38,28 +38,32 @@ class _Model:
     remote: bool
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(Remote):
     """`ollama:MODEL`. The server is first asked when something about the model is needed."""
 
-    batch: Final = MAX_TEXTS
+    document_s = 300.0  # a large model may have to be read from a slow disk first
+    hints: ClassVar[Mapping[Kind, str]] = {
+        "missing": "Run `ollama pull {model}`.",
+        "busy": "It will be asked again by itself.",
+        "loading": "It will be asked again by itself.",
+        "unable": "Name one in embedding.model, for example ollama:embeddinggemma.",
+        "failed": "See Ollama's own log.",
+    }
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
-        self.name = f"ollama:{model}"
         try:
             self._host = ollama_host(settings.ollama_host)
         except ValueError as error:
             raise EmbedError(f"ollama.host {error}.", 'Write it like "http://127.0.0.1:11434".') from None
-        self._model_name = model
-        self._dimensions = settings.dimensions
-        self._prefixes = prefixes(model, settings)
+        super().__init__("ollama", model, settings, urlsplit(self._host).hostname)
+        self.place = f"Ollama at {self._host}"
         self._model: _Model | None = None
         self._given = 0  # the width that the server was seen to give, whatever it says
-        self._failed: tuple[EmbedError | None, float] = (None, 0.0)
-        self._client: ollama.Client | None = None
+        self._client: httpx.Client | None = None
         self._lock = threading.RLock()
 
     @property
-    def dim(self) -> int:
+    def dim(self) -> int:  # type: ignore[override]  # read-only here, as in Embedder
         return self._model.dim if self._model else 0
 
     @property
@@ -75,35 +79,22 @@ class OllamaEmbedder:
     @property
     def local(self) -> bool:
         """A loopback host, and a model that the server itself does not pass on; False while nobody can tell."""
-        if not is_loopback(urlsplit(self._host).hostname) or self._model_name.endswith(("-cloud", ":cloud")):
-            return False
         try:
-            return not self._known().remote
+            return self._stays_here and not self._known().remote
         except EmbedError:
             return False
 
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """float32 [len(texts), dim]; refused texts are bad rows after they were tried alone, halved and quartered."""
-        if not texts:
-            return nothing(0, self.dim)
-        known = self._known()
-        prefix = self._prefixes[kind == "query"]
-        seconds = QUERY_S if kind == "query" else DOCUMENT_S
+    def _expected(self) -> int:
+        return self._known().dim
 
-        def send(batch: Sequence[str]) -> Vectors:
-            rows = self._send([prefix + text for text in batch], seconds)
-            return checked(rows, len(batch), known.dim, lambda: self._probe(seconds))
+    def _learn(self, dim: int) -> None:
+        with self._lock:
+            if self._model:
+                self._model = replace(self._model, dim=dim)
 
-        try:
-            vectors = embed_all(texts, known.dim, send, salvage=kind == "document")
-        except OtherWidth as error:
-            with self._lock:
-                self._model, self._given = None, error.found  # its digest may be another too
-            raise
-        if not self.dim and vectors.shape[1]:
-            with self._lock:
-                self._model = replace(known, dim=vectors.shape[1])
-        return vectors
+    def _changed(self, dim: int) -> None:
+        with self._lock:
+            self._model, self._given = None, dim  # its digest may be another too
 
     def _send(self, batch: Sequence[str], seconds: float) -> object:
         body: dict[str, Any] = {
@@ -114,36 +105,26 @@ class OllamaEmbedder:
         }
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
-        return self._ask("POST", "/api/embed", body, seconds).get("embeddings")
-
-    def _probe(self, seconds: float) -> int:
-        """How many numbers the server gives a text now."""
-        try:
-            rows = self._send([self._prefixes[0] + PROBE], seconds)
-        except TextRefused as error:
-            raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
-        return len(rows[0]) if isinstance(rows, list) and rows and isinstance(rows[0], list) else 0
+        reply = self._ask("POST", "/api/embed", body, seconds)
+        if isinstance(reply, Fault):
+            error = self._refusal(reply)
+            error.permanent = error.permanent or reply.kind == "unable"
+            raise error
+        return reply.get("embeddings")
 
     def close(self) -> None:
         with self._lock:
             client, self._client, self._failed = self._client, None, (None, 0.0)
             self._model, self._given = None, 0
         if client is not None:
-            client.close()  # type: ignore[no-untyped-call]
+            client.close()
 
     def _known(self) -> _Model:
         with self._lock:
             if self._model is None:
-                error, until = self._failed
-                if error is not None and time.monotonic() < until:
-                    raise type(error)(error.message, error.hint)
-                try:
-                    self._model = self._look()
-                    if self._given:
-                        self._model = replace(self._model, dim=self._given)
-                except EmbedError as error:
-                    self._failed = error, time.monotonic() + REST_S
-                    raise
+                self._model = self._rested(self._look)
+                if self._given:
+                    self._model = replace(self._model, dim=self._given)
             return self._model
 
     def _measured(self) -> _Model:
@@ -152,22 +133,16 @@ class OllamaEmbedder:
         if known.dim:
             return known
         # Without the lock: it may take as long as a model takes to load.
-        dim = self._probe(DOCUMENT_S)
-        if not dim:
-            raise EmbedError(f"{self.name} gives no vectors.", "Is it an embedding model?")
-        measured = replace(known, dim=dim)
+        measured = replace(known, dim=self._measure())
         with self._lock:
             if self._model is known:
                 self._model = measured
         return measured
 
     def _look(self) -> _Model:
-        shown = self._ask("POST", "/api/show", {"model": self._model_name}, CONNECT_S * 3)
-        info = shown.get("model_info") or {}
-        family = info.get("general.architecture")
-        context, width = info.get(f"{family}.context_length"), info.get(f"{family}.embedding_length")
-        limit = min(context, TOKENS) if isinstance(context, int) and context > 0 else TOKENS
-        dim = width if isinstance(width, int) and width > 0 else 0
+        shown = self._told("POST", "/api/show", {"model": self._model_name})
+        limit = min(model_info(shown, "context_length") or TOKENS, TOKENS)
+        dim = model_info(shown, "embedding_length")
         if self._dimensions is not None:
             # More than the model has is ignored by the server.
             dim = min(dim, self._dimensions) if dim else 0
@@ -176,78 +151,57 @@ class OllamaEmbedder:
         return _Model(dim, str(entry.get("digest") or ""), limit, remote)
 
     def _entry(self) -> Mapping[str, Any]:
-        """This model's line in the server's list; a name without a tag means `:latest`."""
-        full = self._model_name if ":" in self._model_name.rpartition("/")[2] else f"{self._model_name}:latest"
-        for entry in self._ask("GET", "/api/tags", None, CONNECT_S * 3).get("models") or []:
+        """This model's line in the server's list."""
+        full = ollama_name(self._model_name)
+        for entry in self._told("GET", "/api/tags").get("models") or []:
             if isinstance(entry, dict) and full in (entry.get("name"), entry.get("model")):
                 return entry
         return {}
 
-    def _connected(self) -> ollama.Client:
+    def _connected(self) -> httpx.Client:
         with self._lock:
             if self._client is None:
-                import ollama
+                import httpx
 
-                # Proxies are not for the machine's own servers, and the SDK would send loopback calls there too.
-                self._client = ollama.Client(host=self._host, trust_env=False)
-                if self._host.startswith("http:"):
-                    # The SDK sends a cloud key from the environment to whatever host is set, in the clear.
-                    self._client._client.headers.pop("authorization", None)
+                # Proxies are not for the machine's own servers.
+                self._client = httpx.Client(
+                    base_url=self._host, trust_env=False, follow_redirects=True, headers=ollama_headers(self._host)
+                )
             return self._client
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
-        """One request as plain JSON. The SDK's typed calls drop `remote_host` and fail on a null in a vector."""
-        import httpx
-        import ollama
+    def _told(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """What the server says of its models. Raises EmbedError."""
+        reply = self._ask(method, path, body, CONNECT_S * 3)
+        if isinstance(reply, Fault):
+            raise reply.embed_error(self.place, self._model_name, self.hints)
+        return reply
 
-        client = self._connected()
-        timeout = httpx.Timeout(seconds, connect=CONNECT_S)
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Mapping[str, Any] | Fault:
+        """One request. Raises EmbedError where no Ollama answers."""
+        import httpx
+
         try:
-            reply: Any = client._request_raw(method, path, json=body, timeout=timeout).json()  # type: ignore[no-untyped-call]
-        except ollama.ResponseError as error:
-            raise self._refusal(error) from error
+            reply = self._connected().request(
+                method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S)
+            )
+            if not reply.is_success:
+                return fault(reply.status_code, reply.text, reply.headers)
+            value = reply.json()
         except httpx.ConnectTimeout as error:
             raise self._unreachable() from error
         except httpx.TimeoutException as error:
-            raise EmbedError(
-                f"Ollama at {self._host} did not answer within {seconds:.0f} s; the model may still be loading.",
-                "It will be asked again by itself.",
-            ) from error
-        except (ConnectionError, httpx.TransportError) as error:
+            raise self._late(seconds) from error
+        except httpx.RequestError as error:
             with self._lock:
                 self._model, self._given = None, 0  # when it is back, it may have other weights
             raise self._unreachable() from error
-        except ValueError as error:
-            raise EmbedError(
-                f"What answers at {self._host} is not Ollama.", "Check ollama.host in the configuration."
-            ) from error
-        if not isinstance(reply, dict):
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
             raise EmbedError(f"What answers at {self._host} is not Ollama.", "Check ollama.host in the configuration.")
-        return reply
+        return value
 
     def _unreachable(self) -> EmbedderUnreachable:
         return EmbedderUnreachable(
             f"Ollama does not answer at {self._host}.", "Start it with `ollama serve`, or set ollama.host."
         )
-
-    def _refusal(self, error: ollama.ResponseError) -> EmbedError:
-        text, status = str(error.error).strip(), error.status_code
-        low = text.lower()
-        if status == 404 and "model" in low:
-            return ModelMissing(
-                f"Ollama at {self._host} has no model {self._model_name}.", f"Run `ollama pull {self._model_name}`."
-            )
-        if status in (429, 503):
-            return RateLimited(worded("Ollama is busy", text), "It will be asked again by itself.")
-        if "loading" in low:
-            return EmbedError(f"Ollama is loading {self._model_name}.", "It will be asked again by itself.")
-        if "does not support" in low:
-            return EmbedError(
-                worded(f"{self._model_name} is no embedding model", text),
-                "Name one in embedding.model, for example ollama:embeddinggemma.",
-                permanent=True,
-            )
-        about_text = any(word in low for word in ("input length", "context length", "nan", "too long", "too large"))
-        if about_text or status == 400:
-            return TextRefused(worded("Ollama refuses the text", text), certain=about_text)
-        return EmbedError(worded(f"Ollama failed ({status})", text), "See Ollama's own log.")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
-from tarsd.embed.base import Kind, OtherWidth, Vectors, fingerprint, is_loopback, nothing, prefixes
-from tarsd.embed.remote import MAX_TEXTS, PROBE, TextRefused, checked, embed_all, retry_after, worded
-from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
+from tarsd.embed.base import fingerprint
+from tarsd.embed.remote import Remote
+from tarsd.errors import EmbedderUnreachable, EmbedError
+from tarsd.upstream import Kind, fault
 
 if TYPE_CHECKING:
     import openai
@@ -18,34 +18,31 @@ if TYPE_CHECKING:
     from tarsd.config import EmbeddingSettings
 
 CONNECT_S: Final = 5.0
-DOCUMENT_S: Final = 120.0
-QUERY_S: Final = 10.0  # search waits less; the answer may still serve the next question
-REST_S: Final = 3.0
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Remote):
     """`openai:MODEL`. Nothing is sent before the first text, or the first look at the fingerprint."""
 
-    batch: Final = MAX_TEXTS
     # The hosted models read 8,191; local servers tell nobody, and refuse what is beyond their batch.
     max_tokens: Final = 2048
+    document_s = 120.0
+    hints: ClassVar[Mapping[Kind, str]] = {
+        "key": "Set it anew with `tarsd key set openai`.",
+        "busy": "It goes on by itself.",
+        "loading": "It goes on by itself.",
+        "missing": "Check embedding.model and openai.base_url.",
+    }
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
-        self.name = f"openai:{model}"
-        self.dim = 0  # what the server gives counts, not what it is asked for
-        self._failed: tuple[EmbedError | None, float] = (None, 0.0)
-        self._model_name = model
-        self._dimensions = settings.dimensions
         self._base_url = settings.openai_base_url.rstrip("/")
+        super().__init__("openai", model, settings, urlsplit(self._base_url).hostname)
+        self.dim = 0  # what the server gives counts, not what it is asked for
+        self.place = self._base_url
+        self.local = self._stays_here
         self._key = settings.openai_key
-        self._prefixes = prefixes(model, settings)
         self._client: openai.OpenAI | None = None
         self._lock = threading.Lock()
         self._asking = threading.Lock()
-        loopback = is_loopback(urlsplit(self._base_url).hostname)
-        # Ollama's own /v1 on this machine passes its cloud models on.
-        self.local = loopback and not model.endswith(("-cloud", ":cloud"))
-        self._trust_env = not loopback  # a proxy may lead to the outside, never to this machine
 
     @property
     def fingerprint(self) -> str:
@@ -53,26 +50,13 @@ class OpenAIEmbedder:
         # One name may stand for other weights, here or on another server, and only the width can tell.
         return fingerprint("openai", self._base_url, self._model_name, self._dimensions, self._width(), *self._prefixes)
 
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """float32 [len(texts), dim]; refused texts are bad rows after they were tried alone, halved and quartered."""
-        if not texts:
-            return nothing(0, self.dim)
-        prefix = self._prefixes[kind == "query"]
-        seconds = QUERY_S if kind == "query" else DOCUMENT_S
-        dim = self.dim
+    def _expected(self) -> int:
+        return self.dim
 
-        def send(batch: Sequence[str]) -> Vectors:
-            sent = [prefix + text for text in batch]
-            return checked(self._send(sent, seconds), len(sent), dim, lambda: self._probe(seconds))
+    def _learn(self, dim: int) -> None:
+        self.dim = dim
 
-        try:
-            vectors = embed_all(texts, dim, send, salvage=kind == "document")
-        except OtherWidth as error:
-            self.dim = error.found
-            raise
-        if not self.dim:
-            self.dim = vectors.shape[1]
-        return vectors
+    _changed = _learn
 
     def close(self) -> None:
         with self._lock:
@@ -83,25 +67,8 @@ class OpenAIEmbedder:
     def _width(self) -> int:
         with self._asking:
             if not self.dim:
-                error, until = self._failed
-                if error is not None and time.monotonic() < until:
-                    raise type(error)(error.message, error.hint, retry_after=error.retry_after)
-                try:
-                    self.dim = self._probe(DOCUMENT_S)
-                    if not self.dim:
-                        raise EmbedError(f"{self.name} gives no vectors.", "Is it an embedding model?")
-                except EmbedError as error:
-                    self._failed = error, time.monotonic() + REST_S
-                    raise
+                self.dim = self._rested(self._measure)
             return self.dim
-
-    def _probe(self, seconds: float) -> int:
-        """How many numbers the server gives a text now."""
-        try:
-            (row,) = self._send([self._prefixes[0] + PROBE], seconds) or [None]
-        except TextRefused as error:
-            raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
-        return len(row) if isinstance(row, list) else 0
 
     def _connected(self) -> openai.OpenAI:
         with self._lock:
@@ -115,7 +82,9 @@ class OpenAIEmbedder:
                     api_key=self._key if self._key else "none",  # the SDK takes no empty key; local servers need none
                     max_retries=0,
                     http_client=openai.DefaultHttpxClient(
-                        trust_env=self._trust_env, timeout=httpx2.Timeout(DOCUMENT_S, connect=CONNECT_S)
+                        # a proxy may lead to the outside, never to this machine
+                        trust_env=not self._loopback,
+                        timeout=httpx2.Timeout(self.document_s, connect=CONNECT_S),
                     ),
                 )
             return self._client
@@ -135,12 +104,10 @@ class OpenAIEmbedder:
                 **extra,
             )
         except openai.APIStatusError as error:
-            raise self._refusal(error) from error
+            found = fault(error.status_code, error.body, error.response.headers, secret=self._key)
+            raise self._refusal(found) from error
         except openai.APITimeoutError as error:
-            raise EmbedError(
-                f"{self._base_url} did not answer within {seconds:.0f} s; the model may still be loading.",
-                "It will be asked again by itself.",
-            ) from error
+            raise self._late(seconds) from error
         except openai.APIConnectionError as error:
             raise EmbedderUnreachable(
                 f"The embedding server {self._base_url} does not answer.", "Start it, or set openai.base_url."
@@ -150,46 +117,6 @@ class OpenAIEmbedder:
                 f"{self._base_url} sent no embeddings: {error}", "Is this an embedding model, and the URL complete?"
             ) from error
         return _rows(reply, len(batch))
-
-    def _refusal(self, error: openai.APIStatusError) -> EmbedError:
-        text, status = _said(error), error.status_code
-        low = text.lower()
-        if status in (401, 403):
-            return EmbedError(f"{self._base_url} does not accept the key.", "Set it anew with `tarsd key`.")
-        if status == 429:
-            if error.code == "insufficient_quota":
-                return EmbedError(
-                    worded(f"The quota at {self._base_url} is used up", text), "See the provider's billing."
-                )
-            return RateLimited(
-                worded(f"{self._base_url} asks to wait", text),
-                "It goes on by itself.",
-                retry_after=retry_after(error.response.headers),
-            )
-        if status == 404:
-            return ModelMissing(
-                f"{self._base_url} has no model {self._model_name}.", "Check embedding.model and openai.base_url."
-            )
-        if status == 503:
-            return RateLimited(
-                worded(f"{self._base_url} is not ready", text),
-                "It goes on by itself.",
-                retry_after=retry_after(error.response.headers),
-            )
-        about_text = status == 413 or any(
-            word in low for word in ("context length", "context size", "too long", "too large", "maximum", "nan")
-        )
-        if about_text or status in (400, 422):
-            return TextRefused(worded(f"{self._base_url} refuses the text", text), certain=about_text)
-        return EmbedError(worded(f"{self._base_url} failed ({status})", text), "See the server's own log.")
-
-
-def _said(error: openai.APIStatusError) -> str:
-    """The server's own words; some send `error` as a plain string, which the SDK leaves out of its message."""
-    body: object = error.body
-    if isinstance(body, dict):
-        body = body.get("message", body.get("detail", ""))
-    return str(body or "").strip()[:500]
 
 
 def _rows(reply: Any, n: int) -> list[object]:

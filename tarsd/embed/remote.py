@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import email.utils
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
-from tarsd.embed.base import OtherWidth, Vectors, check, is_bad, nothing, unusable
+from tarsd.config.settings import EmbeddingSettings
+from tarsd.embed.base import Kind, OtherWidth, Vectors, check, is_bad, nothing, prefixes, unusable
 from tarsd.errors import EmbedError
+from tarsd.upstream import CLOUD, Fault, is_loopback, tokens, worded
+from tarsd.upstream import Kind as FaultKind
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+QUERY_S: Final = 10.0
+"""Search waits less than the index does; the answer may still serve the next question."""
+REST_S: Final = 3.0
+"""A server that is down costs one question its time-out, not each of them."""
 
 MAX_TEXTS = 32
 # A server's memory goes with the tokens of a batch, not with the number of its texts.
@@ -29,6 +39,8 @@ PROBE = "note"
 
 Send = Callable[[Sequence[str]], Vectors]
 
+_ABOUT_TEXT = re.compile(r"input length|context (?:length|size)|too (?:long|large)|maximum|\bnan\b", re.IGNORECASE)
+
 
 class TextRefused(EmbedError):
     """The server will not embed one of these texts, now or later; never leaves this package.
@@ -41,17 +53,12 @@ class TextRefused(EmbedError):
         self.certain = certain
 
 
-def estimate(text: str) -> int:
-    """Tokens of a text, guessed from its bytes on the high side for prose, without anybody's tokenizer."""
-    return len(text.encode("utf-8", "replace")) // 3 + 1
-
-
-def batches(texts: Sequence[str], most: int = MAX_TEXTS, tokens: int = MAX_TOKENS) -> Iterator[slice]:
-    """Slices of `texts`, in order, each of at most `most` texts and `tokens` estimated tokens (or a single text)."""
+def batches(texts: Sequence[str], most: int = MAX_TEXTS, most_tokens: int = MAX_TOKENS) -> Iterator[slice]:
+    """Slices of `texts`, in order, each of at most `most` texts and about `most_tokens` tokens (or a single text)."""
     start, size = 0, 0
     for at, text in enumerate(texts):
-        cost = estimate(text)
-        if at > start and (at - start >= most or size + cost > tokens):
+        cost = tokens(text)
+        if at > start and (at - start >= most or size + cost > most_tokens):
             yield slice(start, at)
             start, size = at, 0
         size += cost
@@ -59,9 +66,104 @@ def batches(texts: Sequence[str], most: int = MAX_TEXTS, tokens: int = MAX_TOKEN
         yield slice(start, len(texts))
 
 
-def worded(what: str, said: str) -> str:
-    """A sentence with the server's own words, where those say anything: an empty reply is no news."""
-    return f"{what}: {said}" if any(letter.isalnum() for letter in said) and said != "null" else f"{what}."
+class Remote:
+    """An embedder whose model answers over HTTP; what members add is how to ask, and how the width is kept.
+
+    `place` is how messages call the server, `hints` what they advise.
+    """
+
+    batch: Final = MAX_TEXTS
+    dim: int
+    place: str
+    hints: ClassVar[Mapping[FaultKind, str]]
+    document_s: float
+    """How long the server may take for a batch of the index; the model may have to be loaded first."""
+
+    def __init__(self, family: str, model: str, settings: EmbeddingSettings, host: str | None) -> None:
+        self.name = f"{family}:{model}"
+        self._model_name = model
+        self._dimensions = settings.dimensions
+        self._prefixes = prefixes(model, settings)
+        self._failed: tuple[EmbedError | None, float] = (None, 0.0)
+        self._loopback = is_loopback(host)
+        # Ollama on this machine, its own /v1 too, passes its cloud models on.
+        self._stays_here = self._loopback and not model.endswith(CLOUD)
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """float32 [len(texts), dim]; refused texts are bad rows after they were tried alone, halved and quartered."""
+        if not texts:
+            return nothing(0, self.dim)
+        dim = self._expected()
+        prefix = self._prefixes[kind == "query"]
+        seconds = QUERY_S if kind == "query" else self.document_s
+
+        def send(batch: Sequence[str]) -> Vectors:
+            rows = self._send([prefix + text for text in batch], seconds)
+            return checked(rows, len(batch), dim, lambda: self._probe(seconds))
+
+        try:
+            vectors = embed_all(texts, dim, send, salvage=kind == "document")
+        except OtherWidth as error:
+            self._changed(error.found)
+            raise
+        if not self.dim and vectors.shape[1]:
+            self._learn(vectors.shape[1])
+        return vectors
+
+    def _expected(self) -> int:
+        """The width that is known before anything is sent, or 0. Raises EmbedError."""
+        raise NotImplementedError
+
+    def _learn(self, dim: int) -> None:
+        """The first vectors have this width."""
+        raise NotImplementedError
+
+    def _changed(self, dim: int) -> None:
+        """Vectors have another width than before."""
+        raise NotImplementedError
+
+    def _send(self, batch: Sequence[str], seconds: float) -> object:
+        """What the server gives for a batch: a list of vectors, if all is well. Raises EmbedError."""
+        raise NotImplementedError
+
+    def _probe(self, seconds: float) -> int:
+        """How many numbers the server gives a text now."""
+        try:
+            rows = self._send([self._prefixes[0] + PROBE], seconds)
+        except TextRefused as error:
+            raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
+        return len(rows[0]) if isinstance(rows, list) and rows and isinstance(rows[0], list) else 0
+
+    def _measure(self) -> int:
+        """As `_probe`, for a width that has to be known. Raises EmbedError."""
+        if not (dim := self._probe(self.document_s)):
+            raise EmbedError(f"{self.name} gives no vectors.", "Is it an embedding model?")
+        return dim
+
+    def _rested(self, ask: Callable[[], T]) -> T:
+        """What `ask` returns; after a failure the same one for a while, without asking."""
+        error, until = self._failed
+        if error is not None and time.monotonic() < until:
+            raise type(error)(error.message, error.hint, retry_after=error.retry_after)
+        try:
+            return ask()
+        except EmbedError as fresh:
+            self._failed = fresh, time.monotonic() + REST_S
+            raise
+
+    def _late(self, seconds: float) -> EmbedError:
+        return EmbedError(
+            f"{self.place} did not answer within {seconds:.0f} s; the model may still be loading.",
+            "It will be asked again by itself.",
+        )
+
+    def _refusal(self, found: Fault) -> EmbedError:
+        """The error for a batch that was refused: the texts', or the server's."""
+        if found.kind in ("too long", "refused", "failed"):
+            certain = found.kind == "too long" or bool(_ABOUT_TEXT.search(found.text))
+            if certain or found.status in (400, 422):
+                return TextRefused(worded(f"{self.place} refuses the text", found.text), certain=certain)
+        return found.embed_error(self.place, self._model_name, self.hints)
 
 
 def checked(raw: object, n: int, dim: int, probe: Callable[[], int]) -> Vectors:
@@ -183,25 +285,3 @@ def _joined(parts: Sequence[Vectors]) -> Vectors:
     """Parts of a batch below each other; those without any row have no width of their own."""
     dim = max(part.shape[1] for part in parts)
     return np.concatenate([part if part.shape[1] == dim else nothing(len(part), dim) for part in parts])
-
-
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that a reply asks to wait, from `retry-after-ms` or `retry-after` (seconds or a date), or None.
-
-    `headers` are looked up in lower case, as HTTP clients keep them.
-    """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        text = headers.get(name)
-        if text is None:
-            continue
-        try:
-            seconds = float(text) / unit
-        except ValueError:
-            try:
-                when = email.utils.parsedate_to_datetime(text)
-            except ValueError:
-                continue
-            seconds = when.timestamp() - (time.time() if now is None else now)
-        if seconds == seconds and seconds != float("inf"):
-            return max(0.0, seconds)
-    return None

@@ -8,26 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from tarsd.embed.base import is_loopback
-from tarsd.embed.remote import retry_after, worded
-from tarsd.errors import (
-    AnswerCut,
-    ChatModelMissing,
-    ContextTooLong,
-    ProviderBusy,
-    ProviderError,
-    ProviderRefused,
-    ProviderUnreachable,
-)
+from tarsd.errors import AnswerCut, ProviderError, ProviderRefused, ProviderUnreachable
 from tarsd.providers import anthropic_wire as wire
 from tarsd.providers.base import ModelInfo, ProviderEvent, Request, Usage
+from tarsd.upstream import Kind, count, fault, is_loopback
 
 if TYPE_CHECKING:
     import anthropic
@@ -44,8 +34,15 @@ DRAIN_S: Final = 0.2
 PAUSES: Final = 4
 """How often a model that paused is asked to go on within one request."""
 MOST_MODELS: Final = 1000
-
-_TOO_LONG = re.compile(r"prompt is too long|context (?:limit|window|length)|request[ _]too[ _]large", re.IGNORECASE)
+KEY_HINT: Final = "Run: tarsd key set anthropic"
+HINTS: Final[Mapping[Kind, str]] = {
+    "key": KEY_HINT,
+    "denied": "The key may not use this model; another one is set by: tarsd key set anthropic",
+    "missing": "`tarsd status` lists its models; set chat.model to one of them, or check anthropic.base_url.",
+    "late": "Ask again, or check anthropic.base_url.",
+    "refused": "Check chat.model and anthropic.base_url.",
+    "failed": "Ask again in a while.",
+}
 
 
 class AnthropicProvider:
@@ -76,7 +73,7 @@ class AnthropicProvider:
             return
         try:
             info: Any = await client.models.retrieve(self._model, timeout=min(LISTING_S, self._server.silence_s))
-            window, most = wire.count(info, "max_input_tokens"), wire.count(info, "max_tokens")
+            window, most = count(info.max_input_tokens), count(info.max_tokens)
         except Exception as error:
             if self._server.is_final(error):
                 raise self._server.failure(error, self._model) from None
@@ -152,7 +149,7 @@ async def models(*, base_url: str, key: str | None, silence_s: float = LISTING_S
         async for one in client.models.list(limit=100):
             if isinstance(one.id, str):
                 note = "" if one.lifecycle in ("active", None) else f"{one.lifecycle}"
-                context = wire.count(one, "max_input_tokens")
+                context = count(one.max_input_tokens)
                 info = ModelInfo(f"anthropic:{one.id}", local=False, context=context, tools=True, note=note)
                 if found.setdefault(one.id, info) is not info or len(found) >= MOST_MODELS:
                     break  # a server that gives the same page for ever
@@ -184,11 +181,9 @@ class _AnthropicClient:
     def check_key(self) -> None:
         """Raises ProviderRefused when there is no key, or one that cannot be sent."""
         if not self.key:
-            raise ProviderRefused("There is no key for Anthropic.", "Run: tarsd key set anthropic")
+            raise ProviderRefused("There is no key for Anthropic.", KEY_HINT)
         if not self.key.isascii() or not self.key.isprintable():
-            raise ProviderRefused(
-                "The key for Anthropic has letters in it that no key has.", "Run: tarsd key set anthropic"
-            )
+            raise ProviderRefused("The key for Anthropic has letters in it that no key has.", KEY_HINT)
 
     def connect(self) -> Client:
         """A client that tries once, follows nobody elsewhere, and tells nobody about it. Slow the first time."""
@@ -230,7 +225,11 @@ class _AnthropicClient:
         if isinstance(error, ProviderError):
             return error
         if isinstance(error, anthropic.APIStatusError):
-            return self._status(error, model)
+            # Errors in the middle of a stream come with status 200, and only their type says which they are.
+            status = 0 if error.status_code == 200 else error.status_code
+            return fault(status, error.body, error.response.headers, secret=self.key).chat_error(
+                self.place, model, HINTS
+            )
         silent = isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException)
         if silent or isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
             if answers:
@@ -247,49 +246,3 @@ class _AnthropicClient:
         return ProviderRefused(
             f"{self.place} sent nothing that can be read ({type(error).__name__}).", "Check anthropic.base_url."
         )
-
-    def _status(self, error: anthropic.APIStatusError, model: str) -> ProviderError:
-        """Errors in the middle of a stream come with status 200, and only their type says which they are."""
-        status, kind, code = error.status_code, error.type, error.error_code or ""
-        said = self._words(error)
-        if status == 402 or kind == "billing_error" or "spend_limit" in code or "credit balance" in said:
-            return ProviderRefused(
-                worded(f"The credit or the spending limit at {self.place} is used up", said),
-                "See the billing page of your account, or set another chat.model.",
-            )
-        if status in (429, 503, 529) or kind in ("rate_limit_error", "overloaded_error"):
-            busy = "asks to wait" if status == 429 or kind == "rate_limit_error" else "is overloaded"
-            wish = retry_after(error.response.headers)
-            return ProviderBusy(worded(f"{self.place} {busy}", said), "Ask again in a while.", retry_after=wish)
-        if status == 401 or kind == "authentication_error":
-            return ProviderRefused(f"{self.place} does not accept the key.", "Run: tarsd key set anthropic")
-        if status == 403 or kind == "permission_error":
-            return ProviderRefused(
-                worded(f"{self.place} does not allow this", said),
-                "The key may not use this model; another one is set by: tarsd key set anthropic",
-            )
-        if status == 404 or kind == "not_found_error":
-            return ChatModelMissing(
-                f"{self.place} has no model {model}." if model else f"{self.place} has no such address.",
-                "`tarsd status` lists its models; set chat.model to one of them, or check anthropic.base_url.",
-            )
-        if status == 413 or _TOO_LONG.search(said):
-            return ContextTooLong(
-                worded(f"The request is longer than {model} reads", said), "Ask in a new conversation."
-            )
-        if status in (408, 502, 504) or kind == "timeout_error":
-            return ProviderUnreachable(
-                worded(f"{self.place} did not answer in time", said), "Ask again, or check anthropic.base_url."
-            )
-        if status >= 500 or (status == 200 and kind != "invalid_request_error"):
-            return ProviderError(worded(f"{self.place} failed", said), "Ask again in a while.")
-        return ProviderRefused(
-            worded(f"{self.place} does not take the request ({status})", said),
-            "Check chat.model and anthropic.base_url.",
-        )
-
-    def _words(self, error: anthropic.APIStatusError) -> str:
-        """The server's own words, short, on one line, and without the key should it repeat that."""
-        said = error.api_message if isinstance(error.api_message, str) else ""
-        said = " ".join(said.replace(self.key or "\0", "…").split())
-        return said if len(said) <= 200 else said[:200] + "…"

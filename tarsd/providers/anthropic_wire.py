@@ -5,12 +5,24 @@ What stays the same from request to request comes first, and is marked for the s
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from tarsd.providers.base import Message, Notice, ProviderEvent, Request, StreamEnd, Text, Thinking, ToolCall, Usage
+from tarsd.providers.base import (
+    Message,
+    Notice,
+    ProviderEvent,
+    Request,
+    StreamEnd,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+    arguments_of,
+)
+from tarsd.providers.text import sound
+from tarsd.upstream import count
 
 _RAW: Final = "anthropic"
 _CACHED: Final = {"type": "ephemeral"}
@@ -40,9 +52,9 @@ def body(request: Request, model: str, most: int) -> dict[str, Any]:
         "messages": messages,
     }
     if request.system.strip():
-        body["system"] = [{"type": "text", "text": _clean(request.system), "cache_control": _CACHED}]
+        body["system"] = [{"type": "text", "text": sound(request.system), "cache_control": _CACHED}]
     tools: list[dict[str, Any]] = [
-        {"name": tool.name, "description": _clean(tool.description), "input_schema": _schema(tool.schema)}
+        {"name": tool.name, "description": sound(tool.description), "input_schema": _schema(tool.schema)}
         for tool in request.tools
     ]
     if tools:
@@ -117,11 +129,11 @@ def _blocks_of(raw: object) -> list[dict[str, Any]] | None:
 
 
 def _text(text: str) -> list[dict[str, Any]]:
-    return [{"type": "text", "text": _clean(text)}] if text.strip() else []
+    return [{"type": "text", "text": sound(text)}] if text.strip() else []
 
 
 def _result(call: str, text: str, *, failed: bool) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call, "content": _clean(text)}
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call, "content": sound(text)}
     return block | {"is_error": True} if failed else block
 
 
@@ -148,11 +160,6 @@ def _mark(messages: list[dict[str, Any]]) -> None:
 
 def _is_question(message: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
     return bool(message["role"] == "user" and block["type"] != "tool_result")
-
-
-def _clean(text: str) -> str:
-    """Text that can be sent: half a pair of code units cannot."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 # ------------------------------------------------------------------------------------------------ what comes
@@ -196,7 +203,7 @@ class MessageDecoder:
 
     def _count(self, usage: Any) -> None:
         """Counts are of everything so far, and later ones replace earlier ones."""
-        self.counts |= {name: count(usage, name) for name in _COUNTS if getattr(usage, name, None) is not None}
+        self.counts |= {name: count(getattr(usage, name)) for name in _COUNTS if getattr(usage, name, None) is not None}
 
     def usage(self, before: Usage) -> Usage:
         """The tokens of this message and of those before it in the same request."""
@@ -224,14 +231,10 @@ class MessageDecoder:
     def _arguments(self, index: int) -> tuple[dict[str, Any], str]:
         """The arguments of a call, and what is wrong with them."""
         text = "".join(self._pieces.get((index, "partial_json"), ()))
+        if text.strip() == "null":  # which others send for no arguments
+            return {}, "The arguments are no JSON object."
         given = self.blocks[index].get("input")
-        if not text.strip():
-            return (given if isinstance(given, dict) else {}), ""
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError):
-            return {}, "The arguments are not valid JSON."
-        return (parsed, "") if isinstance(parsed, dict) else ({}, "The arguments are not a JSON object.")
+        return arguments_of(text if text.strip() or not isinstance(given, dict) else given)
 
     def end(self, before: Sequence[dict[str, Any]]) -> Iterator[ProviderEvent]:
         """The calls, and how it ended; nothing when it was cut. `before` are blocks of the same message."""
@@ -255,12 +258,6 @@ class MessageDecoder:
 def _said(kind: object, block: Mapping[str, Any]) -> Iterator[ProviderEvent]:
     """The text or the reasoning in a piece of a block, if there is any."""
     if kind == "text" and block.get("text"):
-        yield Text(_clean(str(block["text"])))
+        yield Text(sound(str(block["text"])))
     elif kind == "thinking" and block.get("thinking"):
-        yield Thinking(_clean(str(block["thinking"])))
-
-
-def count(thing: object, name: str) -> int:
-    """A count from outside: 0 unless it is one."""
-    value = getattr(thing, name, None)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+        yield Thinking(sound(str(block["thinking"])))

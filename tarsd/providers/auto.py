@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tarsd.errors import ProviderError
-from tarsd.providers.base import Provider, ProviderEvent, Request
+from tarsd.providers.base import Forwarding, Provider, ProviderEvent, Request
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.providers.ollama import OllamaProvider, choose_model, connect
 
@@ -21,7 +21,7 @@ ASK_S: Final = 1.0
 FRESH_S: Final = 30.0
 
 
-class AutoProvider:
+class AutoProvider(Forwarding):
     """Another provider, chosen in `prepare` and again every `fresh_s` seconds; looks like the chosen one.
 
     `ask_s` is what the question whether there is an Ollama may cost a turn. Raises ConfigError for a host that is none.
@@ -37,22 +37,7 @@ class AutoProvider:
         self._models: dict[str, OllamaProvider] = {}  # kept, so that a model keeps its window
         self._chosen = ""
         self._lock = asyncio.Lock()
-        self._become(self._extractive)
-
-    def _become(self, delegate: Provider) -> None:
-        self._delegate = delegate
-        self.name, self.local, self.quotes = delegate.name, delegate.local, delegate.quotes
-        self.passages, self.per_note = delegate.passages, delegate.per_note
-
-    @property
-    def window(self) -> int:
-        """As `Provider.window`."""
-        return self._delegate.window
-
-    @property
-    def tools(self) -> bool:
-        """As `Provider.tools`."""
-        return self._delegate.tools
+        self._inner: Provider = self._extractive
 
     async def prepare(self) -> None:
         """As `Provider.prepare`; never raises, for there is always an answer without a model."""
@@ -67,7 +52,7 @@ class AutoProvider:
                 except ProviderError:
                     delegate = None
             # A name of this machine's may lead elsewhere, as its server says only when it is asked about it.
-            self._become(delegate if delegate is not None and delegate.local else self._extractive)
+            self._inner = delegate if delegate is not None and delegate.local else self._extractive
 
     async def _choose(self) -> str:
         """The name of the model to use, "" for none."""
@@ -98,7 +83,7 @@ class AutoProvider:
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
         """As `Provider.stream`."""
-        async with contextlib.aclosing(self._delegate.stream(request)) as events:
+        async with contextlib.aclosing(self._inner.stream(request)) as events:
             try:
                 async for event in events:
                     yield event

@@ -5,6 +5,8 @@ A provider knows nothing of turns, sessions or the socket. A stream that ends wi
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -49,6 +51,27 @@ class ToolCall:
     name: str
     arguments: Mapping[str, Any]
     problem: str = ""
+
+
+def arguments_of(given: object) -> tuple[dict[str, Any], str]:
+    """The arguments of a call, given as an object or as JSON, once or twice; and what is wrong with them."""
+    for _ in range(2):
+        if isinstance(given, str):
+            try:
+                given = json.loads(given, strict=False) if given.strip() else None
+            except (ValueError, RecursionError):
+                return {}, "The arguments are no valid JSON."
+    if given is None:
+        return {}, ""
+    return (given, "") if isinstance(given, dict) else ({}, "The arguments are no JSON object.")
+
+
+def tool_call(id: str, name: object, arguments: object) -> ToolCall:
+    """A call as a server gave it, any part of which may be missing or of another type."""
+    parsed, problem = arguments_of(arguments)
+    name = name if isinstance(name, str) else ""
+    problem = problem if name else "The call names no tool."
+    return ToolCall(id or f"call_{uuid.uuid4().hex[:12]}", name, parsed, problem)
 
 
 @dataclass(frozen=True)
@@ -196,6 +219,41 @@ class Provider(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+class Forwarding:
+    """A provider that stands before another one, which only `prepare` may change, and looks like it."""
+
+    _inner: Provider
+
+    @property
+    def name(self) -> str:
+        """As `Provider.name`; so for the rest."""
+        return self._inner.name
+
+    @property
+    def local(self) -> bool:
+        return self._inner.local
+
+    @property
+    def passages(self) -> int:
+        return self._inner.passages
+
+    @property
+    def per_note(self) -> int:
+        return self._inner.per_note
+
+    @property
+    def quotes(self) -> bool:
+        return self._inner.quotes
+
+    @property
+    def window(self) -> int:
+        return self._inner.window
+
+    @property
+    def tools(self) -> bool:
+        return self._inner.tools
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from tarsd.errors import ProviderRefused
-from tarsd.providers.base import Provider, ProviderEvent, Request
+from tarsd.providers.base import Forwarding, Provider, ProviderEvent, Request
 
 FRESH_S = 10.0
 """How long a key is taken for the right one; after the server has refused it, not at all."""
@@ -18,7 +18,7 @@ READ_S = 3.0
 """Longest wait for a keyring, which may be locked; the key that was known serves on."""
 
 
-class KeyedProvider:
+class KeyedProvider(Forwarding):
     """Stands before the provider that `make` builds from a key, and builds it anew when there is another one.
 
     Whoever follows the hint `tarsd key set` need not start the daemon again; answers under way are not cut.
@@ -32,35 +32,6 @@ class KeyedProvider:
         self._lock = asyncio.Lock()
         self._inner = make(None)
         self._streams: dict[Provider, int] = {}
-
-    @property
-    def name(self) -> str:
-        """As `Provider.name`; so for the rest."""
-        return self._inner.name
-
-    @property
-    def local(self) -> bool:
-        return self._inner.local
-
-    @property
-    def passages(self) -> int:
-        return self._inner.passages
-
-    @property
-    def per_note(self) -> int:
-        return self._inner.per_note
-
-    @property
-    def quotes(self) -> bool:
-        return self._inner.quotes
-
-    @property
-    def window(self) -> int:
-        return self._inner.window
-
-    @property
-    def tools(self) -> bool:
-        return self._inner.tools
 
     async def prepare(self) -> None:
         """As `Provider.prepare`; raises ConfigError when the keys cannot be read."""

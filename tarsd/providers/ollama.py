@@ -29,7 +29,6 @@ from tarsd.providers.ollama_wire import (
     context_of,
     entries,
     estimate,
-    full_name,
     info,
     is_cloud,
     is_remote,
@@ -37,9 +36,8 @@ from tarsd.providers.ollama_wire import (
     name_of,
     own_window,
     tool_json,
-    trained,
-    whole,
 )
+from tarsd.upstream import count, model_info, ollama_name
 
 WINDOW: Final = 16_384
 """What a model is loaded with when nobody says otherwise: room for passages and a conversation in modest memory."""
@@ -103,7 +101,7 @@ class OllamaProvider:
             with contextlib.suppress(ProviderError):
                 running = await self._running()
             self._counts_cached = await self._version() >= (0, 30, 1)
-            most = trained(shown.get("model_info"))
+            most = model_info(shown, "context_length")
             there = (most,) if self._elsewhere else (own_window(shown.get("parameters")), context_of(running))
             self._num_ctx = choose_window(self._context, most, there)
         self._fresh_until = time.monotonic() + FRESH_S
@@ -136,7 +134,7 @@ class OllamaProvider:
             raise
         except ProviderRefused as error:
             raise self._corrected(error) from error
-        read, written = (whole(line.get(key)) for key in ("prompt_eval_count", "eval_count"))
+        read, written = (count(line.get(key)) for key in ("prompt_eval_count", "eval_count"))
         if read or written:
             yield Usage(read, written)
         if await self._unread(request, read):
@@ -147,7 +145,7 @@ class OllamaProvider:
         yield answer.done(line.get("done_reason"))
 
     def _body(self, request: Request) -> dict[str, Any]:
-        """The request as JSON; sent without the SDK's types, which drop the ids of calls and most of a schema."""
+        """The request as JSON."""
         most = request.max_tokens
         if self._reasons:
             most = max(most, min(most + REASONING, self.window - estimate(request)))
@@ -181,7 +179,7 @@ class OllamaProvider:
 
     async def _running(self) -> Mapping[str, Any] | None:
         """This model's entry among those in memory."""
-        full = full_name(self._model).lower()
+        full = ollama_name(self._model).lower()
         found = entries(await self._server.ask("GET", "/api/ps", seconds=ASIDE_S))
         return next((one for one in found if name_of(one).lower() == full), None)
 

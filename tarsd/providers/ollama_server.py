@@ -1,37 +1,35 @@
-"""Talks to an Ollama server through its SDK's client: plain JSON in and out, every failure as a `ProviderError`."""
+"""Talks to an Ollama server: plain JSON in and out, every failure as a `ProviderError`.
+
+Not through Ollama's own SDK: its types drop what is needed of requests and of replies (see ARCHITECTURE.md).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from tarsd.embed.base import is_loopback
-from tarsd.embed.remote import retry_after, worded
-from tarsd.errors import (
-    AnswerCut,
-    ChatModelMissing,
-    ContextTooLong,
-    ProviderBusy,
-    ProviderError,
-    ProviderRefused,
-    ProviderUnreachable,
-)
+from tarsd.errors import AnswerCut, ProviderError, ProviderUnreachable
+from tarsd.upstream import Fault, Kind, fault, is_loopback, ollama_headers
 
 if TYPE_CHECKING:
     import httpx
-    import ollama
 
 CONNECT_S: Final = 5.0
 ASK_S: Final = 15.0
 LINE_BYTES: Final = 64_000_000
-SAID_CHARS: Final = 300
-
-_TOO_LONG = ("exceed_context_size", "exceeds the available context", "prompt is longer than", "context length")
-_BUSY = ("server busy", "overloaded", "maximum pending requests")
+HINTS: Final[Mapping[Kind, str]] = {
+    "key": "Run `ollama signin`: it wants to know who you are before it uses {model}.",
+    "denied": "Give ollama.host as http://127.0.0.1:11434, or let Ollama listen on that address (OLLAMA_HOST).",
+    "unable": "Name one in chat.model; `ollama list` shows what there is.",
+    "missing": "Run `ollama pull {model}`.",
+    "refused": "See Ollama's own log.",
+    "failed": "See Ollama's own log.",
+}
 
 Json = dict[str, Any]
 
@@ -43,7 +41,7 @@ class OllamaServer:
         self.host = host
         self.local = is_loopback(urlsplit(host).hostname)
         self._silence_s = silence_s
-        self._client: ollama.AsyncClient | None = None
+        self._client: httpx.AsyncClient | None = None
 
     async def ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, model: str = "", seconds: float = ASK_S
@@ -58,7 +56,7 @@ class OllamaServer:
         except (httpx.HTTPError, OSError) as error:
             raise self._silent(error, seconds) from error
         if response.status_code != 200:
-            raise self.fault(response.text, response.status_code, response.headers, model)
+            raise self.fault(response.status_code, response.text, response.headers, model)
         try:
             reply = response.json()
         except ValueError as error:
@@ -70,8 +68,7 @@ class OllamaServer:
     async def chat(self, body: Mapping[str, Any]) -> AsyncGenerator[Json, None]:
         """The lines of a streamed answer. Ends without a word when the server does; raises `ProviderError`.
 
-        Closing the iterator closes the connection. The SDK's own `_request` gives up on a blank line, takes U+0085
-        for a line's end and forgets the headers of an error, so the lines are read here.
+        Closing the iterator closes the connection.
         """
         client = await self._http()
         import httpx
@@ -82,7 +79,7 @@ class OllamaServer:
             async with client.stream("POST", "/api/chat", json=body, timeout=timeout) as response:
                 if response.status_code != 200:
                     text = (await response.aread()).decode("utf-8", "replace")
-                    raise self.fault(text, response.status_code, response.headers, str(body.get("model")))
+                    raise self.fault(response.status_code, text, response.headers, str(body.get("model")))
                 lines = LineBuffer()
                 async with contextlib.aclosing(response.aiter_bytes()) as pieces:  # type: ignore[type-var]
                     async for piece in pieces:
@@ -102,27 +99,27 @@ class OllamaServer:
             ) from error
 
     async def load(self) -> None:
-        """Load the SDK now, which takes its time, so that the next question takes none."""
+        """Load the HTTP client now, which takes its time, so that the next question takes none."""
         await self._http()
 
     async def close(self) -> None:
         """Let go of the connections."""
         client, self._client = self._client, None
         if client is not None:
-            await client.close()  # type: ignore[no-untyped-call]
+            await client.aclose()
 
     async def _http(self) -> httpx.AsyncClient:
-        """The SDK's connection. Nothing on the way may lead elsewhere: no proxy of the environment, no redirect."""
+        """The connection. Nothing on the way may lead elsewhere: no proxy of the environment, no redirect."""
         if self._client is None:
-            sdk = await asyncio.to_thread(_sdk)  # a third of a second the first time
+            await asyncio.to_thread(importlib.import_module, "httpx")  # a tenth of a second the first time
+            import httpx
+
             if self._client is None:
-                secure = self.host.startswith("https:")
-                self._client = sdk(host=self.host, trust_env=secure and not self.local, follow_redirects=False)
-                if not secure:
-                    # The SDK sends a cloud key from the environment to whatever host is set, in the clear.
-                    self._client._client.headers.pop("authorization", None)
-        http: httpx.AsyncClient = self._client._client
-        return http
+                trust_env = self.host.startswith("https:") and not self.local
+                self._client = httpx.AsyncClient(
+                    base_url=self.host, trust_env=trust_env, headers=ollama_headers(self.host)
+                )
+        return self._client
 
     def _checked(self, line: bytes, begun: bool, model: str) -> Json:
         try:
@@ -134,7 +131,7 @@ class OllamaServer:
                 AnswerCut(f"Ollama at {self.host} sent what is no answer.", "Ask again.") if begun else self._stranger()
             )
         if value.get("error"):
-            raise self.fault(json.dumps(value), 0, {}, model)
+            raise self.fault(0, value, {}, model)
         return value
 
     def _silent(self, error: Exception, seconds: float) -> ProviderUnreachable:
@@ -151,51 +148,17 @@ class OllamaServer:
     def _stranger(self) -> ProviderError:
         return ProviderError(f"What answers at {self.host} is not Ollama.", "Check ollama.host in the configuration.")
 
-    def fault(self, text: str, status: int, headers: Mapping[str, str], model: str) -> ProviderError:
+    def fault(self, status: int, body: str | Json, headers: Mapping[str, str], model: str) -> ProviderError:
         """What an error reply means; `status` is 0 for one in the middle of a stream."""
-        said, numbers = _unwrapped(text)
-        low = said.lower()
-        if any(sign in low for sign in _TOO_LONG) or "exceed_context_size" in text:
-            asked, window = (numbers.get(key) for key in ("n_prompt_tokens", "n_ctx"))
-            sizes = f" ({asked:,} of {window:,} tokens)" if isinstance(asked, int) and isinstance(window, int) else ""
-            return ContextTooLong(
-                f"The request is longer than {model} can read{sizes}.",
-                "Ask in a new conversation, or raise chat.context.",
-            )
-        if status == 404 and "model" in low:
-            return ChatModelMissing(f"Ollama at {self.host} has no model {model}.", f"Run `ollama pull {model}`.")
-        if status == 404 and not model:
+        found = fault(status, body, headers)
+        if status == 404 and not (model and "model" in found.text.lower()):
             return self._stranger()
-        if status in (429, 499, 503) or any(sign in low for sign in _BUSY):
-            return ProviderBusy(worded("Ollama is busy", said), "Ask again.", retry_after=retry_after(headers))
-        if status == 401:
-            return ProviderRefused(f"Ollama wants you to sign in before it uses {model}.", "Run `ollama signin`.")
-        if status == 403:
-            return ProviderRefused(
-                worded(f"Ollama at {self.host} refuses the request", said),
-                "Give ollama.host as http://127.0.0.1:11434, or let Ollama listen on that address (OLLAMA_HOST).",
-            )
-        if "does not support chat" in low:
-            return no_chat(model)
-        if "requires more system memory" in low:
-            return ProviderError(
-                worded(f"{model} does not fit into memory", said),
-                "Set a smaller chat.context, or choose a smaller model.",
-            )
-        if "invalid tool call" in low:
-            return ProviderError(f"{model} called a tool in a form that Ollama cannot read.", "Ask again.")
-        if status == 400:
-            return ProviderRefused(worded("Ollama refuses the request", said), "See Ollama's own log.")
-        if status in (502, 504):
-            return ProviderUnreachable(f"No Ollama answers behind {self.host} ({status}).", "Is it running there?")
-        return ProviderError(
-            worded(f"Ollama failed ({status})" if status else "Ollama failed", said), "See its own log."
-        )
+        return found.chat_error(f"Ollama at {self.host}", model, HINTS)
 
 
-def no_chat(model: str) -> ProviderRefused:
+def no_chat(model: str) -> ProviderError:
     """For a model that only embeds."""
-    return ProviderRefused(f"{model} is no chat model.", "Name one in chat.model; `ollama list` shows what there is.")
+    return Fault("unable", 0, "").chat_error("Ollama", model, HINTS)
 
 
 class LineBuffer:
@@ -227,30 +190,3 @@ class LineBuffer:
             json.loads(rest)
             return rest
         return b""
-
-
-def _sdk() -> type[ollama.AsyncClient]:
-    import ollama
-
-    return ollama.AsyncClient
-
-
-def _unwrapped(text: str) -> tuple[str, Mapping[str, Any]]:
-    """The words of an error, and the object they stood in; errors of the engine below come as JSON inside a string."""
-    value: Any = text
-    for _ in range(4):
-        if isinstance(value, str):
-            try:
-                value = json.loads(value)
-            except ValueError:
-                break
-        if isinstance(value, dict) and "error" in value:
-            value = value["error"]
-        else:
-            break
-    about = value if isinstance(value, dict) else {}
-    said = about.get("message", about.get("detail")) if about else value
-    if not isinstance(said, str) or said.lstrip().startswith("<"):
-        return "", about
-    said = " ".join(said.split())
-    return (said if len(said) <= SAID_CHARS else said[:SAID_CHARS] + "…"), about

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,17 +12,15 @@ from tarsd.providers.base import (
     ModelInfo,
     ProviderEvent,
     Request,
-    Retract,
     StreamEnd,
-    Text,
     Thinking,
     ToolCall,
     ToolSpec,
+    tool_call,
 )
-from tarsd.providers.text import tokens
-from tarsd.providers.thinking import Piece, Splitter
-
-_CLOUD = ("-cloud", ":cloud")
+from tarsd.providers.text import sound
+from tarsd.providers.thinking import Splitter
+from tarsd.upstream import CLOUD, count, tokens
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,6 @@ class ReplyDecoder:
 
     def __init__(self) -> None:
         self._splitter = Splitter()
-        self._said: list[str] = []
         self._thought: list[str] = []
         self._calls: list[ToolCall] = []
 
@@ -51,12 +45,12 @@ class ReplyDecoder:
         events: list[ProviderEvent] = []
         thinking, content, calls = (message.get(key) for key in ("thinking", "content", "tool_calls"))
         if isinstance(thinking, str) and thinking:
-            thinking = _sound(thinking)
+            thinking = sound(thinking)
             self._splitter.apart()
             self._thought.append(thinking)
             events.append(Thinking(thinking))
         if isinstance(content, str) and content:
-            events += self._kept(self._splitter.feed(_sound(content)))
+            events += self._splitter.feed(sound(content))
         if line.get("done") is True:
             events += self.end()
         for call in calls if isinstance(calls, list) else []:
@@ -64,53 +58,27 @@ class ReplyDecoder:
             events.append(self._calls[-1])
         return events
 
-    def end(self) -> list[ProviderEvent]:
+    def end(self) -> Sequence[ProviderEvent]:
         """What was held back."""
-        return self._kept(self._splitter.end())
+        return self._splitter.end()
 
     def done(self, reason: object) -> StreamEnd:
         """How it ended; the server says "stop" when it waits for tools, too."""
         if self._calls:
-            said: dict[str, Any] = {"role": "assistant", "content": "".join(self._said)}
+            said: dict[str, Any] = {"role": "assistant", "content": self._splitter.said}
             if self._thought:
                 said["thinking"] = "".join(self._thought)
             said["tool_calls"] = [_call(call) for call in self._calls]
             return StreamEnd("tools", _OllamaMessage(said))
         return StreamEnd("length" if reason == "length" else "stop")
 
-    def _kept(self, pieces: Sequence[Piece]) -> list[ProviderEvent]:
-        for piece in pieces:
-            if isinstance(piece, Text):
-                self._said.append(piece.text)
-            elif isinstance(piece, Retract):
-                self._said.clear()
-        return list(pieces)
-
     def _call(self, call: object) -> ToolCall:
-        function = call.get("function") if isinstance(call, dict) else None
+        call = call if isinstance(call, dict) else {}
+        function = call.get("function")
         function = function if isinstance(function, dict) else {}
-        name, arguments = function.get("name"), function.get("arguments")
-        identity = call.get("id") if isinstance(call, dict) else None
-        if not isinstance(identity, str) or not identity or identity in {one.id for one in self._calls}:
-            identity = f"call_{uuid.uuid4().hex[:8]}"
-        if isinstance(arguments, str):
-            with contextlib.suppress(ValueError):
-                arguments = json.loads(arguments or "{}")
-        problem = "" if isinstance(name, str) and name else "The call names no tool."
-        if arguments is None:
-            arguments = {}
-        elif not isinstance(arguments, dict):
-            problem, arguments = problem or "The arguments are no JSON object.", {}
-        return ToolCall(identity, name if isinstance(name, str) else "", arguments, problem)
-
-
-def _sound(text: str) -> str:
-    """Text that can be written anywhere: half a surrogate pair cannot."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        id = call.get("id")
+        fresh = isinstance(id, str) and id not in {one.id for one in self._calls}
+        return tool_call(str(id) if fresh else "", function.get("name"), function.get("arguments"))
 
 
 def message_json(message: Message) -> Mapping[str, Any]:
@@ -158,7 +126,7 @@ def info(entry: Mapping[str, Any], local: bool) -> ModelInfo:
     return ModelInfo(
         f"ollama:{name_of(entry)}",
         local and not remote,
-        whole(details.get("context_length")),
+        count(details.get("context_length")),
         "tools" in abilities if isinstance(abilities, list) else None,
         "runs on another machine" if remote else size,
     )
@@ -180,7 +148,7 @@ def is_remote(entry: Mapping[str, Any]) -> bool:
 
 def is_cloud(model: str) -> bool:
     """Whether a name can only be that of a model on another machine."""
-    return model.endswith(_CLOUD)
+    return model.endswith(CLOUD)
 
 
 def entries(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -194,26 +162,9 @@ def name_of(entry: Mapping[str, Any]) -> str:
     return str(entry.get("name") or entry.get("model") or "")
 
 
-def full_name(model: str) -> str:
-    """A name without a tag means `:latest`."""
-    return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
-
-
 def context_of(running: Mapping[str, Any] | None) -> int:
     """The window that a model in memory has, 0 where there is none."""
-    return whole(running.get("context_length")) if running else 0
-
-
-def whole(value: object) -> int:
-    """A number from outside, 0 where it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def trained(info: object) -> int:
-    """The longest text that the model has learnt, of the `model_info` in /api/show."""
-    if not isinstance(info, dict):
-        return 0
-    return whole(info.get(f"{info.get('general.architecture')}.context_length"))
+    return count(running.get("context_length")) if running else 0
 
 
 def own_window(parameters: object) -> int:

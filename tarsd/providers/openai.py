@@ -19,7 +19,7 @@ from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
 from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request, Waiting
 from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer, ResponseTimeout
-from tarsd.providers.text import tokens
+from tarsd.upstream import CLOUD, Fault, count, tokens
 
 QUIET_S: Final = 3.0
 """After so long without an answer of a server on this machine it is said why."""
@@ -55,7 +55,7 @@ class OpenAIProvider:
         self._model = model
         self._server = OpenAIServer(base_url, key, silence_s)
         # Ollama's own /v1 on this machine passes its cloud models on.
-        self.local = self._server.loopback and not model.endswith(("-cloud", ":cloud"))
+        self.local = self._server.loopback and not model.endswith(CLOUD)
         self._limit = "max_completion_tokens" if self._server.hosted else "max_tokens"
         self._forget()
 
@@ -128,7 +128,7 @@ class OpenAIProvider:
             for event in reader.end():
                 yield event
         except wire.StreamFailure as error:
-            raise self._told(error.body, begun=reader.begun) from None
+            raise self._told(self._server.fault(error.body), begun=reader.begun) from None
         except (ValueError, RecursionError):
             raise self._server.cut("sent something that is no answer") from None
         finally:
@@ -143,26 +143,24 @@ class OpenAIProvider:
             try:
                 return await self._server.post("chat/completions", body)
             except HttpFailure as error:
-                found = error.problem
-                change = "" if found.too_long else self._change(found, body)
+                change = "" if error.fault.kind == "too long" else self._change(error.fault.text, body)
                 if not change or change in left_out:
-                    self._window = found.window if found.too_long and found.window else self._window
-                    raise error.failure(self._server, self._model) from None
+                    raise self._told(error.fault) from None
                 left_out.add(change)
             except ProviderUnreachable:
                 self._forget()
                 raise
 
-    def _change(self, found: wire.ErrorDetail, body: Mapping[str, Any]) -> str:
+    def _change(self, said: str, body: Mapping[str, Any]) -> str:
         """Leave out or rename what the server does not take; the name of it, or "" when nothing can be done."""
-        if "tools" in body and found.no_tools:
+        if "tools" in body and wire.no_tools(said):
             self._tools = False
             return "tools"
-        if found.other_limit:
+        if wire.other_limit(said):
             other = "max_tokens" if "max_completion_tokens" in body else "max_completion_tokens"
             self._limit = other
             return "limit"
-        if "stream_options" in body and found.no_usage:
+        if "stream_options" in body and wire.no_usage(said):
             self._usage = False
             return "usage"
         return ""
@@ -190,18 +188,17 @@ class OpenAIProvider:
         except openai.APIError as error:
             raise wire.StreamFailure(error.body) from None
 
-    def _told(self, body: object, *, begun: bool) -> ProviderError:
-        """The error that came in a stream in place of the rest of it, or of all of it."""
-        found = wire.problem(body)
-        if found.too_long and found.window:
+    def _told(self, found: Fault, *, begun: bool = False) -> ProviderError:
+        """The error that came in place of an answer, or of the rest of one; what it says of the window is kept."""
+        if found.kind == "too long" and found.window:
             self._window = found.window
-        return HttpFailure(0, found).failure(self._server, self._model, begun=begun)
+        return self._server.failure(found, self._model, begun=begun)
 
     def _nothing(self, request: Request) -> ProviderError:
         """A stream without a single chunk; LM Studio answers so when the prompt is too long."""
         said = "".join(message.text for message in request.messages) + request.system
         if self._server.loopback and tokens(said) > 0.9 * self._window:
-            return self._server.too_long()
+            return self._server.failure(Fault("too long", 0, ""), self._model)
         return self._server.cut("sent an empty answer")
 
     async def _context(self, entry: Mapping[str, Any]) -> int:
@@ -209,25 +206,25 @@ class OpenAIProvider:
         about = entry.get("meta")
         meta = about if isinstance(about, Mapping) else {}
         told = meta.get("n_ctx"), entry.get("max_model_len"), entry.get("context_length"), entry.get("context_window")
-        if found := next(filter(None, map(wire.number, told)), 0):
+        if found := next(filter(None, map(count, told)), 0):
             return found
         if entry.get("owned_by") == "llamacpp" or meta:
             settings = (await self._server.native("props")).get("default_generation_settings")
-            loaded = wire.number(settings.get("n_ctx")) if isinstance(settings, Mapping) else 0
-            return loaded or wire.number(meta.get("n_ctx_train"))
+            loaded = count(settings.get("n_ctx")) if isinstance(settings, Mapping) else 0
+            return loaded or count(meta.get("n_ctx_train"))
         if not self._server.loopback:
             return 0
         if entry.get("owned_by") == OLLAMA:
             running = (await self._server.native("api/ps")).get("models")
             for one in _mappings(running):
                 if one.get("name") == self._model or one.get("model") == self._model:
-                    return wire.number(one.get("context_length"))
+                    return count(one.get("context_length"))
             return 0
         for one in _mappings((await self._server.native("api/v1/models")).get("models")):  # LM Studio
             for instance in _mappings(one.get("loaded_instances")):
                 config = instance.get("config")
                 if self._model in (one.get("key"), instance.get("id")) and isinstance(config, Mapping):
-                    return wire.number(config.get("context_length"))
+                    return count(config.get("context_length"))
         return 0
 
 
@@ -254,8 +251,8 @@ async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
             continue
         meta = one.get("meta")
         loaded = meta.get("n_ctx") or meta.get("n_ctx_train") if isinstance(meta, Mapping) else 0
-        context = next(filter(None, map(wire.number, (loaded, one.get("max_model_len"), one.get("context_length")))), 0)
-        local = server.loopback and not id.endswith(("-cloud", ":cloud"))
+        context = next(filter(None, map(count, (loaded, one.get("max_model_len"), one.get("context_length")))), 0)
+        local = server.loopback and not id.endswith(CLOUD)
         infos.append(ModelInfo(f"openai:{id}", local, context))
     return infos
 

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx  # noqa: F401  # the SDK looks into it if it is there, even when another thread has loaded half of it
 import httpx2
 import openai
 
-from tarsd.embed.base import is_loopback
-from tarsd.embed.remote import retry_after
-from tarsd.errors import (
-    AnswerCut,
-    ChatModelMissing,
-    ContextTooLong,
-    ProviderBusy,
-    ProviderError,
-    ProviderRefused,
-    ProviderUnreachable,
-)
-from tarsd.providers import openai_wire as wire
-
-if TYPE_CHECKING:
-    from openai._types import RequestOptions
+from tarsd.errors import AnswerCut, ProviderError, ProviderRefused, ProviderUnreachable
+from tarsd.upstream import Fault, Kind, fault, is_loopback, worded
 
 CONNECT_S: Final = 5.0
 ASK_S: Final = 5.0
@@ -33,6 +20,14 @@ LOCAL_SILENCE_S: Final = 300.0  # a model may have to be loaded, and a long prom
 REMOTE_SILENCE_S: Final = 120.0
 HOSTED: Final = "api.openai.com"
 URL_HINT: Final = "Check openai.base_url; for most servers it ends in /v1."
+HINTS: Final[Mapping[Kind, str]] = {
+    "too long": "Load the model with a larger context, or set chat.context to what it has.",
+    "key": "Run `tarsd key set openai`, then ask again.",
+    "denied": "Run `tarsd key set openai`, then ask again.",
+    "missing": f"`tarsd status` lists the models it has; check chat.model. {URL_HINT}",
+    "late": "Start the model's server.",
+    "moved": URL_HINT,
+}
 
 for _name in ("openai", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # below that they log URLs and whole requests
@@ -43,40 +38,11 @@ class ResponseTimeout(ProviderUnreachable):
 
 
 class HttpFailure(Exception):
-    """An answer that is no answer: its HTTP status (0: it came inside a stream), what it says, how long to wait."""
+    """An answer that is no answer."""
 
-    def __init__(self, status: int, problem: wire.ErrorDetail, wait_s: float | None = None) -> None:
-        super().__init__(f"status {status}")
-        self.in_stream = not status
-        self.status = status or problem.status
-        self.problem = problem
-        self.wait_s = problem.wait_s if wait_s is None else wait_s
-
-    def failure(self, server: OpenAIServer, model: str, *, begun: bool = False) -> ProviderError:
-        """The error to raise; `begun` when a part of the answer was there."""
-        status, found, where = self.status, self.problem, server.where
-        said = f": {server.without_key(found.text)}" if found.text else "."
-        if status in (401, 403):
-            return server.no_key(f"{where} does not accept the key.")
-        if found.too_long or status == 413:
-            return server.too_long()
-        if status == 402 or "insufficient_quota" in found.kind or (status == 429 and found.spent and not self.wait_s):
-            return ProviderRefused(f"The credit at {where} is used up{said}", "See the billing page of the provider.")
-        if status in (429, 503, 529) or (self.in_stream and found.busy):
-            hint = "Ask again in a moment, or set chat.fallback."
-            return ProviderBusy(f"{where} is busy{said}", hint, retry_after=self.wait_s)
-        if status == 404 or found.no_model:
-            hint = f"`tarsd status` lists the models it has; check chat.model. {URL_HINT}"
-            return ChatModelMissing(f"{where} has no model {model}.", hint)
-        if begun:
-            return server.cut(f"broke off{said}")
-        if status in (502, 504):
-            return ProviderUnreachable(f"Nobody answers behind {where} ({status}).", "Start the model's server.")
-        if 300 <= status < 400:
-            return ProviderError(f"{where} points to another address, which is not followed.", URL_HINT)
-        if 400 <= status < 500:
-            return ProviderRefused(f"{where} refuses the request ({status}){said}", "See the server's own log.")
-        return ProviderError(f"{where} failed{f' ({status})' if status else ''}{said}", "See the server's own log.")
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"status {fault.status}")
+        self.fault = fault
 
 
 class OpenAIServer:
@@ -109,12 +75,12 @@ class OpenAIServer:
 
     async def get(self, path: str) -> object:
         """What the server says of itself at a path or a whole URL, within ASK_S."""
-        options: RequestOptions = {"timeout": httpx2.Timeout(min(ASK_S, self._silence_s), connect=CONNECT_S)}
+        timeout = httpx2.Timeout(min(ASK_S, self._silence_s), connect=CONNECT_S)
         url = path if "://" in path else f"/{path}"
         try:
-            return await self._send(self._connected().get(url, cast_to=object, options=options))
+            return await self._send(self._connected().get(url, cast_to=object, options={"timeout": timeout}))
         except HttpFailure as error:
-            raise error.failure(self, "") from None
+            raise self.failure(error.fault, "") from None
 
     async def native(self, path: str) -> Mapping[str, Any]:
         """The answer at a path of the server's own API, beside `/v1`; {} when it has no such thing."""
@@ -130,18 +96,18 @@ class OpenAIServer:
         if client is not None:
             await client.close()
 
-    def without_key(self, text: str) -> str:
-        """What a server said, should it repeat the key."""
-        return text.replace(self._key, "…") if self._key else text
+    def fault(self, body: object, status: int = 0, headers: Mapping[str, str] | None = None) -> Fault:
+        """What an error is about; without a status it came inside a stream."""
+        return fault(status, body, headers, secret=self._key)
+
+    def failure(self, found: Fault, model: str, *, begun: bool = False) -> ProviderError:
+        """The error to raise; `begun` when a part of the answer was there."""
+        if begun and found.kind in ("late", "moved", "refused", "failed"):
+            return self.cut(worded("broke off", found.text))
+        return found.chat_error(self.where, model, HINTS)
 
     def no_key(self, message: str) -> ProviderRefused:
-        return ProviderRefused(message, "Run `tarsd key set openai`, then ask again.")
-
-    def too_long(self) -> ContextTooLong:
-        return ContextTooLong(
-            f"The prompt is longer than the model at {self.where} reads.",
-            "Load the model with a larger context, or set chat.context to what it has.",
-        )
+        return ProviderRefused(message, HINTS["key"])
 
     def cut(self, what: str) -> AnswerCut:
         hint = "Ask again; if it happens often, the server's own log says why."
@@ -181,8 +147,7 @@ class OpenAIServer:
         try:
             return await sent
         except openai.APIStatusError as error:
-            wait_s = retry_after(error.response.headers)
-            raise HttpFailure(error.status_code, wire.problem(error.body), wait_s) from None
+            raise HttpFailure(self.fault(error.body, error.status_code, error.response.headers)) from None
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise self.unreachable(error) from None
         except UnicodeError:

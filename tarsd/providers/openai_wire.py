@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,14 +12,15 @@ from tarsd.providers.base import (
     Message,
     ProviderEvent,
     Request,
-    Retract,
     StreamEnd,
     Text,
     Thinking,
     ToolCall,
     Usage,
+    tool_call,
 )
 from tarsd.providers.thinking import Splitter
+from tarsd.upstream import count
 
 REASONING = ("reasoning_content", "reasoning")
 """Where servers put a model's reasoning; some fill both with the same text."""
@@ -107,7 +107,6 @@ class StreamDecoder:
         self._usage: Usage | None = None
         self._calls: list[_Partial] = []
         self._splitter = Splitter()
-        self._text: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
 
     @property
@@ -136,7 +135,7 @@ class StreamDecoder:
 
     def end(self) -> Iterator[ProviderEvent]:
         """What remains when the stream has ended: the calls, the tokens, and Done if the server has said so."""
-        yield from self._said(self._splitter.end())
+        yield from self._splitter.end()
         calls = [call.complete() for call in self._calls] if self.finished else []
         if self._finish == "length" and any(call.problem for call in calls):
             calls = []  # cut in the middle of a call
@@ -159,7 +158,7 @@ class StreamDecoder:
             self._splitter.apart()
             yield Thinking(thought)
         if text:
-            yield from self._said(self._splitter.feed(text))
+            yield from self._splitter.feed(text)
         if isinstance(refusal := delta.get("refusal"), str) and refusal:
             self._refused = True
             yield Text(refusal)
@@ -168,14 +167,6 @@ class StreamDecoder:
             self._merge(call)
         if isinstance(old := delta.get("function_call"), Mapping):
             self._merge({"index": 0, "function": old})
-
-    def _said(self, pieces: list[Text | Thinking | Retract]) -> Iterator[ProviderEvent]:
-        for piece in pieces:
-            if isinstance(piece, Text):
-                self._text.append(piece.text)
-            elif isinstance(piece, Retract):
-                self._text.clear()
-            yield piece
 
     def _merge(self, delta: object) -> None:
         """A piece of a call goes to the call of its index, or of its id, or to the last one."""
@@ -199,7 +190,7 @@ class StreamDecoder:
             call.arguments = json.dumps(arguments)
 
     def _message(self, calls: list[ToolCall]) -> dict[str, Any]:
-        text = "".join(self._text)
+        text = self._splitter.said
         message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
         if calls:
             message["tool_calls"] = [_call(call) for call in calls]
@@ -218,19 +209,7 @@ class _Partial:
         self.arguments = ""
 
     def complete(self) -> ToolCall:
-        problem = "" if self.name else "The call names no tool."
-        arguments: object = {}
-        try:
-            arguments = json.loads(self.arguments, strict=False) if self.arguments.strip() else {}
-            if isinstance(arguments, str):  # wrapped twice
-                arguments = json.loads(arguments, strict=False) if arguments.strip() else {}
-        except (ValueError, RecursionError):
-            problem = problem or "The arguments are no valid JSON."
-        if arguments is None:
-            arguments = {}
-        if not isinstance(arguments, dict):
-            arguments, problem = {}, problem or "The arguments are no JSON object."
-        return ToolCall(self.id or f"call_{uuid.uuid4().hex[:12]}", self.name, arguments, problem)
+        return tool_call(self.id, self.name, self.arguments)
 
 
 def _parts(content: object) -> tuple[str, str]:
@@ -254,26 +233,11 @@ def _usage(usage: object) -> Usage | None:
         return None
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
-    return Usage(number(usage.get("prompt_tokens")), number(usage.get("completion_tokens")), number(cached))
-
-
-def number(value: object) -> int:
-    """A count of tokens, or 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))
 
 
 # ------------------------------------------------------------------------------------------------ errors
 
-_TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|maximum context length|available context size"
-    r"|context (?:length|size|window)[^.]{0,80}(?:exceed|too (?:long|small|large)|overflow|only)"
-    r"|(?:exceed|larger than|longer than|overflow)[^.]{0,80}context|context the overflows"
-    r"|(?:prompt|input|request)[^.]{0,30} (?:is )?too long|reduce the length of",
-    re.IGNORECASE,
-)
-_WINDOW = re.compile(
-    r"(?:context (?:length|size|window)(?: is| of)?(?: only)?|available context size) \(?(\d{3,8})", re.IGNORECASE
-)
 _NO_TOOLS = re.compile(
     r"--jinja|--enable-auto-tool-choice|--tool-call-parser"
     r"|(?:not support|unsupported|no endpoints)[^.]{0,60}\b(?:tools?|function)\b"
@@ -285,94 +249,18 @@ _LIMIT = re.compile(
     rf"{_NO_SUCH_FIELD}.{{0,80}}max_(?:completion_)?tokens|max_(?:completion_)?tokens.{{0,80}}{_NO_SUCH_FIELD}",
     re.IGNORECASE | re.DOTALL,
 )
-_ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
-"""Where a server repeats what it was sent."""
-_AGAIN = re.compile(r"try again in (?:(\d+)m)?([\d.]+)(ms|s)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class ErrorDetail:
-    """An error of whatever shape: its text (one short line), what kind it calls itself, the status it names or 0."""
-
-    text: str
-    kind: str = ""
-    status: int = 0
-    context: int = 0
-
-    @property
-    def too_long(self) -> bool:
-        """The prompt was more than the model reads."""
-        return bool(_TOO_LONG.search(f"{self.kind} {self.text}"))
-
-    @property
-    def window(self) -> int:
-        """How many tokens the model reads, if the error tells; else 0."""
-        found = _WINDOW.search(self.text)
-        return self.context or (int(found[1]) if found else 0)
-
-    @property
-    def no_tools(self) -> bool:
-        """The server or the model cannot call tools."""
-        return bool(_NO_TOOLS.search(self.text))
-
-    @property
-    def other_limit(self) -> bool:
-        """The server has another name for the bound of the reply."""
-        return bool(_LIMIT.search(self.text))
-
-    @property
-    def no_usage(self) -> bool:
-        """The server does not know the option that asks for counts."""
-        return "stream_options" in self.text or "include_usage" in self.text
-
-    @property
-    def no_model(self) -> bool:
-        """The model is unknown, whatever the status."""
-        return bool(
-            re.search(r"model_not_found|no models? (?:is )?loaded|not a valid model", f"{self.kind} {self.text}", re.I)
-            or re.search(r"\bmodel\b.{0,120}(?:not found|not exist|not available|unknown)", self.text, re.I)
-        )
-
-    @property
-    def spent(self) -> bool:
-        """Not a matter of waiting: no credit, or a limit of spending."""
-        return bool(re.search(r"insufficient_quota|billing|credit|quota|spend", f"{self.kind} {self.text}", re.I))
-
-    @property
-    def busy(self) -> bool:
-        """Overloaded, or a rate limit, by its name alone."""
-        return bool(re.search(r"overloaded|rate.?limit|unavailable|loading model", f"{self.kind} {self.text}", re.I))
-
-    @property
-    def wait_s(self) -> float | None:
-        """Seconds that the text asks to wait."""
-        if not (found := _AGAIN.search(self.text)):
-            return None
-        try:
-            seconds = float(found[2])
-        except ValueError:
-            return None
-        return int(found[1] or 0) * 60 + seconds / (1000 if found[3].lower() == "ms" else 1)
+def no_tools(said: str) -> bool:
+    """Whether an error says that the server or the model cannot call tools."""
+    return bool(_NO_TOOLS.search(said))
 
 
-def problem(body: object) -> ErrorDetail:
-    """What an error says: an object, a plain string, a list of faults, or anything else."""
-    if isinstance(body, Mapping):
-        inner = body.get("error")
-        if isinstance(inner, Mapping | str) and inner:
-            return problem(inner)
-        text = body.get("message") or body.get("detail") or ""
-        kind = " ".join(str(body[key]) for key in ("type", "code") if isinstance(body.get(key), str | int))
-        code = body.get("code")
-        status = int(code) if isinstance(code, str | int) and re.fullmatch(r"[45]\d\d", str(code)) else 0
-        return ErrorDetail(_line(text), kind, status, number(body.get("n_ctx")))
-    return ErrorDetail(_line(body))
+def other_limit(said: str) -> bool:
+    """Whether an error says that the server has another name for the bound of the reply."""
+    return bool(_LIMIT.search(said))
 
 
-def _line(text: object) -> str:
-    """One short line; of a list of faults their messages, for these do not repeat the prompt."""
-    if isinstance(text, list):
-        text = "; ".join(str(one.get("msg") or one.get("message") or "") for one in text if isinstance(one, Mapping))
-    if not isinstance(text, str) or text.lstrip().startswith("<"):
-        return ""
-    return " ".join(_ECHO.sub("", text).split())[:300]
+def no_usage(said: str) -> bool:
+    """Whether an error says that the server does not know the option that asks for counts."""
+    return "stream_options" in said or "include_usage" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tarsd.providers.hidden import hidden
+from tarsd.upstream import tokens as tokens
 
 _UNSEEN = re.compile(
     "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -50,6 +51,10 @@ def cap(text: str, limit: int) -> str:
     return f"{cut}\n[… cut here: {len(text) - len(cut):,} of {len(text):,} characters are not shown]"
 
 
-def tokens(text: str) -> int:
-    """About how many tokens a model makes of `text`, rather too many: 3 bytes each, and one for each CJK letter."""
-    return len(text.encode("utf-8", "replace")) // 3 + 1
+def sound(text: str) -> str:
+    """`text` that can be written anywhere: halves of a surrogate pair are joined, and one alone is replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

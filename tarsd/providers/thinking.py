@@ -30,6 +30,11 @@ class Splitter:
         self._code = _Code()
         self._after: list[str] | None = None  # what stands behind a closing tag in an open fence of the reasoning
 
+    @property
+    def said(self) -> str:
+        """The answer so far."""
+        return "".join(self._said)
+
     def apart(self) -> None:
         """The server itself tells reasoning apart: from now on a closing tag in the answer is text."""
         self._apart = True
@@ -45,6 +50,7 @@ class Splitter:
         if self._mode == "thinking" and self._after is not None and self._code.fence:
             # A fence that nobody closed hid the end of the reasoning: better said late than never.
             answer = "".join(self._after).lstrip()
+            self._said.append(answer)
             pieces += [Text(answer)] if answer else []
         return pieces
 

@@ -29,7 +29,6 @@ from tarsd.embed.base import (
     OtherWidth,
     check,
     is_bad,
-    is_loopback,
     is_unusable,
     normalised,
     nothing,
@@ -37,6 +36,7 @@ from tarsd.embed.base import (
 )
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import ConfigError, EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
+from tarsd.upstream import is_loopback, retry_after
 
 DATA = Path(table.__file__).parent.parent / "data"
 KEYS = "0123456789abcdef"
@@ -536,7 +536,7 @@ def test_ollama_host_spellings(made: Make, double: Double) -> None:
 def test_ollama_comes_back_by_itself(made: Make, double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
     """C97: not asked again at once, and then with what it has by then."""
     now = [0.0]
-    monkeypatch.setattr("tarsd.embed.ollama.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("tarsd.embed.remote.time", SimpleNamespace(monotonic=lambda: now[0]))
     it = made("ollama:nomic-embed-text")
     double.model = "other"
     for _ in range(2):
@@ -606,13 +606,13 @@ def test_openai_rate_limit(made: Make, double: Double) -> None:
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert remote.retry_after(headers, now=10.0) == seconds
+    assert retry_after(headers, now=10.0) == seconds
 
 
 def test_batches() -> None:
     assert list(remote.batches([])) == []
     assert list(remote.batches(["a"] * 5, most=2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
-    assert list(remote.batches(["a" * 30, "b" * 30, "c" * 300, "d"], tokens=25)) == [
+    assert list(remote.batches(["a" * 30, "b" * 30, "c" * 300, "d"], most_tokens=25)) == [
         slice(0, 2),
         slice(2, 3),
         slice(3, 4),

@@ -15,7 +15,8 @@ from tarsd.providers.base import (
     Thinking,
     ToolCall,
 )
-from tarsd.providers.openai_wire import StreamDecoder, problem
+from tarsd.providers.openai_wire import StreamDecoder
+from tarsd.upstream import fault
 from tests.support.provider_contract import calls_in, done_in, text_of, thought_in
 
 
@@ -189,8 +190,8 @@ def test_odd_chunks_say_nothing(chunk: dict[str, Any]) -> None:
     ],
 )
 def test_overflows_are_known_by_their_words(text: str, window: int) -> None:
-    found = problem({"error": {"message": text}})
-    assert found.too_long and found.window == window
+    found = fault(400, {"error": {"message": text}})
+    assert found.kind == "too long" and found.window == window
 
 
 @pytest.mark.parametrize(
@@ -204,4 +205,4 @@ def test_overflows_are_known_by_their_words(text: str, window: int) -> None:
     ],
 )
 def test_other_errors_are_no_overflows(text: str) -> None:
-    assert not problem({"error": {"message": text}}).too_long
+    assert fault(400, {"error": {"message": text}}).kind != "too long"

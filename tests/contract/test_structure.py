@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "files", "config", "keys", "protocol", "vault", "watch", "parse", "passage", "chunk", "embed", "store",
-    "index", "search", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app",
-    "server", "daemon",
+    "errors", "files", "config", "keys", "protocol", "vault", "watch", "parse", "passage", "chunk", "upstream", "embed",
+    "store", "index", "search", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat",
+    "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
@@ -35,8 +35,6 @@ OWNERS = {
     "markdown_it": {"parse"},
     "yaml": {"parse"},
     "onnxruntime": {"embed"},
-    "tokenizers": {"embed", "chunk"},
-    "ollama": {"embed", "providers"},
     "openai": {"embed", "providers"},
     "anthropic": {"providers"},
     "httpx": {"embed", "providers", "tools"},

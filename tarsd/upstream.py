@@ -1,0 +1,268 @@
+"""Servers of models, of whatever vendor: whose machine they are, and what it means when they answer with an error."""
+
+from __future__ import annotations
+
+import email.utils
+import ipaddress
+import json
+import os
+import re
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tarsd.errors import (
+    ChatModelMissing,
+    ContextTooLong,
+    EmbedError,
+    ModelMissing,
+    ProviderBusy,
+    ProviderError,
+    ProviderRefused,
+    ProviderUnreachable,
+    RateLimited,
+)
+
+Kind = Literal[
+    "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
+    "refused", "failed",
+]  # fmt: skip
+Use = Literal["chat", "embedding"]
+
+SAID_CHARS: Final = 300
+CLOUD: Final = ("-cloud", ":cloud")
+"""How the names end of models that Ollama only passes on to another machine."""
+
+_TOO_LONG = (
+    r"context_length_exceeded|exceed_context_size|request_too_large|maximum context length|available context size"
+    r"|context (?:length|size|window)[^.]{0,80}(?:exceed|too (?:long|small|large)|overflow|only)"
+    r"|(?:exceed|larger than|longer than|overflow)[^.]{0,80}context|context the overflows"
+    r"|(?:prompt|input|request)[^.]{0,30} (?:is )?too long|reduce the length of"
+)
+_MISSING = (
+    r"model_not_found|not_found_error|no models? (?:is )?loaded|not a valid model"
+    r"|\bmodel\b.{0,120}(?:not found|not exist|not available|unknown)"
+)
+_RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
+    ("too long", (413,), _TOO_LONG),
+    ("credit", (402,), r"billing_error|insufficient_quota|spend_limit|credit balance"),
+    ("key", (401,), r"authentication_error"),
+    ("denied", (403,), r"permission_error"),
+    ("unable", (), r"does not support (?:chat|embeddings)"),
+    ("memory", (), r"requires more system memory"),
+    ("call", (), r"invalid tool call"),
+    ("busy", (429, 499, 503, 529), r"overloaded|rate.?limit|unavailable_error|server busy|maximum pending requests"),
+    ("loading", (), r"(?<!error )loading model|is loading"),
+    ("late", (408, 502, 504), r"timeout_error"),
+    ("failed", range(500, 600), ""),
+    ("missing", (404,), _MISSING),
+    ("moved", range(300, 400), ""),
+    ("refused", range(400, 500), r"invalid_request_error"),
+)
+"""What an error is: the first row that has its HTTP status, or whose pattern is in its text or in its name."""
+
+_ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, str]]] = {
+    "too long": (
+        ContextTooLong, EmbedError,
+        "The request is longer than {model} reads", "Ask in a new conversation, or set chat.context.",
+    ),
+    "credit": (
+        ProviderRefused, EmbedError,
+        "The credit or the quota at {place} is used up", "See the billing page of the provider.",
+    ),
+    "key": (ProviderRefused, EmbedError, "{place} does not accept the key", "Set it anew with `tarsd key set`."),
+    "denied": (ProviderRefused, EmbedError, "{place} does not allow this", "The key may not use this model."),
+    "unable": (ProviderRefused, EmbedError, "{model} is no {use} model", "Name another one in {use}.model."),
+    "memory": (
+        ProviderError, EmbedError,
+        "{model} does not fit into memory", "Set a smaller chat.context, or choose a smaller model.",
+    ),
+    "call": (ProviderError, EmbedError, "{model} called a tool in a form that {place} cannot read", "Ask again."),
+    "busy": (ProviderBusy, RateLimited, "{place} is busy", "Ask again in a moment, or set chat.fallback."),
+    "loading": (ProviderBusy, EmbedError, "{place} is loading {model}", "Ask again in a moment."),
+    "late": (
+        ProviderUnreachable, EmbedError,
+        "Nobody answers behind {place} in time{status}", "Ask again, or look whether the model's server runs.",
+    ),
+    "missing": (ChatModelMissing, ModelMissing, "{place} has no model {model}", "Check {use}.model."),
+    "moved": (
+        ProviderError, EmbedError,
+        "{place} points to another address, which is not followed", "Set the address itself.",
+    ),
+    "refused": (ProviderRefused, EmbedError, "{place} refuses the request{status}", "See the server's own log."),
+    "failed": (ProviderError, EmbedError, "{place} failed{status}", "See the server's own log."),
+}  # fmt: skip
+"""What is said of it: the error of a chat model, that of an embedding model, a sentence, a hint."""
+
+_UNTOLD: Final = ("key", "missing", "call", "moved")
+"""Where the server's own words say no more than the sentence, or repeat what was sent."""
+
+_SPENT = re.compile(r"billing|credit|quota|spend", re.IGNORECASE)
+_WINDOW = re.compile(
+    r"(?:context (?:length|size|window)(?: is| of)?(?: only)?|available context size) \(?(\d{3,8})", re.IGNORECASE
+)
+_ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
+"""Where a server repeats what it was sent."""
+_AGAIN = re.compile(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An error as a server tells it: its HTTP status (0: it came inside a stream), and its words on one short line.
+
+    `wait_s` is how long the server asks to wait; `asked` and `window` are the tokens of the prompt and those that the
+    model reads, 0 where nobody told.
+    """
+
+    kind: Kind
+    status: int
+    text: str
+    wait_s: float | None = None
+    asked: int = 0
+    window: int = 0
+
+    def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
+        """The error to raise for a chat model at `place`; `hints` are better ones than the usual."""
+        return _ERRORS[self.kind][0](*self._words("chat", place, model, hints), retry_after=self.wait_s)
+
+    def embed_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> EmbedError:
+        """As `chat_error`, for an embedding model."""
+        return _ERRORS[self.kind][1](*self._words("embedding", place, model, hints), retry_after=self.wait_s)
+
+    def _words(self, use: Use, place: str, model: str, hints: Mapping[Kind, str]) -> tuple[str, str]:
+        *_, sentence, hint = _ERRORS[self.kind]
+        said = "" if self.kind in _UNTOLD else self.text
+        if self.kind == "too long" and self.asked and self.window:
+            said = f"{self.asked:,} tokens of {self.window:,}"
+        fill = {"place": place, "model": model, "use": use, "status": f" ({self.status})" if self.status else ""}
+        return worded(sentence.format_map(fill).rstrip(), said), hints.get(self.kind, hint).format_map(fill)
+
+
+def fault(status: int, body: object, headers: Mapping[str, str] | None = None, *, secret: str | None = None) -> Fault:
+    """What is the matter; `body` is JSON, read or not, or any text; `secret` is a key that the server may repeat."""
+    value = _unwrapped(body)
+    about: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+    text = about.get("message") or about.get("detail") or "" if about else value
+    text = _line(text, secret)
+    details = about.get("details")
+    names = [about.get("type"), about.get("code"), details.get("error_code") if isinstance(details, Mapping) else ""]
+    said = " ".join([text, *(str(name) for name in names if isinstance(name, str | int))])
+    if not status and re.fullmatch(r"[45]\d\d", str(about.get("code"))):
+        status = int(about["code"])
+    wait_s = retry_after(headers or {})
+    wait_s = _wish(text) if wait_s is None else wait_s
+    found = _WINDOW.search(text)
+    window = count(about.get("n_ctx")) or (int(found[1]) if found else 0)
+    return Fault(_kind(status, said, wait_s), status, text, wait_s, count(about.get("n_prompt_tokens")), window)
+
+
+def _kind(status: int, said: str, wait_s: float | None) -> Kind:
+    if status == 429 and not wait_s and _SPENT.search(said):
+        return "credit"  # no matter of waiting
+    for kind, statuses, pattern in _RULES:
+        if status in statuses or (pattern and re.search(pattern, said, re.IGNORECASE)):
+            return kind
+    return "failed"
+
+
+def _unwrapped(body: object) -> object:
+    """The error itself: it stands under "error", and some send it as JSON in a string, that of another in theirs."""
+    for _ in range(4):
+        if isinstance(body, str | bytes):
+            try:
+                body = json.loads(body)
+            except (ValueError, RecursionError):
+                break
+        inner = body.get("error") if isinstance(body, Mapping) else None
+        if not isinstance(inner, Mapping | str) or not inner:
+            break
+        body = inner
+    return body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+
+
+def _line(text: object, secret: str | None) -> str:
+    """One short line; of a list of faults their messages, for these do not repeat the prompt."""
+    if isinstance(text, list):
+        text = "; ".join(str(one.get("msg") or one.get("message") or "") for one in text if isinstance(one, Mapping))
+    if not isinstance(text, str) or text.lstrip().startswith("<"):
+        return ""
+    text = text.replace(secret, "…") if secret else text
+    text = " ".join(_ECHO.sub("", text).split())
+    return text if len(text) <= SAID_CHARS else text[:SAID_CHARS] + "…"
+
+
+def worded(what: str, said: str) -> str:
+    """A sentence with the server's own words, where those say anything: an empty reply is no news."""
+    return f"{what}: {said}" if any(letter.isalnum() for letter in said) and said != "null" else f"{what}."
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that a reply asks to wait, from `retry-after-ms` or `retry-after` (seconds or a date), or None.
+
+    `headers` are looked up in lower case, as HTTP clients keep them.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name)
+        if text is None:
+            continue
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            try:
+                when = email.utils.parsedate_to_datetime(text)
+            except ValueError:
+                continue
+            seconds = when.timestamp() - (time.time() if now is None else now)
+        if seconds == seconds and seconds != float("inf"):
+            return max(0.0, seconds)
+    return None
+
+
+def _wish(text: str) -> float | None:
+    """Seconds that an error's text asks to wait."""
+    if not (found := _AGAIN.search(text)):
+        return None
+    return int(found[1] or 0) * 60 + float(found[2]) / (1000 if found[3].lower() == "ms" else 1)
+
+
+# ------------------------------------------------------------------------------------------------ what all have
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether a host name or address can only mean this machine."""
+    if not host:
+        return False
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def ollama_headers(host: str) -> dict[str, str]:
+    """The key of Ollama's cloud from the environment, where it is not sent in the clear."""
+    key = os.environ.get("OLLAMA_API_KEY")
+    return {"authorization": f"Bearer {key}"} if key and host.startswith("https:") else {}
+
+
+def ollama_name(model: str) -> str:
+    """The name as Ollama lists it: one without a tag means `:latest`."""
+    return model if ":" in model.rpartition("/")[2] else f"{model}:latest"
+
+
+def model_info(shown: Mapping[str, Any], what: str) -> int:
+    """A number about the model's kind in the answer of Ollama's /api/show, as "context_length"; 0 if it is not told."""
+    info = shown.get("model_info")
+    return count(info.get(f"{info.get('general.architecture')}.{what}")) if isinstance(info, Mapping) else 0
+
+
+def count(value: object) -> int:
+    """A number from outside that counts something, 0 where it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a model makes of `text`, rather too many: 3 bytes each, and one for each CJK letter."""
+    return len(text.encode("utf-8", "replace")) // 3 + 1
