@@ -112,7 +112,7 @@ class SessionNotes:
         One after the other, and again after a while where the vault was away.
         """
         every = await self._thread(self._sessions.summaries)
-        left = [one.id for one in every if time.time() - one.updated < RECENT_S][:MOST_RECENT]
+        left = [known.id for known in every if time.time() - known.updated < RECENT_S][:MOST_RECENT]
         for conversation in left:  # there may have been no time for their summaries
             self._touch(conversation)
         while left:
@@ -193,8 +193,8 @@ class SessionNotes:
         """As `_plan`, for the conversation as it will be once the turn has ended with `last`."""
         conversation = self._sessions.load(turn.conversation)
         events = tuple(turn.events) if turn.ended else (*turn.events, last)
-        turns = (replace(one, events=events) if one.id == turn.id else one for one in conversation.turns)
-        return self._plan(replace(conversation, turns=tuple(turns)))
+        records = (replace(old, events=events) if old.id == turn.id else old for old in conversation.turns)
+        return self._plan(replace(conversation, turns=tuple(records)))
 
     # -------------------------------------------------------------------------------------------- the summary
 
@@ -217,7 +217,7 @@ class SessionNotes:
         before = found.condensed.text if found.condensed else ""
         if history_tokens(open_turns, before) <= FULL * provider.window:
             return
-        _, tail = compact.plan(open_turns, lambda one: history_tokens([one], ""), int(FULL * provider.window))
+        _, tail = compact.plan(open_turns, lambda record: history_tokens([record], ""), int(FULL * provider.window))
         await self._summarise(conversation, tail)
 
     async def _summarise(self, conversation: str, tail: Sequence[TurnRecord]) -> None:
@@ -228,7 +228,7 @@ class SessionNotes:
         await provider.prepare()
         found = await self._thread(self._sessions.load, conversation)
         kept = {record.id for record in tail}
-        head = [one for one in found.since if one.id not in kept and one.text]
+        head = [record for record in found.since if record.id not in kept and record.text]
         if not head:
             return
         earlier = found.condensed
@@ -285,7 +285,7 @@ class SessionNotes:
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()
-            for conversation in [one for one, at in self._touched.items() if now - at > IDLE_S]:
+            for conversation in [id for id, at in self._touched.items() if now - at > IDLE_S]:
                 self._touched.pop(conversation, None)
                 await self._quietly(self._summarise(conversation, []))
 

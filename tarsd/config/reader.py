@@ -111,7 +111,7 @@ class _ConfigReader:
             **{name: self.fill(getattr(Config, name), table, name) for name in PLAIN},
         )
         if self.found:
-            raise ConfigError([text for _, text in sorted(self.found, key=lambda one: one[0])])
+            raise ConfigError([text for _, text in sorted(self.found, key=lambda fault: fault[0])])
         return config
 
     # Tables and values
@@ -139,8 +139,8 @@ class _ConfigReader:
     def array(self, table: dict[str, Any], name: str) -> list[tuple[Key, dict[str, Any]]]:
         """The tables of the array `name`, each with its key."""
         value = table.get(name, [])
-        if isinstance(value, list) and all(isinstance(one, dict) for one in value):
-            return [((name, str(number)), one) for number, one in enumerate(value)]
+        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+            return [((name, str(number)), item) for number, item in enumerate(value)]
         self.fault((name,), f"must be an array of tables: write [[{name}]] on a line of its own")
         return []
 
@@ -168,7 +168,7 @@ class _ConfigReader:
         if kind.startswith("Mapping"):
             return self.scores(value, getattr(default, field.name), key)
         if kind.startswith("tuple"):
-            if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            if isinstance(value, list) and all(isinstance(text, str) for text in value):
                 return tuple(value)
             return self.fault(key, 'must be a list of texts: ["…", "…"]')
         if choices := field.metadata.get("choices"):
@@ -287,7 +287,7 @@ class _ConfigReader:
             if not isinstance(name, str) or not re.fullmatch(r"[^/:\s][^/:]*", name):
                 self.fault((*key, "name"), "must be a name without / and :")
                 name = None
-            elif name in {one.name for one in found}:
+            elif name in {other.name for other in found}:
                 self.fault((*key, "name"), f'"{name}" is taken by an earlier collection')
             if not isinstance(text, str) or not text:
                 self.fault((*key, "path"), "must name a folder")
@@ -295,7 +295,7 @@ class _ConfigReader:
             root = self.path(text, (*key, "path"))
             if root is None or name is None:
                 continue
-            for other, label in [(vault, "the vault"), *((one.root, f'"{one.name}"') for one in found)]:
+            for other, label in [(vault, "the vault"), *((folder.root, f'"{folder.name}"') for folder in found)]:
                 if other and (root == other or root in other.parents or other in root.parents):
                     self.fault((*key, "path"), f"{root} overlaps with {label}; its notes would be found twice")
             found.append(Collection(name, root))

@@ -232,17 +232,17 @@ def as_tables(config: Config) -> dict[str, Any]:
         }
     }
     if config.collections:
-        tables["collection"] = [{"name": one.name, "path": str(one.root)} for one in config.collections]
+        tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
     for name in ("embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "http", "performance"):
         section = getattr(config, name)
-        own = [one.name for one in fields(section) if not one.metadata.get("elsewhere")]
+        own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]
         values = {key: getattr(section, key) for key in own}
         tables[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
     tables["ollama"] = {"host": config.embedding.ollama_host}
     tables["openai"] = {"base_url": config.embedding.openai_base_url}
     tables["anthropic"] = {"base_url": config.chat.anthropic_base_url}
     if config.mcp:
-        tables["mcp"] = [_mcp_table(one) for one in config.mcp]
+        tables["mcp"] = [_mcp_table(server) for server in config.mcp]
     return tables
 
 

@@ -23,9 +23,10 @@ def check_model(kind: Literal["embedding", "chat"], text: str) -> str | None:
         if model.strip() and model == model.strip():
             return None
         return f'names no model after "{family}:"' if colon else f'lacks the model: write "{family}:MODEL"'
-    families = [one.partition(":")[0] for one in spellings]
+    families = [spelling.partition(":")[0] for spelling in spellings]
     close = difflib.get_close_matches(family.lower(), families, n=1, cutoff=0.6)
-    guess = next((f'did you mean "{one}"?' for one in spellings if close and one.startswith(close[0])), "")
+    likely = [spelling for spelling in spellings if close and spelling.startswith(close[0])]
+    guess = f'did you mean "{likely[0]}"?' if likely else ""
     return f'"{text}" is no model; {guess or "one of " + ", ".join(spellings)}'
 
 

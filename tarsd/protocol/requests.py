@@ -146,10 +146,6 @@ class TurnRequest(Request, frozen=True):
     selection_note: OptionalPath = ""
     audience: Audience = "person"
 
-    def stays_here(self, local: bool) -> bool:
-        """Whether nothing of the turn leaves this machine, if it is answered by a model that is `local` or not."""
-        return local and self.audience != "elsewhere"
-
 
 class ChatRequest(Request, frozen=True):
     """The plain form of a turn."""

@@ -260,20 +260,20 @@ class Guard:
 
 def bracketed(host: str) -> str:
     """A host as it stands in a URL."""
-    try:
-        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
-    except ValueError:
-        return host
+    return f"[{host}]" if isinstance(_address(host), ipaddress.IPv6Address) else host
 
 
 def is_local(host: str) -> bool:
     """Whether only this machine reaches what listens there."""
-    if host.lower() == "localhost":
-        return True
+    address = _address(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None
 
 
 def _bearer(request: web.Request) -> str | None:
@@ -285,13 +285,10 @@ def _bearer(request: web.Request) -> str | None:
 def _peer(request: web.Request) -> str:
     """Where it comes from; all addresses that one machine has for itself in IPv6 are one."""
     name = (request.remote or "").partition("%")[0]
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return name
+    address = _address(name)
     if isinstance(address, ipaddress.IPv6Address):
         return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False))
-    return str(address)
+    return name if address is None else str(address)
 
 
 def _bytes(text: str) -> bytes:

@@ -125,7 +125,7 @@ class Sessions:
         """All conversations, the latest first."""
         with self._lock:
             index = self._index()
-            found = [replace(one, private=one.id in index.private) for one in index.summaries.values()]
+            found = [replace(known, private=known.id in index.private) for known in index.summaries.values()]
             return sorted(found, key=lambda summary: summary.updated, reverse=True)
 
     def load(self, conversation: str) -> Conversation:
@@ -140,7 +140,7 @@ class Sessions:
         """The paths of the notes of all conversations that saw private text; reads no log but at first use."""
         with self._lock:
             index = self._index()
-            return frozenset(path for one in index.private if (path := index.notes.get(one)))
+            return frozenset(index.notes[id] for id in index.private if index.notes.get(id))
 
     def turn(self, turn: str) -> tuple[str, TurnRecord]:
         """A turn and the conversation it belongs to. Raises `NotFound`."""
@@ -271,10 +271,7 @@ def _condensed(lines: Iterable[dict[str, Any]]) -> SummaryRecord | None:
     for line in lines:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             if line.get("t") == "summary":
-                # one that does not say whether it is private is taken for private
-                found = SummaryRecord(
-                    str(line["upto"]), str(line["text"]), line.get("private") is not False, float(line["at"])
-                )
+                found = SummaryRecord(str(line["upto"]), str(line["text"]), _saw_private(line), float(line["at"]))
     return found
 
 

@@ -210,11 +210,7 @@ def _sources(record: TurnRecord) -> list[str]:
 
 def _cited(record: TurnRecord) -> list[dict[str, Any]]:
     """The sources the reply cites; what it was given besides is none, and would only clutter backlinks and graph."""
-    found: dict[str, Any] = {}
-    for event in record.events:
-        if event.type in ("retrieved", "done", "failed"):
-            found.update(event.data)
-    return [source for source in found.get("citations") or () if isinstance(source, dict)]
+    return [source for source in record.outcome.get("citations") or () if isinstance(source, dict)]
 
 
 def _shown(source: dict[str, Any]) -> str:

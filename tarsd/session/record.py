@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tarsd.protocol import Event
@@ -73,7 +73,7 @@ class TurnRecord:
     def paths(self) -> tuple[str, ...]:
         """The paths of the notes whose text the model was shown."""
         shown = (source for event in self.events for source in event.data.get("sources") or ())
-        return tuple(dict.fromkeys(str(one.get("path", "")) for one in shown if isinstance(one, dict)))
+        return tuple(dict.fromkeys(str(source.get("path", "")) for source in shown if isinstance(source, dict)))
 
     @property
     def tools(self) -> tuple[ToolUse, ...]:
@@ -86,12 +86,18 @@ class TurnRecord:
                 calls[call] = ToolUse(name, str(event.data.get("state", "")))
         return tuple(calls.values())
 
-    def as_json(self) -> dict[str, object]:
-        """A turn in the reply of `GET /v1/conversations/{id}`."""
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """What the retrieval and the last event say, the last event's word going first."""
         found: dict[str, Any] = {}
         for event in self.events:
             if event.type in ("retrieved", "done", "failed"):
                 found.update(event.data)
+        return found
+
+    def as_json(self) -> dict[str, object]:
+        """A turn in the reply of `GET /v1/conversations/{id}`."""
+        found = self.outcome
         return {
             "id": self.id,
             "message": self.message,
@@ -104,7 +110,7 @@ class TurnRecord:
             "error": found.get("error"),
             "model": self.model,
             "private": self.private,
-            "tools": [{"name": tool.name, "state": tool.state} for tool in self.tools],
+            "tools": [asdict(tool) for tool in self.tools],
         }
 
 
@@ -121,14 +127,7 @@ class ConversationSummary:
 
     def as_json(self) -> dict[str, object]:
         """As it goes over the socket."""
-        return {
-            "id": self.id,
-            "title": self.title,
-            "created": self.created,
-            "updated": self.updated,
-            "turns": self.turns,
-            "private": self.private,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -276,9 +276,7 @@ def test_an_audience_is_one_of_three() -> None:
     assert read_audience({}) == SearchRequest.read({"query": "x"}).audience == "person"
     assert RelatedRequest.read({"path": "x", "audience": "here"}).audience == "here"
     body = {"conversation": "c", "message": "m", "request_id": "r", "audience": "elsewhere"}
-    turn = TurnRequest.read(body)
-    assert not turn.stays_here(True) and TurnRequest("c", "m", "r").stays_here(True)
-    assert not TurnRequest("c", "m", "r").stays_here(False)
+    assert TurnRequest.read(body).audience == "elsewhere" and TurnRequest("c", "m", "r").audience == "person"
     for wrong in ("Elsewhere", "", 1):
         with pytest.raises(BadRequest, match="audience"):
             read_audience({"audience": wrong})
