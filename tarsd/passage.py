@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|]*?\\?\|)?([^\[\]]*)\]\]")
+from tarsd.parse.inline import WIKILINK
+
 _NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
 
 Key = tuple[str, str]
@@ -132,4 +133,8 @@ class Passage:
 
 def anchor(heading: str) -> str:
     """The heading as Obsidian writes it behind the `#` of a link."""
-    return " ".join(_NOT_IN_LINKS.sub(" ", _WIKILINK.sub(r"\1", heading)).split())
+    return " ".join(_NOT_IN_LINKS.sub(" ", WIKILINK.sub(_words, heading)).split())
+
+
+def _words(link: re.Match[str]) -> str:
+    return link["target"] if link["text"] is None else link["text"]

@@ -57,6 +57,7 @@ for (const file of files) {
 			else if (pure) report('is pure and imports "obsidian"');
 			continue;
 		}
+		if (from.endsWith(".json")) continue;
 		const path = relative(SRC, join(SRC, dirname(file), from)).replaceAll("\\", "/");
 		const target = files.find((name) => name === path || name === `${path}.ts` || name === `${path}/index.ts`);
 		if (target === undefined) {

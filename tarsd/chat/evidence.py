@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tarsd.parse.inline import WIKILINK, name_and_place
+from tarsd.parse.spans import Span, merged, spans, split
 from tarsd.passage import Passage
 from tarsd.search import words
 from tarsd.store import split_words
@@ -15,7 +17,6 @@ NEAR = 0.2
 QUERY_CHARS = 1_000
 CHARS_PER_TOKEN = 4
 
-_MENTION = re.compile(r"!?\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
 _OPENER = re.compile(r"\s*(?:and|und|or|oder|et|y|e|what about|how about|was ist mit|wie ist es mit|but|aber)\b", re.I)
 _ASKS = re.compile(
     r"\s*(?:what|who|whom|whose|when|where|why|how|which|was|wer|wen|wann|wo|warum|wie|welche\w*)\b", re.I
@@ -37,15 +38,12 @@ _CITED = re.compile(
 _RANGE = re.compile(r"(\d+)(?:(\]?[ ]?[–—-][ ]?\[?)(\d+))?")
 _DEFINES = re.compile(r"(?:^|\n)[ \t>]*\Z")
 _INDEX = re.compile(r"\.\w|[ ]*=")
-_LINK = re.compile(r"(!?)\[\[([^\[\]|#^]+)([#^][^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
-_QUOTED = re.compile(
-    r"(^[ \t]*(?:```|~~~).*?(?:^[ \t]*(?:```|~~~)[^\n]*$|\Z)|^[ \t]*>[^\n]*$|`[^`\n]+`)", re.DOTALL | re.MULTILINE
-)
+_QUOTED = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
 
 
 def mentions(message: str) -> list[str]:
     """The notes that a message names as `[[Note]]`, each once."""
-    return list(dict.fromkeys(found.strip() for found in _MENTION.findall(message) if found.strip()))
+    return list(dict.fromkeys(name for link in WIKILINK.finditer(message) if (name := _named(link))))
 
 
 def queries(message: str, earlier: Sequence[str]) -> list[str]:
@@ -54,7 +52,7 @@ def queries(message: str, earlier: Sequence[str]) -> list[str]:
     `earlier` are the queries of this conversation, oldest first. A second guess is to be tried when the first one
     finds nothing relevant.
     """
-    plain = _MENTION.sub(lambda match: match[1], message)
+    plain = WIKILINK.sub(lambda link: _named(link) or link[0], message)
     # "-5 degrees" or "- milk" in a sentence is no wish to exclude
     plain = re.sub(r"(?<!\S)-+(?=\S)", "", " ".join(plain.split()))[:QUERY_CHARS].strip()
     if not earlier or not earlier[-1]:
@@ -177,15 +175,20 @@ def finish(
         return (match[2] or "").join(ends)
 
     def link(match: re.Match[str]) -> str:
-        if match[2].strip().casefold() in links or exists(match[2].strip()):
+        name = _named(match)
+        if not name or name.casefold() in links or exists(name):
             return match[0]
-        return (match[4] or match[2]).strip()
+        return (match["text"] or name).strip()
 
-    parts = _QUOTED.split(text)
-    parts[::2] = [_LINK.sub(link, _CITED.sub(number, part)) for part in parts[::2]]
+    own = (Span("quote", *found.span()) for found in _QUOTED.finditer(text))
+    code = (span for span in spans(text, only_code=True) if span.kind != "mark")
+    kept = merged([*own, *code])
+    parts = (
+        WIKILINK.sub(link, _CITED.sub(number, part)) if span is None else part for span, _, part in split(text, kept)
+    )
     return "".join(parts), [passage.as_source() for passage in used.values()]
 
 
-def _name(link: str) -> str:
-    match = _LINK.match(link)
-    return match[2].strip().casefold() if match else link.casefold()
+def _named(link: re.Match[str]) -> str:
+    return name_and_place(link["target"])[0]
+

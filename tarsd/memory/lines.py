@@ -13,8 +13,11 @@ from typing import NamedTuple
 
 from tarsd.errors import BadRequest, Refused
 from tarsd.parse import Note, access, parse
+from tarsd.parse.spans import comments
+from tarsd.parse.structure import BLOCK_ID
 from tarsd.providers.text import visible
-from tarsd.writing.inert import inert
+from tarsd.writing.places import LineIndex
+from tarsd.writing.sanitize import sanitize
 
 MAX_CHARS = 500
 """Longest text of one line."""
@@ -25,8 +28,6 @@ _ENDS = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _BULLET = re.compile(r"([ \t]*(?:>[ \t]?)*[ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?:\[[^\[\]]\][ \t]+)?(?=\S)")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _RULE = re.compile(r"[ \t]*([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
-_BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^[A-Za-z0-9-]+[ \t]*$")
-_COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _BARE = frozenset({"Cc", "Cs", "Zl", "Zp"})
@@ -172,7 +173,7 @@ def _private(note: Note, source: Sequence[str], found: Sequence[MemoryLine]) -> 
 
 
 def _line(shown: str, section: str, raw: str, number: int, depth: int) -> MemoryLine:
-    text = " ".join(_BLOCK_ID.sub("", shown).split())
+    text = " ".join(BLOCK_ID.sub("", shown).split())
     return MemoryLine(text, section, mark_of(raw), number - 1, number - 1, depth, False, raw)
 
 
@@ -183,7 +184,7 @@ def _closed(number: int) -> MemoryLine:
 
 def _longer(line: MemoryLine, number: int, shown: str = "", raw: str = "") -> MemoryLine:
     more, mark = mark_of(raw), line.mark
-    text = " ".join([line.text, *_BLOCK_ID.sub("", shown).split()])
+    text = " ".join([line.text, *BLOCK_ID.sub("", shown).split()])
     mark = Mark(mark.date or more.date, mark.session or more.session, mark.private or more.private)
     return replace(line, text=text, mark=mark, end=number - 1)
 
@@ -229,8 +230,8 @@ def mark_of(raw: str) -> Mark:
     The word "private" counts wherever it stands in a comment.
     """
     mark = Mark()
-    for found in _COMMENT.finditer(raw):
-        read = _mark(found[1] or found[2] or "")
+    for comment in comments(raw):
+        read = _mark(comment.text)
         mark = Mark(mark.date or read.date, mark.session or read.session, mark.private or read.private)
     return mark
 
@@ -275,7 +276,7 @@ def clean(text: str, limit: int = MAX_CHARS) -> str:
     line = " ".join(_apart(text).split())
     while found := _LEADING.match(line):
         line = line[found.end() :].lstrip()
-    line = inert(line)
+    line = sanitize(line)
     if not any(char.isalnum() for char in line):
         raise BadRequest("There is nothing in it that could be remembered.", "Say it in words.", field="text")
     if len(line) > limit:
@@ -286,7 +287,7 @@ def clean(text: str, limit: int = MAX_CHARS) -> str:
 
 def harmless(text: str) -> str:
     """`text` in which nothing hides what follows, runs or loads: marks are taken apart, the unseen is gone."""
-    return inert(_apart(text))
+    return sanitize(_apart(text))
 
 
 def _apart(text: str) -> str:
@@ -306,7 +307,7 @@ def insert(text: str, content: str, section: str, mark: str, default: str) -> st
     `default` one, or the list itself in a note that has no sections. Raises Refused if the note cannot take it.
     """
     page = _editable(text)
-    end = _end_of_line(text)
+    end = LineIndex.of(text).end
     wanted = section or default
     first, last = _range(page, wanted)
     if first < 0 and not section:
@@ -377,8 +378,9 @@ def swap(text: str, line: MemoryLine, content: str, mark: str) -> str:
     page = _editable(text)
     covered = page.source[line.start : line.end + 1]
     bullet = _BULLET.match(covered[0]) or _QUOTE.match(covered[0])
-    comments = [found for raw in covered for found in _COMMENT.finditer(raw)]
-    own = [found[0] for found in comments if not _is_ours((found[1] or found[2] or "").strip())]
+    own = [
+        raw[found.start : found.end] for raw in covered for found in comments(raw) if not _is_ours(found.text.strip())
+    ]
     ending = covered[-1][len(covered[-1].rstrip("\r\n")) :]
     new = " ".join([(bullet[0] if bullet else "") + content, *own, mark]) + ending
     changed = "".join([*page.source[: line.start], new, *page.source[line.end + 1 :]])
@@ -413,10 +415,3 @@ def _seen(content: str) -> str:
     """A line's text as it is read back."""
     page = read(f"- {content} %% x %%")
     return page.lines[0].text if page.lines else content
-
-
-def _end_of_line(text: str) -> str:
-    """The line end that the note mostly has."""
-    crlf = text.count("\r\n")
-    counts = {"\r\n": crlf, "\n": text.count("\n") - crlf, "\r": text.count("\r") - crlf}
-    return max(counts, key=lambda end: counts[end]) if any(counts.values()) else "\n"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Collection, Sequence
 
+from tarsd.parse.inline import WIKILINK, name_and_place
 from tarsd.passage import NoteRow
 
-_LINK = re.compile(r"!?\[\[([^\[\]|#^]*)([#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
 _WHOLE, _ENDING, _TITLE = range(3)
 
 
@@ -66,10 +65,8 @@ def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, na
 def link_target(name: str) -> tuple[str, str]:
     """A note's name as people and models write it (`[[Note#Heading|alias]]`, `Note`), and its heading or `^block`."""
     name = name.strip()
-    match = _LINK.fullmatch(name)
-    if match is None:
-        return name.strip("[]").strip(), ""
-    return match[1].strip(), (match[2] or "").removeprefix("#").strip()
+    link = WIKILINK.fullmatch(name)
+    return name_and_place(link["target"]) if link else (name.strip("[]").strip(), "")
 
 
 def file_of(name: str) -> str:

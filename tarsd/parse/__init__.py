@@ -5,14 +5,15 @@ Structure is read from the source, and text stays the source's own lines, so tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from tarsd.parse import boards, hidden, inline, properties, structure
+from tarsd.parse import boards, inline, properties, structure
 from tarsd.parse.inline import Block, Link
 from tarsd.parse.properties import JSON
 from tarsd.parse.structure import Heading, Unit
+from tarsd.parse.visibility import readable
 
 __all__ = ["JSON", "Block", "Heading", "Link", "MemoryType", "Note", "Problem", "Unit", "parse"]
 
@@ -40,7 +41,7 @@ class Problem:
     hint: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Note:
     """What a file says.
 
@@ -51,21 +52,21 @@ class Note:
 
     path: str
     title: str
-    explicit_title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    properties: dict[str, JSON]
-    property_text: str
-    property_prose: str
-    headings: tuple[Heading, ...]
-    links: tuple[Link, ...]
-    blocks: tuple[Block, ...]
-    units: tuple[Unit, ...]
-    problems: tuple[Problem, ...]
+    explicit_title: str = ""
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    properties: dict[str, JSON] = field(default_factory=dict)
+    property_text: str = ""
+    property_prose: str = ""
+    headings: tuple[Heading, ...] = ()
+    links: tuple[Link, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    units: tuple[Unit, ...] = ()
+    problems: tuple[Problem, ...] = ()
     lines: tuple[str, ...]
-    body_line: int
-    ours: bool
-    memory_type: MemoryType | None
+    body_line: int = 1
+    ours: bool = False
+    memory_type: MemoryType | None = None
 
 
 def parse(text: str, path: str, *, include_comments: bool = False) -> Note:
@@ -78,7 +79,7 @@ def parse(text: str, path: str, *, include_comments: bool = False) -> Note:
     if kind.endswith(".canvas"):
         return _canvas(lines, path)
     if kind.endswith(".base"):
-        return _note(path, [""] * len(lines))
+        return Note(path=path, title=_name(path), lines=("",) * len(lines))
     return _markdown(lines, path, include_comments)
 
 
@@ -89,7 +90,7 @@ def source_lines(text: str) -> list[str]:
     except UnicodeEncodeError:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
-    lines = hidden.visible(text).split("\n")
+    lines = readable(text).split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
     return lines
@@ -106,9 +107,10 @@ def _markdown(lines: list[str], path: str, include_comments: bool) -> Note:
     blocks = inline.blocks(shown, first, shape.units, shape.headings)
     own_links = inline.links("\n".join(lines[1 : block.end - 1]), 2) if block.end else []
     kind = block.values.get(OURS)
-    return _note(
-        path,
-        [""] * block.end + shown,
+    return Note(
+        path=path,
+        title=block.title or _name(path),
+        lines=("",) * block.end + tuple(shown),
         explicit_title=block.title,
         aliases=block.aliases,
         tags=_distinct([*block.tags, *inline.tags(shape.prose)]),
@@ -141,47 +143,18 @@ def _canvas(lines: list[str], path: str) -> Note:
             board.lines[index] = "\n".join(shape.shown)
     links += [Link(target, "", "", "", line, True) for line, target in board.files]
     problems = tuple(Problem(line, reason, "Open it in Obsidian, or mend the JSON.") for line, reason in board.faults)
-    return _note(path, board.lines, links=tuple(links), tags=_distinct(tags), problems=problems)
-
-
-def _note(
-    path: str,
-    lines: list[str],
-    *,
-    explicit_title: str = "",
-    aliases: tuple[str, ...] = (),
-    tags: tuple[str, ...] = (),
-    properties: dict[str, JSON] | None = None,
-    property_text: str = "",
-    property_prose: str = "",
-    headings: tuple[Heading, ...] = (),
-    links: tuple[Link, ...] = (),
-    blocks: tuple[Block, ...] = (),
-    units: tuple[Unit, ...] = (),
-    problems: tuple[Problem, ...] = (),
-    body_line: int = 1,
-    ours: bool = False,
-    memory_type: MemoryType | None = None,
-) -> Note:
     return Note(
-        path,
-        explicit_title or PurePosixPath(path).stem.removesuffix(".excalidraw"),
-        explicit_title,
-        aliases,
-        tags,
-        properties if properties is not None else {},
-        property_text,
-        property_prose,
-        headings,
-        links,
-        blocks,
-        units,
-        problems,
-        tuple(lines),
-        body_line,
-        ours,
-        memory_type,
+        path=path,
+        title=_name(path),
+        lines=tuple(board.lines),
+        links=tuple(links),
+        tags=_distinct(tags),
+        problems=problems,
     )
+
+
+def _name(path: str) -> str:
+    return PurePosixPath(path).stem.removesuffix(".excalidraw")
 
 
 def _distinct(tags: list[str]) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tarsd.parse import hidden
 from tarsd.parse.properties import JSON
+from tarsd.parse.spans import comments, split
+from tarsd.parse.visibility import readable
 
 if TYPE_CHECKING:
     from tarsd.parse import Note
@@ -20,8 +21,6 @@ _ROW = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _RULE = re.compile(r"---[ \t]*")
 _KEY = re.compile(r"""["']?(local[-_ ]?only|tags?)["']?[ \t]*:(.*)""", re.IGNORECASE)
 _REMARK = re.compile(r"(?:^|\s)#.*")
-_COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->")
-_LONG_COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->", re.DOTALL)
 _PRIVATE = re.compile(r"(?<![\w-])private(?![\w-])", re.IGNORECASE)
 
 
@@ -76,19 +75,21 @@ def private_comments(text: str) -> set[int]:
     """The lines (from 1) of all comments that have the word "private" in them."""
     if "private" not in text.casefold():
         return set()
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    found = {
-        number
-        for number, line in enumerate(text.split("\n"), 1)
-        if any(is_private(one[1] or one[2] or "") for one in _COMMENT.finditer(line))
-    }
-    # without those, for a mark that nobody closed would pair with the next one's beginning
-    rest = _COMMENT.sub("", text)
-    for one in _LONG_COMMENT.finditer(rest):
-        if is_private(one[1] or one[2] or ""):
-            first = rest.count("\n", 0, one.start()) + 1
-            found.update(range(first, first + one[0].count("\n") + 1))
-    return found
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    private: set[int] = set()
+    for number, row in enumerate(rows, 1):
+        found = list(comments(row))
+        if any(is_private(comment.text) for comment in found):
+            private.add(number)
+        # without those, for a mark that nobody closed would pair with the next one's beginning
+        rows[number - 1] = "".join(part for comment, _, part in split(row, found) if comment is None)
+    rest = "\n".join(rows)
+    line, at = 1, 0
+    for comment in comments(rest):
+        line, at = line + rest.count("\n", at, comment.start), comment.start
+        if is_private(comment.text):
+            private.update(range(line, line + comment.text.count("\n") + 1))
+    return private
 
 
 def is_private(comment: str) -> bool:
@@ -117,12 +118,12 @@ def _block(note: Note, text: str) -> tuple[list[str], bool]:
 
     A block that is none for a reader of properties, for it has no end or no key, counts if it names a mark.
     """
-    if not hidden.visible(text[:64]).startswith("---"):
+    if not readable(text[:64]).startswith("---"):
         return [], False
     rows: list[str] = []
     whole = note.body_line > 1
     for number, found in enumerate(_ROW.finditer(text)):
-        row = hidden.visible(found[1])
+        row = readable(found[1])
         if number == 0:
             if not _RULE.fullmatch(row):
                 return [], False

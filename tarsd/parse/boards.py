@@ -59,24 +59,19 @@ def canvas(lines: Sequence[str]) -> Canvas:
     except (ValueError, RecursionError):
         board.faults.append((1, "The canvas is not valid JSON."))
         return board
-    nodes = data.get("nodes") if isinstance(data, dict) else None
-    for node in nodes if isinstance(nodes, list) else ():
-        if not isinstance(node, dict):
-            continue
-        line = _line_of(source, node.get("id"))
-        texts = [text for key in ("text", "label", "url") if isinstance(text := node.get(key), str) and text.strip()]
-        for text in texts:
-            card = text.replace("\r\n", "\n").replace("\r", "\n").strip()
-            before = board.lines[line - 1]
-            board.lines[line - 1] = f"{before}\n\n{card}" if before else card
-        if isinstance(file := node.get("file"), str) and file:
-            board.files.append((line, file))
-    edges = data.get("edges") if isinstance(data, dict) else None
-    for edge in edges if isinstance(edges, list) else ():
-        if isinstance(edge, dict) and isinstance(label := edge.get("label"), str) and label.strip():
-            line = _line_of(source, edge.get("id"))
-            before = board.lines[line - 1]
-            board.lines[line - 1] = f"{before}\n\n{label.strip()}" if before else label.strip()
+    for items, keys in (("nodes", ("text", "label", "url")), ("edges", ("label",))):
+        found = data.get(items) if isinstance(data, dict) else None
+        for item in found if isinstance(found, list) else ():
+            if not isinstance(item, dict):
+                continue
+            line = _line_of(source, item.get("id"))
+            for text in map(item.get, keys):
+                if isinstance(text, str) and text.strip():
+                    card = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+                    before = board.lines[line - 1]
+                    board.lines[line - 1] = f"{before}\n\n{card}" if before else card
+            if items == "nodes" and isinstance(file := item.get("file"), str) and file:
+                board.files.append((line, file))
     return board
 
 

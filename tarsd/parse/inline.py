@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
 from tarsd.parse.structure import BLOCK_ID, Heading, Unit
 
-_WIKILINK = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_ALIAS = re.compile(r"\\?\|")
+WIKILINK = re.compile(r"(?P<embed>!?)\[\[(?=[^\[\]\n])(?P<target>[^\[\]|\n]*?)(?:\\?\|(?P<text>[^\[\]\n]*))?\]\]")
+"""A link or an embed; in a table's cell the bar has a backslash before it. `target` may name a place in the note."""
 _SIZE = re.compile(r"\d+(?:x\d+)?")
 _MARKDOWN_LINK = re.compile(
     r"\]\((?![a-zA-Z][a-zA-Z0-9+.-]*:|//)[ \t]*"
@@ -21,6 +21,9 @@ _TAG = re.compile(
     r"#([^\u2000-\u200c\u200e-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020"
     r"'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\\s，。！？；：、]+)"
 )
+_BRACKET = re.compile(r"[\[\]]")
+_LINK_TEXT = 1000
+"""The longest text of a link, in characters."""
 _LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
@@ -55,16 +58,15 @@ def links(text: str, first: int, *, one_line: bool = False) -> list[Link]:
     """
     found: list[tuple[int, Link]] = []
     line, at = first, 0
-    for match in _WIKILINK.finditer(text) if "[[" in text else ():
-        start = match.start()
+    for match in WIKILINK.finditer(text) if "[[" in text else ():
+        start = match.end("embed")
         if not one_line:
             line, at = line + text.count("\n", at, start), start
-        target, *alias = _ALIAS.split(match[1], maxsplit=1)
-        embed = start > 0 and text[start - 1] == "!"
-        found.append((start, _link(target, alias[0] if alias else "", line, embed=embed)))
+        found.append((start, _link(match["target"], match["text"] or "", line, embed=bool(match["embed"]))))
     line, at = first, 0
+    opened = _brackets(text) if "](" in text else {}
     for match in _MARKDOWN_LINK.finditer(text) if "](" in text else ():
-        opening = _opening_bracket(text, match.start())
+        opening = opened.get(match.start(), -1)
         if opening < 0:
             continue
         if not one_line:  # links in the text of a link go back
@@ -74,6 +76,12 @@ def links(text: str, first: int, *, one_line: bool = False) -> list[Link]:
         found.append((opening, _link(target, text[opening + 1 : match.start()], line, embed=embed)))
     found.sort(key=lambda item: item[0])
     return [link for _, link in found]
+
+
+def name_and_place(target: str) -> tuple[str, str]:
+    """The note that a link's `target` names as people and models write it, and the `Heading` or `^block` in it."""
+    at = next((index for index, char in enumerate(target) if char in "#^"), len(target))
+    return target[:at].strip(), target[at:].removeprefix("#").strip()
 
 
 def _link(target: str, text: str, line: int, *, embed: bool) -> Link:
@@ -89,17 +97,17 @@ def _link(target: str, text: str, line: int, *, embed: bool) -> Link:
     return Link(name.strip(), place.strip(), block.strip(), shown, line, embed)
 
 
-def _opening_bracket(text: str, closing: int) -> int:
-    """Where the `[` stands that the `]` at `closing` closes; -1 if there is none near."""
-    depth = 0
-    for at in range(closing, max(closing - 1000, -1), -1):
-        if text[at] == "]":
-            depth += 1
-        elif text[at] == "[":
-            depth -= 1
-            if not depth:
-                return at
-    return -1
+def _brackets(text: str) -> dict[int, int]:
+    """Where each `]` stands that closes a `[`, and where that one stands, if a link's text can lie between."""
+    waiting: list[int] = []
+    found: dict[int, int] = {}
+    for match in _BRACKET.finditer(text):
+        at = match.start()
+        if match[0] == "[":
+            waiting.append(at)
+        elif waiting and at - (opening := waiting.pop()) < _LINK_TEXT:
+            found[at] = opening
+    return found
 
 
 def tags(text: str) -> Iterator[str]:
@@ -118,6 +126,8 @@ def blocks(lines: list[str], first: int, units: Sequence[Unit], headings: Sequen
     """The block ids of `lines`, each taken out of its line; `lines` begin at line `first`."""
     code: set[int] | None = None
     found: list[Block] = []
+    starts: dict[int, int] = {}  # by the last line of a block that was met
+    ends = (-1, -1)  # a line that is blank without its id, and the last line above it that is not
     for index, line in enumerate(lines):
         if "^" not in line:
             continue
@@ -128,16 +138,19 @@ def blocks(lines: list[str], first: int, units: Sequence[Unit], headings: Sequen
         if not match or index in code:
             continue
         lines[index] = line[: match.start()].rstrip()
-        start, end = _extent(lines, index, heads)
-        found.append(Block(match[1], first + start, first + end))
+        end = index
+        while end > 0 and not lines[end].strip(" \t>"):
+            end = ends[1] if end == ends[0] else end - 1
+        if end != index:
+            ends = (index, end)
+        if end not in starts:
+            starts[end] = _block_start(lines, end, heads, starts)
+        found.append(Block(match[1], first + starts[end], first + end))
     return found
 
 
-def _extent(lines: list[str], index: int, heads: set[int]) -> tuple[int, int]:
-    """The (0-based, inclusive) lines of the block that ends at `index`, or ends before it if that line is empty now."""
-    end = index
-    while end > 0 and not lines[end].strip(" \t>"):
-        end -= 1
+def _block_start(lines: list[str], end: int, heads: set[int], starts: Mapping[int, int]) -> int:
+    """The first (0-based) line of the block that ends at line `end`; `starts` are those of blocks above."""
     start = end
     quoted = lines[end].lstrip().startswith(">")
     while start > 0 and start not in heads and start - 1 not in heads:
@@ -147,4 +160,6 @@ def _extent(lines: list[str], index: int, heads: set[int]) -> tuple[int, int]:
         if not quoted and _LIST_ITEM.match(lines[start]):
             break
         start -= 1
-    return start, index if end == index else end
+        if start in starts:
+            return starts[start]
+    return start

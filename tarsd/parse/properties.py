@@ -28,7 +28,7 @@ _DATE = re.compile(rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?")
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_TEMPLATE = re.compile(r"\{\{.*?\}\}|<%.*?%>")
+_TEMPLATES = (("{{", "}}"), ("<%", "%>"))
 _COLON = "mapping values are not allowed"
 
 HINT = "Put quotes around the value, or fix the line, in the note's properties."
@@ -81,7 +81,7 @@ def read(lines: Sequence[str]) -> PropertyBlock:
 
 def is_template(value: str) -> bool:
     """Whether a value is still a template's placeholder."""
-    return _TEMPLATE.search(value) is not None
+    return any(end in line.partition(start)[2] for line in value.split("\n") for start, end in _TEMPLATES)
 
 
 def strings(value: JSON, split: str) -> list[str]:

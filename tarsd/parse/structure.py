@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from tarsd.parse import hidden
+from tarsd.parse.spans import BLOCK_TAGS, Span, spans, split
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -22,16 +22,10 @@ PARSER_LIMIT = 1_000_000
 _ATX = re.compile(r"\n ?(#{1,6})(?:[ \t]+([^\n]*))?$", re.M)
 _CLOSING_HASHES = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)[ \t]*$")
-_TAGS = (
-    "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
-    "fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|"
-    "menuitem|nav|noframes|ol|optgroup|option|p|param|pre|script|search|section|source|style|summary|table|tbody|td|"
-    "textarea|tfoot|th|thead|title|tr|track|ul"
-)
 _ATTRIBUTE = r"""[ \t]+[a-zA-Z_:][\w.:-]*(?:[ \t]*=[ \t]*(?:[^\s"'=<>`]+|'[^'\n]*'|"[^"\n]*"))?"""
 _AMBIGUOUS = re.compile(
     r"\n(?:"
-    rf" {{0,3}}<(?:[!?]|/?(?:{_TAGS})(?:[\s/>]|$)"  # HTML
+    rf" {{0,3}}<(?:[!?]|/?(?:{BLOCK_TAGS}|pre|script|source|style|textarea)(?:[\s/>]|$)"  # HTML
     rf"|(?:[a-z][a-z0-9-]*(?:{_ATTRIBUTE})*[ \t]*/?|/[a-z][a-z0-9-]*[ \t]*)>[ \t]*$)"
     r"|(?<=[^\n]\n) {0,3}(?:=+|-+)[ \t]*$"  # an underline
     r"| {2,3}#{1,6}(?:[ \t]|$)"
@@ -79,14 +73,14 @@ def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structu
     """The structure of `lines`, whose first one is line `first` (1-based) of the file."""
     body = "\n".join(lines)
     shown = prose = body
-    spans: list[hidden.Span] = []
+    found: list[Span] = []
     units: list[Unit] = []
     faults: list[tuple[int, str]] = []
     plain = True
     if any(mark in body for mark in ("%%", "<!--", "`", "~~~", "$$")):
-        spans = list(hidden.spans(body))
+        found = list(spans(body))
         line, at = first, 0
-        for span in spans:
+        for span in found:
             plain = plain and span.plain
             if span.kind in ("fence", "math"):
                 line, at = line + body.count("\n", at, span.start), span.start
@@ -95,12 +89,12 @@ def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structu
                 units.append(Unit(kind, line, end, span.opener, span.closer))
             elif span.opener:
                 faults.append((first + body.count("\n", 0, span.start), span.opener))
-        shown = _without(body, [s for s in spans if s.kind == "html" or (s.kind == "comment" and not include_comments)])
-        prose = _without(body, spans)
+        shown = _without(body, [s for s in found if s.kind == "html" or (s.kind == "comment" and not include_comments)])
+        prose = _without(body, found)
     if (plain and not _AMBIGUOUS.search("\n" + prose)) or len(body) > PARSER_LIMIT:
         headings = _scan_headings(prose, first)
     else:
-        outline = _without(body, [span for span in spans if span.kind in ("comment", "html", "math")])
+        outline = _without(body, [span for span in found if span.kind in ("comment", "html", "math")])
         headings, fenced, code = _parse_headings(outline, first)
         units = [unit for unit in units if unit.kind != "fence"] + fenced
         prose = _without_lines(prose, code, first)
@@ -109,18 +103,17 @@ def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structu
     return Structure(shown.split("\n"), prose, headings, units, faults)
 
 
-def _without(body: str, spans: list[hidden.Span]) -> str:
-    if not spans:
-        return body
+def _without(body: str, found: Sequence[Span]) -> str:
     parts: list[str] = []
-    at = 0
-    for span in spans:
+    for span, _, part in split(body, found):
+        if span is None:
+            parts.append(part)
+            continue
         # a backtick on either side stands for the code: what touches it is no tag, and begins no line
         mark = "`" if span.kind == "code" else ""
-        lines = "\n" * body.count("\n", span.start, span.end)
-        parts += (body[at : span.start], mark, lines, mark if lines else "")
-        at = span.end
-    return "".join((*parts, body[at:]))
+        lines = "\n" * part.count("\n")
+        parts += (mark, lines, mark if lines else "")
+    return "".join(parts)
 
 
 def _without_lines(text: str, ranges: list[tuple[int, int]], first: int) -> str:

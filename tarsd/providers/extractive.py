@@ -11,9 +11,10 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tarsd.parse.spans import spans
+from tarsd.parse.visibility import without_hidden
 from tarsd.passage import Passage
 from tarsd.providers.base import ProviderEvent, Request, StreamEnd, Text
-from tarsd.providers.text import without_hidden
 from tarsd.search import words
 from tarsd.store import is_spaceless, split_words
 
@@ -24,7 +25,6 @@ QUOTE_LINES = 10
 QUOTE_CHARS = 800
 NOTHING = "Your notes hold nothing that answers this."
 
-_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _PICTURES = re.compile(
     r"[\s>|]*(?:(?:\[?!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\]?(?:\([^)\n]*\))?|</?\w[^>\n]*>)[\s|]*)+"
 )
@@ -148,10 +148,11 @@ class _Block:
 def _blocks(lines: Sequence[str]) -> list[_Block]:
     """Headings, and the paragraphs, lists and whole fences between blank lines and headings."""
     blocks: list[_Block] = []
-    start, under, fence = -1, "", ""
+    fenced = _fenced("\n".join(lines))
+    start, under = -1, ""
     for number, line in enumerate([*lines, ""]):
-        heading = not fence and _HEADING.match(line) is not None
-        blank = not line.strip() and (not fence or number == len(lines))
+        heading = number not in fenced and _HEADING.match(line) is not None
+        blank = not line.strip() and number not in fenced
         if (heading or blank) and start >= 0:
             blocks.append(_Block(start, number, under))
             start = -1
@@ -160,10 +161,17 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
             blocks.append(_Block(number, number + 1, heading=True))
         elif not blank and start < 0:
             start = number
-        mark = _FENCE.match(line)
-        if mark:
-            fence = ("" if mark[1].startswith(fence) else fence) if fence else mark[1]
     return blocks
+
+
+def _fenced(text: str) -> set[int]:
+    """The lines (from 0) of all fences."""
+    found: set[int] = set()
+    for span in spans(text, only_code=True):
+        if span.kind == "fence":
+            first = text.count("\n", 0, span.start)
+            found.update(range(first, first + text.count("\n", span.start, span.end) + 1))
+    return found
 
 
 def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, float]) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tarsd.providers.hidden import hidden
+from tarsd.parse.visibility import without_hidden
 from tarsd.upstream import tokens as tokens
 
 _UNSEEN = re.compile(
@@ -13,16 +13,6 @@ _UNSEEN = re.compile(
 _JOINED = re.compile("(?<=[\u0600-\u1cff\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])[\u200c\u200d](?=\\S)")
 _CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 _ESCAPES = str.maketrans({"<": "&lt;", ">": "&gt;"})
-
-
-def without_hidden(text: str) -> str:
-    """`text` with the HTML that nobody sees blanked, line by line: comments and hidden elements, never code."""
-    parts: list[str] = []
-    at = 0
-    for start, end in hidden(text):
-        parts += [text[at:start], "\n" * text.count("\n", start, end)]
-        at = end
-    return "".join([*parts, text[at:]])
 
 
 def visible(text: str) -> str:

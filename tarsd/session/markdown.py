@@ -9,23 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tarsd.parse import hidden, parse
-from tarsd.writing import inert
+from tarsd.parse import Unit, parse
+from tarsd.parse.inline import WIKILINK
+from tarsd.parse.spans import CONTAINERS, spans, split
+from tarsd.parse.visibility import INVISIBLE
+from tarsd.writing.sanitize import sanitize, sanitize_code
 
 HEADING_CHARS = 80
 _BELOW = 2
 """A turn is a section of level 2, and a reply's headings go that much deeper."""
 
-_LINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
 _BAR = re.compile(r"(?<!\\)\|")
-_FENCE = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*)(```+|~~~+)")
 _HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?=[ \t]|$)")
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2028\u2029\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
-)
-_CONTAINER = r"(?m:^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*)"
-_OPEN_HTML = re.compile(rf"({_CONTAINER})<(?=[?!]|/?(?:script|pre|style|textarea)(?:[\s>/]|$))", re.IGNORECASE)
-_DEFINITION = re.compile(rf"({_CONTAINER})\[(?=(?!\^)[^\[\]\n]+\]:)")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_OPEN_HTML = re.compile(rf"(?m:^)({CONTAINERS})<(?=[?!]|/?(?:script|pre|style|textarea)(?:[\s>/]|$))", re.IGNORECASE)
 _NO_HEADING = re.compile(r"^( {0,3})(?=#{1,6}[ \t]*(?:#+[ \t]*)?$)", re.MULTILINE)
 _DOLLARS = re.compile(r"\${2,}")
 _MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$]+|%%+|==+|&(?=#?\w+;)")
@@ -36,7 +33,7 @@ _CLOSERS = "\n-->\n%%\n$$\n?>\n]]>\n</script></pre></style></textarea>\n```\n~~~
 def clean(text: str) -> str:
     """`text` with "\\n" line ends and without what no file should hold: lone surrogates, control characters."""
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _UNSEEN.sub("", whole.replace("\r\n", "\n").replace("\r", "\n"))
+    return INVISIBLE.sub("", _CONTROLS.sub("", whole.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def one_line(text: str) -> str:
@@ -46,7 +43,7 @@ def one_line(text: str) -> str:
 
 def code(text: str) -> str:
     """`text` on one line as inline code."""
-    return inert.inline(f"`{' '.join(clean(text).replace('`', ' ').split()) or '?'}`")
+    return sanitize_code(f"`{' '.join(clean(text).replace('`', ' ').split()) or '?'}`")
 
 
 def contained(text: str) -> str:
@@ -55,7 +52,7 @@ def contained(text: str) -> str:
     Text that cannot be repaired is shown in a fence, as it is.
     """
     source = clean(text).strip("\n")
-    repaired = _demoted(as_note_text(inert.inert(_literal(source)))) if source.strip() else ""
+    repaired = _demoted(as_note_text(sanitize(_literal(source)))) if source.strip() else ""
     return repaired if closed(repaired) else fenced(source)
 
 
@@ -63,7 +60,7 @@ def fenced(text: str) -> str:
     """`text` in a fence that nothing in it can close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
-    return inert.inert(f"{mark}\n{text}\n{mark}")
+    return sanitize(f"{mark}\n{text}\n{mark}")
 
 
 def closed(block: str) -> bool:
@@ -87,23 +84,24 @@ def as_note_text(reply: str) -> str:
     for unit in reversed(parse("\n".join(["", *lines]), "reply.md", include_comments=True).units):
         start, end = unit.start_line - 2, unit.end_line - 1
         if unit.kind == "table":
-            lines[start:end] = [_LINK.sub(lambda link: _BAR.sub(r"\\|", link[0]), line) for line in lines[start:end]]
-        elif unit.kind == "fence" and (opener := _FENCE.match(lines[start])):
-            container, mark = opener.groups()
-            last = lines[end - 1].strip(" \t>")
-            if end - start == 1 or len(last) < len(mark) or last.strip(mark[0]):
-                lines.insert(end, re.sub(r"[^\s>]", " ", container) + mark)
+            lines[start:end] = [WIKILINK.sub(lambda link: _BAR.sub(r"\\|", link[0]), line) for line in lines[start:end]]
+        elif lines[start] == unit.opener and (end - start == 1 or lines[end - 1] != unit.closer):
+            lines.insert(end, closing_line(unit))
     return "\n".join(lines)
 
 
+def closing_line(fence: Unit) -> str:
+    """The line that ends a fence which nobody closed."""
+    return re.sub(r"[^\s>`~]", " ", fence.closer)
+
+
 def _literal(text: str) -> str:
-    """`text` whose comments, endless HTML, definitions and lone formula marks are shown instead of obeyed."""
+    """`text` whose comments, endless HTML, empty headings and lone formula marks are shown instead of obeyed."""
     for _ in range(_ROUNDS):  # what closed a comment may have hidden the start of code
         before, text = text, _outside(text, ("fence", "code", "math"), _marks_shown)
         if text == before:
             break
-    text = _outside(text, ("fence",), lambda part: _NO_HEADING.sub(r"\1\\", part))
-    return _outside(text, ("fence",), lambda part: _DEFINITION.sub(r"\1\\[", _OPEN_HTML.sub(r"\1&lt;", part)))
+    return _outside(text, ("fence",), lambda part: _OPEN_HTML.sub(r"\1&lt;", _NO_HEADING.sub(r"\1\\", part)))
 
 
 def _marks_shown(text: str) -> str:
@@ -114,13 +112,8 @@ def _marks_shown(text: str) -> str:
 
 def _outside(text: str, kinds: tuple[str, ...], change: Callable[[str], str]) -> str:
     """`text` with `change` made to every stretch between spans of these kinds."""
-    parts: list[str] = []
-    at = 0
-    for span in hidden.spans(text):
-        if span.kind in kinds and span.end > span.start:
-            parts += [change(text[at : span.start]), text[span.start : span.end]]
-            at = span.end
-    return "".join([*parts, change(text[at:])])
+    kept = (span for span in spans(text) if span.kind in kinds and span.end > span.start)
+    return "".join(change(part) if span is None else part for span, _, part in split(text, kept))
 
 
 def _demoted(text: str) -> str:

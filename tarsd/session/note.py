@@ -15,7 +15,7 @@ from typing import Any
 from tarsd.errors import Refused
 from tarsd.parse import parse
 from tarsd.session import properties
-from tarsd.session.markdown import HEADING_CHARS, clean, closed, code, contained, fenced, one_line
+from tarsd.session.markdown import HEADING_CHARS, clean, closed, closing_line, code, contained, fenced, one_line
 from tarsd.session.record import Conversation, TurnRecord, title_of
 from tarsd.vault import encode
 from tarsd.writing.edits import Change, Loaded, create
@@ -262,7 +262,7 @@ def _closers(text: str) -> Iterator[str]:
     """Marks that may close what is left open at the end of a note."""
     units = parse(text, "note.md", include_comments=True).units
     if units and units[-1].kind == "fence":
-        yield re.sub(r"[^\s>`~]", " ", units[-1].closer)
+        yield closing_line(units[-1])
     yield from _CLOSERS
 
 

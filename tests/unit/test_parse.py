@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tarsd.parse import Note, hidden, parse, properties, structure, wordpiece
+from tarsd.parse import Note, parse, properties, structure, wordpiece
+from tarsd.parse.spans import spans
 
 CASES = Path(__file__).parents[1] / "fixtures" / "cases"
 DATA = Path(wordpiece.__file__).parent.parent / "data"
@@ -319,7 +320,7 @@ FRAGMENTS = (
 def test_the_line_scan_agrees_with_the_parser(lines: list[str]) -> None:
     """Headings and fences are those that markdown-it sees, whether it was asked or not."""
     body = "\n".join(lines)
-    outline = structure._without(body, [s for s in hidden.spans(body) if s.kind in ("comment", "html", "math")])
+    outline = structure._without(body, [s for s in spans(body) if s.kind in ("comment", "html", "math")])
     headings, fences, _ = structure._parse_headings(outline, 1)
     shape = structure.read(lines, 1, include_comments=False)
     assert shape.headings == headings
@@ -556,7 +557,7 @@ TOKENIZER.no_truncation()
 def test_hostile_text_ends(text: str) -> None:
     found = parse(text, "a.md")
     assert math.isfinite(len(found.lines))
-    assert list(hidden.spans("")) == []
+    assert list(spans("")) == []
 
 
 def test_what_follows_code_over_two_lines_begins_no_line() -> None:

@@ -28,7 +28,7 @@ from tarsd.session.note import (
 )
 from tarsd.vault import content_hash, decode, encode
 from tarsd.writing.edits import Loaded
-from tarsd.writing.inert import inert
+from tarsd.writing.sanitize import sanitize
 
 AT = 1_795_874_580.0  # 2026-11-28 14:03 UTC
 
@@ -168,7 +168,7 @@ def test_what_is_made_of_a_reply(text: str, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_nothing_in_a_reply_runs_or_loads_anything(text: str, expected: str) -> None:
-    assert inert(text) == inert(expected) == expected
+    assert sanitize(text) == sanitize(expected) == expected
     assert expected in contained(f"So:\n\n{text}")
 
 
@@ -275,8 +275,8 @@ ACTIVE = [
 @example("a ` b\n` <img src=https://e> ` c")
 @example("<div>\n```\n<iframe src=https://e>\n```")
 def test_any_reader_of_markdown_finds_nothing_active(text: str) -> None:
-    shown = inert(text)
-    assert inert(shown) == shown
+    shown = sanitize(text)
+    assert sanitize(shown) == shown
     assert "<% " not in shown
     blocks = MarkdownIt("commonmark").parse(shown)
     for token in [*blocks, *(child for block in blocks for child in block.children or ())]:

@@ -1,20 +1,16 @@
 /** What a model wrote must be shown, not run: embeds, queries, scripts, frames and pictures from elsewhere. Pure. */
 
+import fences from "../../../tarsd/data/executable_fences.json";
+
 /**
- * The languages that the app colours, and Mermaid. Any other name may belong to a plugin that runs the code, so such a
- * block is shown as plain text.
+ * The languages that are only shown. Any other name may belong to a plugin that runs the code, so such a block is shown
+ * as plain text; Mermaid is drawn, if it loads nothing.
  */
-const SHOWN = new Set(
-	(
-		"apl applescript arduino awk bash batch c clike clojure cmake cobol coffee coffeescript cpp cs csharp css " +
-		"csv cypher d dart diff docker dockerfile dot elixir elm erlang fortran fsharp gherkin git glsl go " +
-		"graphql groovy haskell hcl hs html http ini java javascript js json json5 jsx julia kotlin kt latex less " +
-		"lisp log lua makefile markdown markup mathematica matlab md mermaid nasm nginx nim nix objc objectivec " +
-		"ocaml pascal perl php powershell prolog properties protobuf py python r rb regex ruby rust sass scala " +
-		"scheme scss sh shell shellsession solidity sql svg swift tcl tex toml ts tsx typescript v vb verilog " +
-		"vhdl vim wasm xml yaml yml zig"
-	).split(" "),
-);
+const SHOWN = new Set(fences.plain);
+/** How inline code begins that a plugin carries out. */
+const RUNS = new RegExp(`^\\s*(?:${fences.inline.map((begin) => begin.replace(/[$[]/g, "\\$&")).join("|")})`);
+/** What of a diagram may load something or lead elsewhere: tags, pictures, styles, settings, addresses, links. */
+const LOADS = new RegExp(fences.guards.mermaid, "im");
 
 const FENCE = /^((?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])(?=[ \t]|$|`|~|>))*[ \t]*)(`{3,}|~{3,})([^\n]*)/;
 const CODE_SPAN = /(`+)(?!`)([^\n]*?[^`\n])\1(?!`)/g;
@@ -31,8 +27,6 @@ const SIGNS = /(!+)(?:(\[\[|\[[^[\]]*\][([])|(\[))?/g;
  * commands other meanings, which would last for the notes as well.
  */
 const TEX = /\\(?=(?:style|bbox|mmltoken|href|class|cssid|data|require|unicode|fcolorbox|setoptions|let|[gex]?def[a-z]*|(?:re)?new(?!line)[a-z]*|provide[a-z]*|declare[a-z]*|csname)(?![a-z]))/gi;
-/** What of a diagram may load something or lead elsewhere: tags, pictures, styles, settings, addresses, links. */
-const LOADS = /<(?!br\s*\/?>)[a-z!/]|@\{|%%\{|^\s*---\s*$|url|image|src|@import|\\|&[#\w]|#\w+;|\/\/|https?:|^\s*(?:click|href|links?|callback)\b/im;
 /** What a fence may stand in without being one: comments, math, HTML. */
 const AROUND = /%%|\$\$|<[a-z]/i;
 /** Where a tag, a comment or a template may begin. */
@@ -112,8 +106,8 @@ function disarmParagraph(text: string): string {
 	const loose = text.replace(CODE_SPAN, "").includes("`");
 	return between(text, CODE_SPAN, disarmWords, ([whole, ticks = "", code = ""], at) => {
 		if (text[at - 1] === "\\") return null;
-		// Dataview carries out code that begins with "=" or "$="; with an invisible sign before it, it is shown
-		const span = /^\s*\$?=/.test(code) ? `${ticks}\u2060${code}${ticks}` : whole;
+		// with an invisible sign before it, such code is shown and not carried out
+		const span = RUNS.test(code) ? `${ticks}\u2060${code}${ticks}` : whole;
 		return loose || code.includes("|") ? doubted(span) : span;
 	});
 }

@@ -21,6 +21,7 @@ describe("prose", () => {
 		["harmless tags with attributes", '<b style="background:url(x)">', '&lt;b style="background:url(x)">'],
 		["comments and templates", "<!-- a --> <% b %>", "&lt;!-- a --> &lt;% b %>"],
 		["inline queries", "`= this.x` and `$= dv`", "`\u2060= this.x` and `\u2060$= dv`"],
+		["inline fields and buttons", "`VIEW[x]` ` INPUT[y]` `BUTTON[z]`", "`\u2060VIEW[x]` `\u2060 INPUT[y]` `\u2060BUTTON[z]`"],
 		["properties", "---\na: 1\n---", "\n---\na: 1\n---"],
 	])("disarms %s", (_, text, safe) => {
 		expect(disarm(text)).toBe(safe);
@@ -38,7 +39,8 @@ describe("code", () => {
 		expect(disarm("> - ```query\n> x\n> ```")).toBe("> - ```text\n> x\n> ```");
 		expect(disarm("```{dataviewjs}\n```")).toBe("```text\n```");
 		expect(onlyShown("Python")).toBe(true);
-		expect(onlyShown("tasks")).toBe(false);
+		expect(onlyShown("postgresql")).toBe(true);
+		for (const name of ["tasks", "query", "math", "dot", "mermaid"]) expect(onlyShown(name)).toBe(false);
 	});
 
 	/** Each of these is taken for code by a careless reader, and is none for Obsidian. */
@@ -107,6 +109,7 @@ describe("diagrams", () => {
 		["escapes", "graph TD\nstyle A background:u\\72l(x)"],
 		["entities", "graph TD\nA[#lt;img src=x#gt;]"],
 		["a link", "graph TD\nA-->B\n  click A call f()"],
+		["a link after another statement", "graph TD; A-->B; click A call f()"],
 		["a link of a sequence", "sequenceDiagram\nlinks Ada: {}"],
 		["more than a shorter fence ends", "graph TD\n```\nA@{ img: x }"],
 	])("with %s are shown as text", (_, code) => {

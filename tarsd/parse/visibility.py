@@ -1,4 +1,4 @@
-"""The HTML in a text that no reader sees: comments, and elements that are hidden. Pure, and linear in the text."""
+"""What no reader of a text sees: invisible characters, pasted data, hidden HTML. Pure, and linear in the text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from html import unescape
-from typing import NamedTuple
 
-from tarsd.parse.code import Code, certain
+from tarsd.parse.spans import Span, certain, merged, split
 
-Span = tuple[int, int]
+INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w.+=-]+)*[;,][^\s)\"'<>\]]{100,}")
+_BLOB = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{1000,}={0,2}")
 
 _NEVER_SHOWN = frozenset(re.findall(r"\w+", "datalist iframe noembed script style template"))
 _RAW = frozenset(re.findall(r"\w+", "iframe noembed noframes script style textarea title xmp"))
@@ -30,26 +31,42 @@ _HIDING = re.compile(
 )
 
 
-def hidden(text: str) -> list[Span]:
-    """The stretches [start, end) of `text` that are not shown, in order and apart; code is always shown."""
+def readable(text: str) -> str:
+    """The text without invisible characters, and with pasted data replaced by its type. Line breaks are "\\n"."""
+    if not text.isascii():
+        text = INVISIBLE.sub("", text)
+    if "data:" in text:
+        text = _DATA_URI.sub(r"data:\1", text)
+    if len(text) >= 1000 and max(map(len, text.split("\n"))) >= 1000:
+        text = _BLOB.sub(_shorten, text)
+    return text
+
+
+def _shorten(match: re.Match[str]) -> str:
+    blob = match[0]
+    # words without spaces are no data: data has all three kinds of characters, everywhere
+    for piece in (blob[:300], blob[-300:]):
+        kinds = sum(map(str.isupper, piece)), sum(map(str.islower, piece)), sum(map(str.isdigit, piece))
+        if min(kinds) < 10:
+            return blob
+    return f"({len(blob)} characters of data)"
+
+
+# ------------------------------------------------------------------------------------------------ HTML
+
+
+def without_hidden(text: str) -> str:
+    """`text` with the HTML that nobody sees blanked, line by line: comments and hidden elements, never code."""
     if "<" not in text:
-        return []
+        return text
     found = _tokens(text, certain(text))
-    return _merged([*_elements(text, found), *((token.start, token.end) for token in found if not token.name)])
+    unseen = [*_elements(text, found), *(token for token in found if token.kind == "html")]
+    return "".join(part if span is None else "\n" * part.count("\n") for span, _, part in split(text, merged(unseen)))
 
 
-class _Token(NamedTuple):
-    """`name` is "" for a comment, and begins with "/" for the end of an element."""
-
-    start: int
-    end: int
-    name: str
-    rest: str
-
-
-def _tokens(text: str, codes: Sequence[Code]) -> list[_Token]:
-    """Comments and tags outside code, in reading order."""
-    found: list[_Token] = []
+def _tokens(text: str, codes: Sequence[Span]) -> list[Span]:
+    """Comments ("html") and tags outside code, in reading order: "<p" or "</p", with the attributes as `opener`."""
+    found: list[Span] = []
     starts = [code.start for code in codes]
     gone: set[str] = set()  # ends that come no more
     raw = ""
@@ -64,7 +81,7 @@ def _tokens(text: str, codes: Sequence[Code]) -> list[_Token]:
             at = codes[index].end
             continue
         if name:
-            found.append(_Token(match.start(), at, name, match["rest"]))
+            found.append(Span(f"<{name}", match.start(), at, match["rest"]))
             raw = ""
             if name in _RAW and name not in gone:
                 if re.compile(rf"</{name}[\s/>]", re.IGNORECASE).search(text, at):
@@ -73,7 +90,7 @@ def _tokens(text: str, codes: Sequence[Code]) -> list[_Token]:
                     gone.add(name)
         elif (end := _comment_end(text, match, gone)) > at or match[0].endswith(">"):
             at = max(end, at)
-            found.append(_Token(match.start(), at, "", ""))
+            found.append(Span("html", match.start(), at))
     return found
 
 
@@ -91,33 +108,36 @@ def _comment_end(text: str, match: re.Match[str], gone: set[str]) -> int:
     return len(text) if match["comment"] else 0
 
 
-def _elements(text: str, tokens: Sequence[_Token]) -> list[Span]:
+def _elements(text: str, tokens: Sequence[Span]) -> list[Span]:
     """Hidden elements from tag to tag; one without an end reaches to the next blank line."""
     ends: dict[int, int] = {}
     open_tags: dict[str, list[int]] = {}
-    for start, end, name, _ in tokens:
-        if name.startswith("/"):
-            if waiting := open_tags.get(name[1:]):
-                ends[waiting.pop()] = end
-        elif name and name not in _VOID:
-            open_tags.setdefault(name, []).append(start)
+    for tag in tokens:
+        if tag.kind.startswith("</"):
+            if waiting := open_tags.get(tag.kind[2:]):
+                ends[waiting.pop()] = tag.end
+        elif tag.kind != "html" and tag.kind[1:] not in _VOID:
+            open_tags.setdefault(tag.kind[1:], []).append(tag.start)
     found: list[Span] = []
     reached = blank = -1
-    for start, end, name, rest in tokens:
-        if start < reached or not name or name[0] == "/" or name in _VOID or not _is_hidden(name, rest):
+    for tag in tokens:
+        name = tag.kind.removeprefix("<")
+        if tag.start < reached or tag.kind == "html" or name in _VOID or not _is_hidden(name, tag.opener):
             continue
-        if start in ends:
-            reached = ends[start]
+        if tag.start in ends:
+            reached = ends[tag.start]
         else:
-            if blank < end:
-                stop = _BLANK.search(text, end)
+            if blank < tag.end:
+                stop = _BLANK.search(text, tag.end)
                 blank = stop.start() if stop else len(text)
             reached = blank
-        found.append((start, reached))
+        found.append(Span("html", tag.start, reached))
     return found
 
 
 def _is_hidden(name: str, rest: str) -> bool:
+    if name.startswith("/"):
+        return False
     if name in _NEVER_SHOWN:
         return True
     for match in _ATTRIBUTE.finditer(rest):
@@ -135,13 +155,3 @@ def _plain_css(style: str) -> str:
         lambda match: match[2] or chr(min(int(match[1], 16), 0x10FFFF)), _CSS_COMMENT.sub("", unescape(style))
     )
     return "".join(bare.lower().split())
-
-
-def _merged(spans: list[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, end in sorted(spans):
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged

@@ -6,48 +6,28 @@ Obsidian or a plugin would run is only code. What stands in an ordinary fence st
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
+from importlib import resources
 from urllib.parse import quote
 
-from tarsd.parse.code import certain
+from tarsd.parse.spans import CONTAINERS, Span, certain, split
 
-_BELOW = r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*+)*+"
-
-_PLAIN_CODE = frozenset(
-    re.findall(
-        r"\S+",
-        """
-    text txt plain plaintext none output console terminal log md markdown mdx rst asciidoc adoc org tex latex bibtex
-    html htm xml xhtml svg css scss sass less stylus js javascript mjs cjs jsx ts typescript tsx json json5 jsonc jsonl
-    ndjson yaml yml toml ini cfg conf config properties env dotenv csv tsv sql mysql pgsql postgresql plsql sqlite
-    graphql gql sh bash zsh fish shell shellscript shell-session sh-session powershell ps1 pwsh bat batch cmd dos
-    py python python3 py3 pycon ipython rb ruby erb pl perl raku php lua luau r rscript jl julia m matlab octave
-    mathematica wolfram sas stata spss c h cc cpp c++ cxx hpp cs csharp c# fs fsharp f# vb vbnet vba java kt kotlin kts
-    scala groovy gradle clj clojure cljs go golang rs rust swift objc objective-c objectivec dart zig nim crystal d v
-    vala ada fortran f90 cobol pascal delphi basic hs haskell ml ocaml sml elm purescript erl erlang ex elixir lisp
-    common-lisp elisp emacs-lisp scheme racket prolog coq lean agda idris apl asm nasm armasm wasm llvm cuda opencl glsl
-    hlsl wgsl verilog systemverilog vhdl tcl awk sed jq vim viml regex regexp ebnf bnf abnf diff patch git gitignore
-    dockerfile docker makefile make cmake meson ninja bazel starlark nix hcl terraform tf nginx apache apacheconf caddy
-    http https uri proto protobuf thrift avro capnp solidity vyper move apex abap handlebars hbs mustache jinja jinja2
-    django liquid twig haml pug jade svelte vue astro applescript autohotkey ahk autoit arduino gdscript gcode openscad
-    pseudocode pseudo algorithm math ascii query tasks mermaid""",
-    )
-)
+_FENCES = json.loads(resources.files("tarsd").joinpath("data/executable_fences.json").read_text(encoding="utf-8"))
+"""What runs: see the file, which the plugin has too."""
+_ALLOWED = frozenset([*_FENCES["plain"], *_FENCES["drawn"]])
 """What a fence may be called: no plugin worth the name runs these unasked, and others become `text`."""
-_WITH_CODE = {
-    "tasks": re.compile(r"function|\{\{", re.I),
-    "mermaid": re.compile(r"://|//\w|<(?!br\b)[a-z]|%%\{|\bimg\b|click", re.I),
-}
+_GUARDS = {name: re.compile(pattern, re.I | re.M) for name, pattern in _FENCES["guards"].items()}
 """What makes a harmless kind of fence one that runs or loads something."""
 
-_FENCE = re.compile(rf"(?m:^)({_BELOW})(`{{3,}}|~{{3,}})[ \t]*([^\s`]+)([^`\n]*)(?m:$)")
+_FENCE = re.compile(rf"(?m:^)({CONTAINERS})(`{{3,}}|~{{3,}})[ \t]*([^\s`]+)([^`\n]*)(?m:$)")
 _ROUNDS = 8
 _FIRST = re.compile(r"(\n[ \t>]*+)(?=\$=)")
-_RUNS = r"(?=\$=|=(?!\s*(?:[=>~`]|\Z))|(?:INPUT|VIEW|BUTTON)\[)"
-"""How the inline code begins that plugins run; they do not mind blanks before it."""
-_CODE = re.compile(rf"(`+\s*+){_RUNS}")
-_LINE = re.compile(rf"(?m:^)({_BELOW})(?=\$=)")
+_RUNS = "|".join(re.escape(begin) + r"(?!\s*(?:[=>~`]|\Z))" * (begin == "=") for begin in _FENCES["inline"])
+"""How the inline code begins that plugins run; they do not mind blanks before it. `==` and `=>` are operators."""
+_CODE = re.compile(rf"(`+\s*+)(?={_RUNS})")
+_LINE = re.compile(rf"(?m:^)({CONTAINERS})(?=\$=)")
 _TEMPLATE = re.compile(r"<%(?![=#@])")
 
 _MATH = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$(?=[^\s$])[^$\n]*(?<=[^\s$])\$(?!\d)", re.DOTALL)
@@ -89,11 +69,11 @@ _EMPTY = re.compile(r"\[\s*\]\(\s*<?([^\s<>()]+)>?[^()\n]*\)")
 _ELSEWHERE = re.compile(r"\[\[\s*([A-Za-z][A-Za-z0-9+.-]*:[^\[\]|\n]*|//[^\[\]|\n]*)(?:\|([^\[\]\n]*))?\]\]")
 _INLINE = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(")
 _NUMBER = re.compile(r"\[\d{1,3}\](?![\[(])")
-_DEFINITION = re.compile(rf"(?m:^)({_BELOW})\[(?=(?!\^)(?:[^\[\]\\]|\\.)+\]:)")
+_DEFINITION = re.compile(rf"(?m:^)({CONTAINERS})\[(?=(?!\^)(?:[^\[\]\\]|\\.)+\]:)")
 _MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$!%&=\s]+")
 
 
-def inert(text: str) -> str:
+def sanitize(text: str) -> str:
     """`text` that shows what it showed, and neither runs nor loads anything where it stands. Twice is as good as once.
 
     A tag that only formats stays, and so do embedded notes and files of the vault. Line ends become "\n".
@@ -107,15 +87,13 @@ def inert(text: str) -> str:
 
 
 def _once(text: str) -> str:
-    parts: list[str] = []
-    at = 0
-    for code in certain(text, unclosed=True):
-        parts += [_prose(text, at, code.start), _CHANGES[code.kind](text[code.start : code.end])]
-        at = code.end
-    return "".join([*parts, _prose(text, at, len(text))])
+    return "".join(
+        _prose(part, begins_line=not at or text[at - 1] == "\n") if code is None else _CHANGES[code.kind](part)
+        for code, at, part in split(text, certain(text, unclosed=True))
+    )
 
 
-def inline(code: str) -> str:
+def sanitize_code(code: str) -> str:
     """Inline code that no plugin runs; templates are filled in whole files, code or not."""
     return _TEMPLATE.sub("< %", _CODE.sub(r"\1\\", code, count=1))
 
@@ -128,21 +106,21 @@ def _fence(block: str) -> str:
     return _FENCE.sub(lambda match: _renamed(match, body), head) + body
 
 
-_CHANGES = {"code": inline, "fence": _fence}
+_CHANGES = {"code": sanitize_code, "fence": _fence}
 
 
 def _renamed(match: re.Match[str], body: str | None = None) -> str:
     """The opening line of a fence, as `text` with the name that it had if something might run it."""
     name = match[3].lower()
-    risky = _WITH_CODE.get(name)
-    if name in _PLAIN_CODE and (risky is None or (body is not None and not risky.search(body))):
+    guard = _GUARDS.get(name)
+    if name in _ALLOWED and (guard is None or (body is not None and not guard.search(body))):
         return match[0]
     return f"{match[1]}{match[2]}text ({match[3]}){match[4]}"
 
 
-def _prose(text: str, start: int, end: int) -> str:
-    part = _CODE.sub(r"\1\\", _pictures(_tags(text[start:end])))
-    middle, line, rest = part.partition("\n") if start and text[start - 1] != "\n" else ("", "", part)
+def _prose(text: str, *, begins_line: bool) -> str:
+    part = _CODE.sub(r"\1\\", _pictures(_tags(text)))
+    middle, line, rest = ("", "", part) if begins_line else part.partition("\n")
     rest = _LINE.sub(r"\1\\", _DEFINITION.sub(r"\1\\[", _FENCE.sub(_renamed, rest)))
     return f"{middle}{line}{rest}"
 
@@ -151,12 +129,10 @@ def _prose(text: str, start: int, end: int) -> str:
 
 
 def _tags(text: str) -> str:
-    parts: list[str] = []
-    at = 0
-    for formula in _MATH.finditer(text):  # there an entity would be read letter by letter
-        parts += [_shown(text[at : formula.start()]), _OPENS.sub("< ", formula[0])]
-        at = formula.end()
-    return "".join([*parts, _shown(text[at:])])
+    formulas = (Span("math", *match.span()) for match in _MATH.finditer(text))
+    # in a formula an entity would be read letter by letter
+    shown = (_OPENS.sub("< ", part) if formula else _shown(part) for formula, _, part in split(text, formulas))
+    return "".join(shown)
 
 
 def _shown(text: str) -> str:
