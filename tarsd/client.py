@@ -38,20 +38,20 @@ class Client:
         self.timeout = timeout
 
     @classmethod
-    def find(cls, vault: Path | None = None, env: Mapping[str, str] | None = None) -> Client:
+    def find(
+        cls, vault: Path | None = None, env: Mapping[str, str] | None = None, *, timeout: float = ANSWER_S
+    ) -> Client:
         """The client of the daemon that is meant: by `vault`, the config, or because only one is running.
 
         Raises NoDaemon when nothing listens, ClientError when several do and none was named.
         """
-        paths = find_sockets(vault, env)
-        if len(paths) == 1:
-            return cls(paths[0])
-        alive = [path for path in paths if cls(path).alive()]
+        found = [cls(path, timeout=timeout) for path in find_sockets(vault, env)]
+        alive = found if len(found) == 1 else [client for client in found if client.alive()]
         if len(alive) == 1:
-            return cls(alive[0])
+            return alive[0]
         if not alive:
             raise NoDaemon("No daemon is running.", START)
-        vaults = [str(cls(path).get("/v1/hello").get("vault", {}).get("path", path)) for path in alive]
+        vaults = [str(client.get("/v1/hello").get("vault", {}).get("path", client.socket_path)) for client in alive]
         raise ClientError(
             f"{len(alive)} daemons are running.",
             f"Name one with --vault: {', '.join(sorted(vaults))}.",
@@ -243,12 +243,14 @@ def _error(status: int, reply: Mapping[str, Any]) -> ClientError:
     error = reply.get("error")
     error = error if isinstance(error, dict) else {}
     exits = {400: EXIT_USAGE, 422: EXIT_USAGE, 404: EXIT_NOTHING}
-    return ClientError(
+    failure = ClientError(
         str(error.get("message") or f"The daemon answered with status {status}."),
         str(error.get("hint") or ""),
         code=str(error.get("code") or "error"),
         exit_code=exits.get(status, EXIT_REFUSED),
     )
+    failure.line = str(error.get("line") or "")
+    return failure
 
 
 def _cut() -> ClientError:

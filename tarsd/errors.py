@@ -168,6 +168,9 @@ class ToolError(TarsdError, code="tool_failed"):
 class ClientError(TarsdError):
     """What a client of the socket meets; `code` is the daemon's own when it answered with one."""
 
+    line: str = ""
+    """The remembered line that the daemon asks about, if it does."""
+
     def __init__(self, message: str, hint: str = "", *, code: str = "error", exit_code: int = EXIT_REFUSED) -> None:
         super().__init__(message, hint)
         self.code = code

@@ -31,20 +31,8 @@ MOST_RECALLED = 2_000
 
 
 @click.command(cls=Command)
-@click.option(
-    "--conversation",
-    "-c",
-    shell_complete=completion.conversations,
-    help="Go on with the conversation of this name, or begin it.",
-)
-@click.option(
-    "--note",
-    "-a",
-    "notes",
-    multiple=True,
-    shell_complete=completion.notes,
-    help="Attach a note to every message; may be given several times.",
-)
+@completion.conversation_option
+@completion.notes_option("Attach a note to every message; may be given several times.")
 @click.option("--last", is_flag=True, help="Go on with the conversation that was touched last.")
 @vault_option
 def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Path | None) -> None:
@@ -95,15 +83,11 @@ def _loop(talk: TerminalChat, keyboard: Keyboard) -> None:
         try:
             text = keyboard.read(PROMPT if somebody() else "")
         except EOFError:
-            if somebody():
-                click.echo(err=True)
             return
         except Cleared:
-            click.echo(err=True)
             leaving = False
             continue
         except KeyboardInterrupt:
-            click.echo(err=True)
             if leaving:
                 return
             leaving = True
@@ -134,13 +118,9 @@ def _message(talk: TerminalChat, text: str) -> bool:
     talk.turn, talk.said, talk.begun = turn.id, text, True
     show = TurnPrinter(talk.client)
     try:
-        for event in turn.events():
-            show.event(event, turn)
+        show.follow(turn)
     except KeyboardInterrupt:
-        show.interrupted()
-        turn.stop()
-        for event in turn.events():
-            show.event(event, turn)
+        show.follow(turn)  # to its end, which comes soon
     show.end(turn)
     if somebody():
         click.echo(err=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ import click
 from tarsd.cli.terminal import ESCAPED, Terminal, clean
 from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
-from tarsd.errors import ConfigError, TarsdError
+from tarsd.errors import ClientError, ConfigError, TarsdError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -109,18 +110,16 @@ class Folder(click.Path):
         return super().convert(value, parameter, context)
 
 
-def vault_option(function: Function) -> Function:
-    """`--vault PATH`: whose daemon is meant."""
-    return click.option(
-        "--vault",
-        type=Folder(),
-        help="The vault whose daemon is meant, if not the configured or only one.",
-    )(function)
+vault_option = click.option(
+    "--vault", type=Folder(), help="The vault whose daemon is meant, if not the configured or only one."
+)
+"""`--vault PATH`: whose daemon is meant."""
 
+own_vault_option = click.option("--vault", type=Folder(), help="The vault, if not the configured one.")
+"""The same for commands that need no daemon."""
 
-def json_option(function: Function) -> Function:
-    """`--json`: the daemon's reply, unchanged."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(function)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+"""`--json`: the daemon's reply, unchanged."""
 
 
 def print_json(reply: object) -> None:
@@ -128,6 +127,15 @@ def print_json(reply: object) -> None:
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(reply, ensure_ascii=False, indent=indent)
     sys.stdout.write(text.encode("utf-8", "replace").decode().translate(ESCAPED) + "\n")
+
+
+def tell(reply: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """The reply for programs, or lines of text for people."""
+    if as_json:
+        print_json(reply)
+        return
+    for text in lines:
+        click.echo(text)
 
 
 def words(arguments: tuple[str, ...]) -> str:
@@ -150,3 +158,16 @@ def vault_root(client: Client) -> Path | None:
     """The folder of the daemon's vault."""
     path = client.get("/v1/hello").get("vault", {}).get("path")
     return Path(path) if isinstance(path, str) and path else None
+
+
+def known_vault() -> Path:
+    """The configured vault, or else that of the running daemon. Raises ConfigError where neither names one."""
+    from tarsd.config import load
+
+    try:
+        return load().vault
+    except ConfigError:
+        with contextlib.suppress(ClientError):
+            if root := vault_root(Client.find()):
+                return root
+        raise

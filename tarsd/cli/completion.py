@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from tarsd.cli.common import Command
+from tarsd.cli.common import Command, Function
 from tarsd.cli.terminal import line
 from tarsd.client import Client
 from tarsd.errors import TarsdError
@@ -66,6 +66,19 @@ def conversations(context: click.Context, parameter: click.Parameter, incomplete
     return [_item(id, title) for id, title in found if id.startswith(incomplete)][:MOST]
 
 
+conversation_option = click.option(
+    "--conversation",
+    "-c",
+    shell_complete=conversations,
+    help="Go on with the conversation of this name, or begin it.",
+)
+
+
+def notes_option(about: str) -> Callable[[Function], Function]:
+    """`--note NAME`, as often as wanted."""
+    return click.option("--note", "-a", "notes", multiple=True, shell_complete=notes, help=about)
+
+
 def _item(value: str, help: str = "") -> CompletionItem:
     """A choice as the shell that asks takes it: bash puts it on the line as it is, the others quote by themselves."""
     if any(os.environ.get(variable, "").startswith("bash") for variable in VARIABLES.values()):
@@ -77,8 +90,7 @@ def _asked(context: click.Context, route: str, field: str) -> Iterator[dict[str,
     """What the daemon lists; nothing, when there is none, or it is slow."""
     vault = context.params.get("vault")
     try:
-        client = Client.find(vault if isinstance(vault, Path) else None)
-        client.timeout = PATIENCE_S
+        client = Client.find(vault if isinstance(vault, Path) else None, timeout=PATIENCE_S)
         listed = client.get(route).get(field)
     except TarsdError:
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tarsd import files
-from tarsd.cli.common import Command, Folder, Group, json_option, print_json, vault_option
+from tarsd.cli.common import Command, Folder, Group, json_option, print_json, tell, vault_option
 from tarsd.cli.terminal import ESCAPED, fit
 from tarsd.errors import BadRequest, Refused
 
@@ -133,10 +133,7 @@ def path(as_json: bool) -> None:
     from tarsd.config import config_file
 
     file = config_file()
-    if as_json:
-        print_json({"config": str(file), "exists": os.path.exists(file)})
-    else:
-        click.echo(file)
+    tell({"config": str(file), "exists": os.path.exists(file)}, [str(file)], as_json=as_json)
 
 
 @config.command()
@@ -147,10 +144,7 @@ def socket(vault: Path | None, as_json: bool) -> None:
     from tarsd.client import Client
 
     path = str(Client.find(vault).socket_path)
-    if as_json:
-        print_json({"socket": path})
-    else:
-        click.echo(path)
+    tell({"socket": path}, [path], as_json=as_json)
 
 
 def _toml(value: object) -> str:

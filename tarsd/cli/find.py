@@ -44,8 +44,14 @@ def _min_score(function: Function) -> Function:
     return click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results that score less.")(function)
 
 
+def _query(function: Function) -> Function:
+    """What all three searches take."""
+    for option in (json_option, vault_option, _limit, _min_score, click.argument("query", nargs=-1, required=True)):
+        function = option(function)
+    return function
+
+
 @click.command(cls=Command, epilog=QUERY_HELP)
-@click.argument("query", nargs=-1, required=True)
 @click.option(
     "--mode",
     type=click.Choice(["hybrid", "fts", "vec"]),
@@ -53,42 +59,32 @@ def _min_score(function: Function) -> Function:
     show_default=True,
     help="By word and meaning, by word alone, by meaning alone.",
 )
-@_min_score
-@_limit
-@vault_option
-@json_option
-def search(query: tuple[str, ...], mode: str, min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+@_query
+def search(mode: str, **given: Any) -> None:
     """Find passages by word and by meaning."""
-    _search(words(query), mode, min_score, limit, vault, as_json)
+    _search(mode, **given)
 
 
 @click.command(cls=Command, epilog=QUERY_HELP)
-@click.argument("query", nargs=-1, required=True)
-@_min_score
-@_limit
-@vault_option
-@json_option
-def sgrep(query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+@_query
+def sgrep(**given: Any) -> None:
     """Find passages by word alone (search --mode fts)."""
-    _search(words(query), "fts", min_score, limit, vault, as_json)
+    _search("fts", **given)
 
 
 @click.command(cls=Command, epilog=QUERY_HELP)
-@click.argument("query", nargs=-1, required=True)
-@_min_score
-@_limit
-@vault_option
-@json_option
-def svec(query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+@_query
+def svec(**given: Any) -> None:
     """Find passages by meaning alone (search --mode vec)."""
-    _search(words(query), "vec", min_score, limit, vault, as_json)
+    _search("vec", **given)
 
 
-def _search(query: str, mode: str, min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
-    if not query.strip():
+def _search(mode: str, query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+    text = words(query)
+    if not text.strip():
         raise BadRequest("The query is empty.", "Say what to look for.", field="query")
     more = {"min_score": min_score} if min_score else {}
-    _exit(find(Client.find(vault), query, mode, limit, more, as_json=as_json))
+    _exit(find(Client.find(vault), text, mode, limit, more, as_json=as_json))
 
 
 def find(

@@ -18,7 +18,7 @@ import click
 
 from tarsd import files
 from tarsd.cli.common import Group, json_option, print_json, vault_option
-from tarsd.cli.status import progress
+from tarsd.cli.progress import progress
 from tarsd.cli.terminal import Terminal, line
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, ClientError, NotFound, Refused, TarsdError
@@ -89,8 +89,8 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
             for one in client.stream("/v1/vectors"):
                 packed.write(_line(one))
                 tally.add(one, {"known": len(one["rows"])})
-                step(tally.count, max(total, tally.count))
-            step(tally.count, tally.count)
+                step(tally.count, max(total, tally.count), "")
+            step(tally.count, tally.count, "")
         if not tally.count:
             raise NotFound(
                 "There are no vectors of a model to export.",
@@ -124,7 +124,7 @@ def import_(context: click.Context, file: Path, vault: Path | None, as_json: boo
         try:
             for one in _objects(raw, size):
                 tally.add(one, client.post("/v1/vectors", {name: one[name] for name in ("model", "dim", "rows")}))
-                step(-(-raw.tell() // 1024), -(-size // 1024))
+                step(-(-raw.tell() // 1024), -(-size // 1024), "")
         except TarsdError as error:
             hint = AGAIN if tally.count else error.hint
             kept = f" Taken in before that: {_count(tally.count)}." if tally.count else ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import Any
+from collections.abc import Iterator
 
 import click
 
@@ -12,6 +13,8 @@ from tarsd.cli.asking import somebody
 from tarsd.cli.common import Group, json_option, print_json
 from tarsd.cli.terminal import Terminal, line
 from tarsd.errors import BadRequest, Refused, TarsdError
+
+ELSEWHERE = "Unlock the keyring, or give the key in the environment, as TARSD_OPENAI_KEY."
 
 
 @click.group(cls=Group, default="list")
@@ -32,7 +35,9 @@ def set_(name: str, surplus: tuple[str, ...], as_json: bool) -> None:
     if surplus:  # click would print it
         raise click.UsageError("A key is no argument: others could see it. It is asked for, or read from a pipe.")
     keys.source(name)  # an unknown name is told before anything is typed
-    where = _kept(name, _typed(name))
+    given = _typed(name)
+    with keyring_faults("The key cannot be kept or removed", ELSEWHERE):
+        where = keys.put(name, given)
     if as_json:
         print_json({"name": name, "source": where})
         return
@@ -47,12 +52,8 @@ def set_(name: str, surplus: tuple[str, ...], as_json: bool) -> None:
 @json_option
 def remove(name: str, as_json: bool) -> None:
     """Forget the key NAME."""
-    try:
+    with keyring_faults("The key cannot be kept or removed", ELSEWHERE):
         gone = keys.remove(name)
-    except TarsdError:
-        raise
-    except Exception as error:
-        raise _refused(error) from None
     found = keys.source(name)
     if as_json:
         print_json({"name": name, "removed": gone, "source": found})
@@ -86,18 +87,12 @@ def _typed(name: str) -> str:
         raise BadRequest("No key was given.", field="key") from None
 
 
-def _kept(name: str, value: str) -> str:
+@contextlib.contextmanager
+def keyring_faults(what: str, hint: str) -> Iterator[None]:
+    """Keyrings fail in their own ways; what they say is not shown, for it might hold the key. Raises Refused."""
     try:
-        return keys.put(name, value)
+        yield
     except TarsdError:
         raise
     except Exception as error:
-        raise _refused(error) from None
-
-
-def _refused(error: Any) -> Refused:
-    """Keyrings fail in their own ways; what they say is not shown, for it might hold the key."""
-    return Refused(
-        f"The key cannot be kept or removed: {type(error).__name__}.",
-        "Unlock the keyring, or give the key in the environment, as TARSD_OPENAI_KEY.",
-    )
+        raise Refused(f"{what}: {type(error).__name__}.", hint) from None

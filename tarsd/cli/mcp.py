@@ -12,10 +12,9 @@ from typing import Any
 
 import click
 
-from tarsd.cli.common import Command, vault_option, vault_root
-from tarsd.client import Client
+from tarsd.cli.common import Command, known_vault, vault_option
 from tarsd.config import expand
-from tarsd.errors import TarsdError
+from tarsd.errors import ConfigError
 
 NAME = "tarsd"
 CLIENTS = ("desktop", "code", "both")
@@ -77,14 +76,7 @@ def _program() -> list[str]:
 
 
 def _known_vault() -> Path | None:
-    """The configured vault, or that of the running daemon."""
-    from tarsd.config import load
-
     try:
-        return load().vault
-    except TarsdError:
-        pass
-    try:
-        return vault_root(Client.find())
-    except TarsdError:
+        return known_vault()
+    except ConfigError:
         return None

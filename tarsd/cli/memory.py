@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from tarsd.cli.asking import answer, confirm, somebody
-from tarsd.cli.common import Group, fail, json_option, print_json, sentence, vault_option, words
+from tarsd.cli.common import Group, fail, json_option, print_json, sentence, tell, vault_option, words
 from tarsd.cli.terminal import Terminal, line
 from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
@@ -39,11 +39,7 @@ def memory() -> None:
 def list_(vault: Path | None, as_json: bool) -> None:
     """List facts and rules, and what was noticed."""
     reply = Client.find(vault).get("/v1/memory")
-    if as_json:
-        print_json(reply)
-    else:
-        for text in rows(reply, Terminal(sys.stdout)):
-            click.echo(text)
+    tell(reply, rows(reply, Terminal(sys.stdout)), as_json=as_json)
     if not any(reply.get(name) for name, _ in SECTIONS):
         click.get_current_context().exit(EXIT_NOTHING)
 
@@ -122,40 +118,30 @@ def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
 
 
 def remember_asking(client: Client, body: Mapping[str, Any], conversation: str = "") -> None:
-    """Remembers; where a line that is known contradicts it, asks whether it takes that line's place."""
+    """Remembers; where a line that is known differs about the same thing, asks whether it takes that line's place."""
     sent = {**body, **({"conversation": conversation} if conversation else {})}
     try:
         reply = _sent(client, sent)
-    except _Conflict as clash:
-        if not somebody():
+    except ClientError as error:
+        if not error.line or sent.get("replace") or not somebody():
             raise
-        fail(ClientError(clash.message))
-        if not confirm(f"Replace “{line(clash.line)}”?"):
-            click.echo("Nothing was changed.")
+        fail(ClientError(error.message))
+        if not confirm(f"Replace “{line(error.line)}”?"):
+            click.echo("Nothing was changed. To keep both, say it in other words.")
             return
-        reply = client.post("/v1/memory", {**sent, "replace": clash.line})
+        reply = client.post("/v1/memory", {**sent, "replace": error.line})
     _told(reply, "Remembered")
 
 
-class _Conflict(ClientError):
-    """What is to be remembered contradicts `line`, which is remembered."""
-
-    line = ""
-
-
 def _sent(client: Client, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Has the daemon remember it. Raises _Clash, whose hint is the command that replaces the old line."""
+    """Has the daemon remember it. Raises ClientError, whose hint may be the command that replaces the old line."""
     try:
         return client.post("/v1/memory", body)
     except ClientError as error:
-        old = _contradicted(client, error) if not body.get("replace") else ""
-        if not old:
-            raise
-        command = f"tarsd memory remember {_quoted(str(body.get('text', '')))} --replace {_quoted(old)}"
-        command += " --rule" * (body.get("kind") == "procedural")
-        clash = _Conflict(error.message, f"To replace that line: {command}", code=error.code, exit_code=error.exit_code)
-        clash.line = old
-        raise clash from None
+        if error.line and not body.get("replace"):
+            command = f"tarsd memory remember {_quoted(str(body.get('text', '')))} --replace {_quoted(error.line)}"
+            error.hint = f"To replace that line: {command}" + " --rule" * (body.get("kind") == "procedural")
+        raise
 
 
 def _quoted(text: str) -> str:
@@ -257,13 +243,3 @@ def _told(reply: Mapping[str, Any], what: str) -> None:
     """What was done and where, with the lines that came and went, without what stands in their comments."""
     click.echo(f"{what} in {line(reply.get('path', ''))}.")
     show_moved(moved(reply.get("diff")), Terminal(sys.stdout))
-
-
-def _contradicted(client: Client, error: ClientError) -> str:
-    """The remembered line that the daemon's refusal names, "" if it is about something else."""
-    if error.code != "contradiction":
-        return ""
-    listed = client.get("/v1/memory")
-    texts = [str(one.get("line", "")) for name in ("facts", "rules") for one in listed.get(name) or []]
-    named = [text for text in texts if text and text.rstrip(".") in error.message]
-    return max(named, key=len, default="")

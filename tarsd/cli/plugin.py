@@ -16,10 +16,9 @@ import click
 
 import tarsd
 from tarsd import config, files
-from tarsd.cli.common import Folder, Group, json_option, print_json, vault_root
+from tarsd.cli.common import Folder, Group, json_option, known_vault, own_vault_option, print_json
 from tarsd.cli.terminal import Terminal, line
-from tarsd.client import Client
-from tarsd.errors import EXIT_NOTHING, ConfigError, NoDaemon, NotFound, Refused, TarsdError
+from tarsd.errors import EXIT_NOTHING, NotFound, Refused, TarsdError
 
 ID = "tarsd"
 FILES = ("main.js", "styles.css", "manifest.json")
@@ -52,12 +51,8 @@ def plugin() -> None:
     """
 
 
-def _vault_option(function: Any) -> Any:
-    return click.option("--vault", type=Folder(), help="The vault, if not the configured one.")(function)
-
-
 @plugin.command()
-@_vault_option
+@own_vault_option
 @click.option("--from", "source", type=Folder(), help="The folder of the plugin's files, if not what came with tarsd.")
 @json_option
 def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
@@ -81,7 +76,7 @@ def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
 
 
 @plugin.command()
-@_vault_option
+@own_vault_option
 @json_option
 @click.pass_context
 def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
@@ -111,18 +106,7 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
 
 def _vault(given: Path | None) -> Path:
     """The vault that is meant: named, configured, or that of the running daemon; it must be one of Obsidian's."""
-    if given is not None:
-        root = config.expand(str(given), os.environ)
-    else:
-        try:
-            root = config.load().vault
-        except ConfigError:
-            found = None
-            with contextlib.suppress(NoDaemon):
-                found = vault_root(Client.find())
-            if found is None:
-                raise
-            root = found
+    root = known_vault() if given is None else config.expand(str(given), os.environ)
     if not os.path.isdir(root):
         raise NotFound(f"There is no folder {root}.", "Name the vault with --vault.")
     if not os.path.isdir(root / ".obsidian"):

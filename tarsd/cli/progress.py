@@ -3,62 +3,48 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+Step = Callable[[int, int, str], object]
+"""Takes in how far it is: done, of a total that may be 0 for unknown, and at what."""
 
 
-class NoProgress:
-    """Shows nothing."""
-
-    def __enter__(self) -> NoProgress:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        return None
-
-    def __call__(self, done: int, total: int, what: str = "") -> None:
-        """Takes in how far it is."""
+def progress(title: str, *, quiet: bool = False) -> AbstractContextManager[Step]:
+    """A context whose value is called with (done, total, what)."""
+    if quiet:
+        return nullcontext(lambda done, total, what: None)
+    return bar(title) if sys.stderr.isatty() else tenths(title)
 
 
-class LineProgress(NoProgress):
-    """Prints a line for each tenth."""
+@contextmanager
+def tenths(title: str) -> Iterator[Step]:
+    """A line for each tenth."""
+    printed = -1
 
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.tenth = -1
-
-    def __call__(self, done: int, total: int, what: str = "") -> None:
-        """Takes in how far it is."""
+    def step(done: int, total: int, what: str) -> None:
+        nonlocal printed
         tenth = 10 * done // total if total else 10
-        if tenth > self.tenth:
-            self.tenth = tenth
-            print(f"{self.title}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+        if tenth > printed:
+            printed = tenth
+            print(f"{title}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+
+    yield step
 
 
-class BarProgress(NoProgress):
+@contextmanager
+def bar(title: str) -> Iterator[Step]:
     """A bar that fills, with the time that is left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, title: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.bar: Any = Progress(
-            TextColumn(title),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[what]}", style="dim", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self.task = self.bar.add_task(title, total=None, what="")
-
-    def __enter__(self) -> BarProgress:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.bar.stop()
-
-    def __call__(self, done: int, total: int, what: str = "") -> None:
-        """Takes in how far it is."""
-        self.bar.update(self.task, completed=done, total=total or None, what=what[:40])
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[what]}", style="dim", markup=False),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(title, total=None, what="")
+        yield lambda done, total, what: shown.update(task, completed=done, total=total or None, what=what[:40])

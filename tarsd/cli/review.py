@@ -6,31 +6,21 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
 from tarsd.cli.asking import choose, somebody, waiting
 from tarsd.cli.common import Group, json_option, print_json, vault_option, words
+from tarsd.cli.keyboard import Keyboard
 from tarsd.cli.memory import moved, show_moved
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, Refused
 
-PATIENCE_S = 600.0
-"""A model that words rules is waited for so long."""
-
 CHOICES = {"a": "apply", "e": "edit", "d": "drop", "s": "skip", "q": "quit, the rest stays"}
 ACTIONS = {"a": "apply", "e": "edit", "d": "drop"}
-
-
-class Editor(Protocol):
-    """Where a text can be changed by hand."""
-
-    def edit(self, prompt: str, text: str) -> str:
-        """The text as it shall be."""
-        ...
 
 
 @click.group(cls=Group, default="begin")
@@ -55,8 +45,6 @@ def begin(vault: Path | None, as_json: bool) -> None:
         return
     if not somebody():
         raise Refused("A review asks about each proposal.", "Without a terminal: tarsd review --json, then apply.")
-    from tarsd.cli.keyboard import Keyboard
-
     with Keyboard() as keyboard:
         found = walk(client, keyboard)
     if not found:
@@ -96,10 +84,10 @@ def apply(
 def proposed(client: Client) -> dict[str, Any]:
     """The proposals; a model may take its time."""
     with waiting("Looking at what was judged and noticed…"):
-        return Client(client.socket_path, timeout=PATIENCE_S).post("/v1/review")
+        return client.post("/v1/review")
 
 
-def walk(client: Client, editor: Editor) -> bool:
+def walk(client: Client, keyboard: Keyboard) -> bool:
     """Asks about each proposal and carries the answers out; whether there was any. Ctrl-C changes nothing."""
     if not somebody():
         raise Refused("A review asks about each proposal, and nobody is there.", "Use: tarsd review --json.")
@@ -112,7 +100,7 @@ def walk(client: Client, editor: Editor) -> bool:
         return False
     rules = sum(_kind(one) == "rule" for one in proposals)
     click.echo(f"Proposed: {_counted(rules, len(proposals) - rules)}.", err=True)
-    decisions = _decided(proposals, editor, err)
+    decisions = _decided(proposals, keyboard, err)
     if decisions:
         dropped = sum(one["action"] == "drop" for one in decisions)
         _report(client.post("/v1/review/apply", {"review": reply.get("review"), "decisions": decisions}), dropped)
@@ -130,7 +118,7 @@ def _counted(rules: int, facts: int) -> str:
     return " and ".join(parts)
 
 
-def _decided(proposals: Sequence[Mapping[str, Any]], editor: Editor, err: Terminal) -> list[dict[str, str]]:
+def _decided(proposals: Sequence[Mapping[str, Any]], keyboard: Keyboard, err: Terminal) -> list[dict[str, str]]:
     decisions = []
     for number, one in enumerate(proposals, 1):
         private = ", stays on this machine" if one.get("private") else ""
@@ -144,7 +132,7 @@ def _decided(proposals: Sequence[Mapping[str, Any]], editor: Editor, err: Termin
         if given == "q":
             break
         if given in ACTIONS:
-            text = editor.edit("  ", clean(one.get("text", ""))) if given == "e" else ""
+            text = keyboard.edit("  ", clean(one.get("text", ""))) if given == "e" else ""
             decisions.append(_decision(str(one.get("id")), ACTIONS[given], text))
     return decisions
 

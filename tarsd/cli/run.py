@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tarsd.cli.common import Command, Folder, json_option, print_json, vault_option
+from tarsd.cli.common import Command, Folder, json_option, tell, vault_option
 from tarsd.client import Client
 from tarsd.errors import ClientError
 
@@ -34,10 +34,7 @@ def run(vault: Path | None) -> None:
 def stop(vault: Path | None, as_json: bool) -> None:
     """Ask the daemon to end, and wait until it has."""
     reply = ended(Client.find(vault))
-    if as_json:
-        print_json(reply)
-    else:
-        click.echo("Stopped.")
+    tell(reply, ["Stopped."], as_json=as_json)
 
 
 def ended(client: Client) -> Mapping[str, Any]:

@@ -7,12 +7,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tarsd import services
-from tarsd.cli.common import Folder, Group, json_option, print_json
+from tarsd.cli.common import Group, json_option, own_vault_option, print_json, tell
 from tarsd.cli.service_state import ServiceTarget, exit_code, facts, lingers, outdated, shown
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
@@ -32,12 +31,8 @@ def service() -> None:
     """
 
 
-def _vault_option(function: Any) -> Any:
-    return click.option("--vault", type=Folder(), help="The vault, if not the configured one.")(function)
-
-
 @service.command()
-@_vault_option
+@own_vault_option
 @click.option("--print", "show", is_flag=True, help="Print the file that would be written, and do nothing.")
 @json_option
 @click.pass_context
@@ -60,7 +55,7 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
 
 
 @service.command()
-@_vault_option
+@own_vault_option
 @json_option
 @click.pass_context
 def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None:
@@ -83,7 +78,7 @@ def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None
 
 
 @service.command()
-@_vault_option
+@own_vault_option
 @json_option
 @click.pass_context
 def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
@@ -94,7 +89,7 @@ def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
 
 
 @service.command()
-@_vault_option
+@own_vault_option
 @json_option
 @click.pass_context
 def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
@@ -105,20 +100,18 @@ def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
 
 
 @service.command()
-@_vault_option
+@own_vault_option
 @json_option
 def stop(vault: Path | None, as_json: bool) -> None:
     """End it, until it is started again or you log in the next time."""
     meant = _meant(vault)
     meant.service.stop()
-    if as_json:
-        print_json({"stopped": True})
-    else:
-        click.echo("Stopped. It starts again when you log in, or with: tarsd service start")
+    said = "Stopped. It starts again when you log in, or with: tarsd service start"
+    tell({"stopped": True}, [said], as_json=as_json)
 
 
 @service.command()
-@_vault_option
+@own_vault_option
 @json_option
 @click.pass_context
 def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
@@ -139,7 +132,7 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
 
 
 @service.command()
-@_vault_option
+@own_vault_option
 @click.option("-n", "--lines", "count", type=click.IntRange(0), default=20, show_default=True, help="How many lines.")
 @click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print the lines as they are.")

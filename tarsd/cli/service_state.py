@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +131,10 @@ def facts(meant: ServiceTarget, sight: services.ServiceStatus) -> dict[str, Any]
         "name": meant.service.name,
         "file": str(meant.service.file),
         "log": str(meant.log),
-        "installed": state.installed,
-        "loaded": state.loaded,
+        **asdict(state),
+        "pid": state.pid or None,
         "running": state.running,
         "answers": sight.answers,
-        "pid": state.pid or None,
-        "exit_code": state.exit_code,
-        "failed": state.failed,
-        "reason": state.reason,
-        "hint": state.hint,
         "lingers": lingers(meant.service),
         "allow": _access(meant, sight.status) or None,
         "daemon": dict(sight.status) or None,

@@ -13,7 +13,7 @@ import click
 
 from tarsd.cli import completion
 from tarsd.cli.asking import confirm, somebody, waiting
-from tarsd.cli.common import Group, json_option, print_json, sentence, vault_option, words
+from tarsd.cli.common import Group, json_option, print_json, sentence, tell, vault_option, words
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
 from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
@@ -44,13 +44,9 @@ def list_(query: str | None, vault: Path | None, as_json: bool) -> None:
     """List the conversations, the latest first."""
     client = Client.find(vault)
     found = search(client, words((query,))) if query and query.strip() else listed(client)
-    if as_json:
-        print_json({"conversations": found})
-    else:
-        for text in rows(found, Terminal(sys.stdout)):
-            click.echo(text)
-        if not found:
-            click.echo(f"No conversation has {clean(query)!r}." if query else "There is no conversation yet.")
+    nothing = f"No conversation has {clean(query)!r}." if query else "There is no conversation yet."
+    shown = rows(found, Terminal(sys.stdout)) if found else [nothing]
+    tell({"conversations": found}, shown, as_json=as_json)
     if not found:
         click.get_current_context().exit(EXIT_NOTHING)
 
@@ -93,10 +89,7 @@ def show(id: str, vault: Path | None, as_json: bool) -> None:
 def rename(id: str, title: tuple[str, ...], vault: Path | None, as_json: bool) -> None:
     """Give the conversation ID another TITLE."""
     reply = Client.find(vault).request("PATCH", _route(words((id,))), {"title": words(title)})
-    if as_json:
-        print_json(reply)
-    else:
-        click.echo(f"It is called {line(reply.get('title', ''))!r} now.")
+    tell(reply, [f"It is called {line(reply.get('title', ''))!r} now."], as_json=as_json)
 
 
 @sessions.command()
@@ -115,10 +108,7 @@ def delete(id: str, yes: bool, vault: Path | None, as_json: bool) -> None:
             click.echo("Nothing was deleted.")
             return
     reply = client.request("DELETE", _route(id))
-    if as_json:
-        print_json(reply)
-    else:
-        click.echo("Deleted.")
+    tell(reply, ["Deleted."], as_json=as_json)
 
 
 def listed(client: Client) -> Found:

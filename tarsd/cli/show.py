@@ -45,8 +45,19 @@ class TurnPrinter:
         self._thoughts = ""
         self._calls: dict[str, str] = {}
 
-    def event(self, event: Mapping[str, Any], turn: RunningTurn) -> None:
-        """Takes in one event."""
+    def follow(self, turn: RunningTurn) -> None:
+        """Shows the events that are still to come. Ctrl-C has the turn stopped, and is raised on."""
+        try:
+            for event in turn.events():
+                self._event(event, turn)
+        except KeyboardInterrupt:  # the person does not want more of it
+            self.stopping = True
+            self._end_line()
+            self._clear()
+            turn.stop()
+            raise
+
+    def _event(self, event: Mapping[str, Any], turn: RunningTurn) -> None:
         kind = event.get("type")
         if kind == "retrieved":
             self.retrieved = event
@@ -57,12 +68,6 @@ class TurnPrinter:
             self._approve(event, turn)
         elif not self.as_json:
             self._progress(str(kind), event)
-
-    def interrupted(self) -> None:
-        """The person does not want more of it."""
-        self.stopping = True
-        self._end_line()
-        self._clear()
 
     def _progress(self, kind: str, event: Mapping[str, Any]) -> None:
         if kind == "thinking":

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from tarsd.cli import memory, review, sessions
 from tarsd.cli.asking import confirm, somebody
 from tarsd.cli.find import find
+from tarsd.cli.keyboard import Keyboard
 from tarsd.cli.names import attach
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.turns import TerminalChat, fresh
 from tarsd.cli.wrapping import wrapped
 from tarsd.errors import BadRequest
-
-if TYPE_CHECKING:
-    from tarsd.cli.keyboard import Keyboard
 
 
 class ExitChat(Exception):
@@ -75,7 +74,8 @@ def _remember(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
             click.echo("Nothing was changed.")
             return
     elif not rest and somebody():
-        text = _asked(keyboard, "Remember what? ")
+        with contextlib.suppress(EOFError):
+            text = keyboard.edit("Remember what? ", "")
         if text.startswith("/"):
             raise BadRequest("What begins with a slash is no fact; nothing was changed.", "Try again: /remember TEXT")
     memory.remember_asking(talk.client, {"text": _needed(text, "What shall be remembered?")}, talk.conversation)
@@ -140,13 +140,6 @@ def _needed(text: str, otherwise: str) -> str:
     if not text:
         raise BadRequest(otherwise, "Write it behind the command.")
     return text
-
-
-def _asked(keyboard: Keyboard, prompt: str) -> str:
-    try:
-        return keyboard.edit(prompt, "")
-    except EOFError:
-        return ""
 
 
 COMMANDS = {

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from tarsd.cli.common import Command, json_option, note_path, print_json, vault_option
+from tarsd.cli.common import Command, json_option, note_path, tell, vault_option
 from tarsd.cli.models import INDENT, chat_line, tool_rows
+from tarsd.cli.progress import progress
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
@@ -37,13 +38,10 @@ def status(every: bool, wait: bool, vault: Path | None, as_json: bool) -> None:
     reply = client.get("/v1/status")
     if wait:
         reply = _waited(client, reply, quiet=as_json)
-    if as_json:
-        print_json(reply)
-        return
     out = Terminal(sys.stdout)
-    for text in [*glance(reply, out), *_problems(reply.get("problems") or [], every, out)]:
-        click.echo(text)
-    if wait and reply.get("behind"):
+    shown = [*glance(reply, out), *_problems(reply.get("problems") or [], every, out)]
+    tell(reply, shown, as_json=as_json)
+    if wait and reply.get("behind") and not as_json:
         click.get_current_context().exit(EXIT_REFUSED)
 
 
@@ -65,12 +63,12 @@ def _waited(client: Client, reply: dict[str, Any], *, quiet: bool) -> dict[str, 
             seen, since = measure(), time.monotonic()
             while measure()[1] and time.monotonic() - since < PATIENCE_S:
                 done, left = measure()
-                step(done, done + left)
+                step(done, done + left, "")
                 time.sleep(LOOK_S)
                 reply = client.get("/v1/status")
                 if measure() != seen:
                     seen, since = measure(), time.monotonic()
-            step(seen[0], sum(seen))
+            step(seen[0], sum(seen), "")
     return reply
 
 
@@ -223,10 +221,7 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
                 step(int(event.get("done") or 0), int(event.get("total") or 0), line(event.get("path") or ""))
             else:
                 report = event
-    if as_json:
-        print_json(report)
-        return
-    click.echo(summary(report))
+    tell(report, [summary(report)], as_json=as_json)
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -239,10 +234,3 @@ def summary(report: Mapping[str, Any]) -> str:
 
 
 REPORTED = ("added", "changed", "moved", "removed", "unchanged", "skipped", "failed")
-
-
-def progress(title: str, *, quiet: bool = False) -> Any:
-    """A context whose value is called with (done, total, what): a bar at a terminal, else a line for each tenth."""
-    from tarsd.cli.progress import BarProgress, LineProgress, NoProgress
-
-    return NoProgress() if quiet else BarProgress(title) if sys.stderr.isatty() else LineProgress(title)

@@ -17,20 +17,8 @@ from tarsd.client import Client
 
 @click.command(cls=Command)
 @click.argument("question", nargs=-1)
-@click.option(
-    "--conversation",
-    "-c",
-    shell_complete=completion.conversations,
-    help="Go on with the conversation of this name, or begin it.",
-)
-@click.option(
-    "--note",
-    "-a",
-    "notes",
-    multiple=True,
-    shell_complete=completion.notes,
-    help="Attach a note; may be given several times.",
-)
+@completion.conversation_option
+@completion.notes_option("Attach a note; may be given several times.")
 @vault_option
 @json_option
 def ask(
@@ -60,11 +48,5 @@ def _once(talk: TerminalChat, text: str, as_json: bool) -> int:
     asks = somebody() and not as_json
     turn = RunningTurn.start(talk.client, talk.conversation, text, talk.notes, approvals=asks)
     show = TurnPrinter(talk.client, as_json=as_json)
-    try:
-        for event in turn.events():
-            show.event(event, turn)
-    except KeyboardInterrupt:
-        show.interrupted()
-        turn.stop()
-        raise
+    show.follow(turn)
     return show.end(turn)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from functools import partialmethod
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
@@ -42,33 +43,13 @@ class Terminal:
     def _style(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
-    def bold(self, text: str) -> str:
-        """Emphasis."""
-        return self._style("1", text)
-
-    def dim(self, text: str) -> str:
-        """What matters less."""
-        return self._style("2", text)
-
-    def green(self, text: str) -> str:
-        """All is well."""
-        return self._style("32", text)
-
-    def yellow(self, text: str) -> str:
-        """Something to know."""
-        return self._style("33", text)
-
-    def red(self, text: str) -> str:
-        """Something is wrong."""
-        return self._style("31", text)
-
-    def cyan(self, text: str) -> str:
-        """A place."""
-        return self._style("36", text)
-
-    def mark(self, text: str) -> str:
-        """A word that matched."""
-        return self._style("1;33", text)
+    bold = partialmethod(_style, "1")
+    dim = partialmethod(_style, "2")  # what matters less
+    green = partialmethod(_style, "32")  # all is well
+    yellow = partialmethod(_style, "33")  # something to know
+    red = partialmethod(_style, "31")  # something is wrong
+    cyan = partialmethod(_style, "36")  # a place
+    mark = partialmethod(_style, "1;33")  # a word that matched
 
     def link(self, text: str, path: Path) -> str:
         """A file that can be clicked (OSC 8)."""

@@ -10,6 +10,7 @@ import click
 
 from tarsd import keys
 from tarsd.cli.common import Command, json_option, print_json
+from tarsd.cli.keys import keyring_faults
 from tarsd.cli.terminal import Terminal, line
 from tarsd.client import Client
 from tarsd.errors import Refused, TarsdError
@@ -33,7 +34,8 @@ def token(rotate: bool, as_json: bool) -> None:
         if where == VARIABLE:
             raise Refused(f"The token is what {VARIABLE} says.", "Change it there, or unset it first.")
         made = secrets.token_urlsafe(BYTES)
-        where = _kept(made)
+        with keyring_faults("The token cannot be kept", f"Unlock the keyring, or set {VARIABLE}."):
+            where = keys.put("tcp", made)
     if as_json:
         print_json({"made": bool(made), "token": made or None, "source": where, "http": _listener()})
         return
@@ -64,20 +66,7 @@ def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
 def _listener() -> dict[str, Any] | None:
     """What the running daemon says of its listener; None where none answers."""
     try:
-        client = Client.find()
-        client.timeout = LOOK_S
-        found = client.get("/v1/status").get("http")
+        found = Client.find(timeout=LOOK_S).get("/v1/status").get("http")
     except TarsdError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _kept(value: str) -> str:
-    try:
-        return keys.put("tcp", value)
-    except TarsdError:
-        raise
-    except Exception as error:  # keyrings fail in their own ways, and what they say might hold the token
-        raise Refused(
-            f"The token cannot be kept: {type(error).__name__}.", f"Unlock the keyring, or set {VARIABLE}."
-        ) from None

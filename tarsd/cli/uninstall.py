@@ -97,18 +97,12 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
 def _meant(vault: Path | None) -> UninstallTarget:
     """The named vault, the configured one, or the only one of which there is anything."""
     env = os.environ
-    if vault is not None:
-        root = expand(str(vault), env)
-        notes, memory = [Path(os.path.realpath(root))], MEMORY
-        try:
-            config = load(vault=root)
-            notes, memory = [config.vault, *(one.root for one in config.collections)], config.memory_folder
-        except ConfigError:
-            pass  # it need not be sound to be removed
-        return UninstallTarget(vault_id(root), root, notes, memory)
+    root = expand(str(vault), env) if vault is not None else None
     try:
-        config = load()
-    except ConfigError:
+        config = load(vault=root)
+    except ConfigError:  # it need not be sound to be removed
+        if root is not None:
+            return UninstallTarget(vault_id(root), root, [Path(os.path.realpath(root))])
         found = traces.vaults(env) | {one.vault_id for one in services.installed()}
         if not found and os.path.lexists(config_file()):
             raise
@@ -127,7 +121,7 @@ def _meant(vault: Path | None) -> UninstallTarget:
         known = services.vault_of(services.service(only))
         return UninstallTarget(only, known, [known] if known is not None else [])
     notes = [config.vault, *(one.root for one in config.collections)]
-    return UninstallTarget(config.vault_id, config.vault, notes, config.memory_folder)
+    return UninstallTarget(config.vault_id, root or config.vault, notes, config.memory_folder)
 
 
 def _plan(meant: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:

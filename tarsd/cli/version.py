@@ -43,8 +43,6 @@ def _digest(file: Path) -> str:
 def _running() -> str:
     """The version of the daemon that is meant; "" when none answers at once."""
     try:
-        client = Client.find()
-        client.timeout = PATIENCE_S
-        return line(client.get("/v1/hello").get("version") or "")
+        return line(Client.find(timeout=PATIENCE_S).get("/v1/hello").get("version") or "")
     except TarsdError:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -32,24 +33,14 @@ class Finding:
     ms: float | None = None
 
 
-def ok(text: str, *, public: str | None = None) -> Finding:
-    """All is well."""
-    return Finding("ok", text, "", public)
-
-
-def warning(text: str, hint: str = "", *, public: str | None = None) -> Finding:
-    """Something to know; everything works all the same."""
-    return Finding("warning", text, hint, public)
-
-
-def fault(text: str, hint: str = "", *, public: str | None = None) -> Finding:
-    """Something does not work."""
-    return Finding("fault", text, hint, public)
-
-
-def skipped(text: str, hint: str = "", *, public: str | None = None) -> Finding:
-    """Nothing was looked at, or there is nothing to look at."""
-    return Finding("skipped", text, hint, public)
+ok = partial(Finding, "ok")
+"""All is well. What all four take is the text, the hint, and `public`."""
+warning = partial(Finding, "warning")
+"""Something to know; everything works all the same."""
+fault = partial(Finding, "fault")
+"""Something does not work."""
+skipped = partial(Finding, "skipped")
+"""Nothing was looked at, or there is nothing to look at."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from tarsd.client import Client
 from tarsd.config import Config, config_file, expand, load, vault_id
@@ -18,10 +18,34 @@ if TYPE_CHECKING:
     from tarsd.vault import Scan
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class _Known(Generic[T]):
+    """What a check finds out for those after it: reading it raises Skip, and says why, as long as it is not known."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, subject: DoctorContext, owner: type) -> T:
+        if self._name not in subject.__dict__:
+            raise Skip(self._why)
+        return cast("T", subject.__dict__[self._name])
+
+    def __set__(self, subject: DoctorContext, value: T) -> None:
+        subject.__dict__[self._name] = value
 
 
 class DoctorContext:
     """`vault` is the one that was named, if any. With `model` false no server of a model is asked."""
+
+    config: _Known[Config] = _Known("It is not known which vault is meant.")
+    scan: _Known[Scan] = _Known("The vault could not be looked through.")
+    status: _Known[Json] = _Known("No daemon answers.")
+    """What the daemon says of itself."""
 
     def __init__(self, vault: Path | None = None, env: Mapping[str, str] | None = None, *, model: bool = True) -> None:
         self.named = vault
@@ -31,14 +55,11 @@ class DoctorContext:
         """The faults of the settings."""
         self.readable = False
         self.hello: Json | None = None
-        self._config: Config | None = None
-        self._status: Json | None = None
-        self._scan: Scan | None = None
 
     def settle(self) -> None:
         """Read the settings; where they have faults, those are kept, and the vault that is meant has the defaults."""
         try:
-            self._config = load(vault=self.named, env=self.env)
+            self.config = load(vault=self.named, env=self.env)
             return
         except ConfigError as error:
             self.problems = error.problems
@@ -46,13 +67,13 @@ class DoctorContext:
         if root is None:
             return
         try:
-            self._config = load(vault=root, env=self.env)
+            self.config = load(vault=root, env=self.env)
             self.problems = ()  # nothing but the vault's name was missing, and the daemon knows that
         except ConfigError as error:
             self.problems = error.problems
             real = Path(os.path.realpath(expand(str(root), self.env)))
             identity = vault_id(real)
-            self._config = Config(real, identity, paths(identity, self.env))
+            self.config = Config(real, identity, paths(identity, self.env))
 
     def _meant(self) -> Path | None:
         """The vault of the environment, of the file, or of the only daemon that runs."""
@@ -63,17 +84,10 @@ class DoctorContext:
             path = section.get("path") if isinstance(section, dict) else None
             if isinstance(path, str) and path and "\0" not in path:
                 return expand(path, self.env)
-            known = Client(Client.find(None, self.env).socket_path, timeout=2.0).get("/v1/hello").get("vault")
+            known = Client.find(None, self.env, timeout=2.0).get("/v1/hello").get("vault")
         except TarsdError:
             return None
         return Path(known["path"]) if isinstance(known, dict) and isinstance(known.get("path"), str) else None
-
-    @property
-    def config(self) -> Config:
-        """The settings; raises Skip while it is not known which vault is meant."""
-        if self._config is None:
-            raise Skip("It is not known which vault is meant.")
-        return self._config
 
     @property
     def root(self) -> Path:
@@ -81,28 +95,6 @@ class DoctorContext:
         if not self.readable:
             raise Skip("The vault cannot be read.")
         return self.config.vault
-
-    @property
-    def scan(self) -> Scan:
-        """All notes on disk; raises Skip where they could not be looked at."""
-        if self._scan is None:
-            raise Skip("The vault could not be looked through.")
-        return self._scan
-
-    @scan.setter
-    def scan(self, found: Scan) -> None:
-        self._scan = found
-
-    @property
-    def status(self) -> Json:
-        """What the daemon says of itself; raises Skip where none answers."""
-        if self._status is None:
-            raise Skip("No daemon answers.")
-        return self._status
-
-    @status.setter
-    def status(self, said: Json) -> None:
-        self._status = said
 
     def client(self, timeout: float) -> Client:
         """The daemon of the vault; it may be silent for so many seconds. Raises Skip where no vault is known."""

@@ -35,8 +35,7 @@ class DaemonLink:
         Raises `NoDaemon`, `ClientError`, and `ConfigError` where the vault is to be found in a broken config.
         """
         try:
-            client = Client.find(vault)
-            client.timeout = ANSWER_S
+            client = Client.find(vault, timeout=ANSWER_S)
             hello = client.get("/v1/hello")
         except NoDaemon as error:
             raise _no_daemon(error, vault) from None

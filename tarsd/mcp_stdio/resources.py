@@ -18,6 +18,18 @@ PAGE = 50
 MOST = 200
 """No more recent notes are listed, on all pages together; the others are found by searching."""
 
+TEMPLATES = types.ListResourceTemplatesResult(
+    resource_templates=[
+        types.ResourceTemplate(
+            uri_template=TEMPLATE,
+            name="note",
+            title="A note of the vault",
+            description="A note by its path, percent-encoded, or by a name that leads to it as in [[Name]]",
+            mime_type=MARKDOWN,
+        )
+    ]
+)
+
 COMPLETED = 20
 ABOUT = 5_000
 """Bytes for what stands around a note's text; its address alone may take three for each of its path."""
@@ -49,18 +61,6 @@ def _offset(cursor: str | None) -> int:
     if not 0 < start < MOST or start % PAGE:
         raise BadRequest("This cursor is not one that was given.", "List the resources from the beginning.")
     return start
-
-
-def templates() -> types.ListResourceTemplatesResult:
-    """The one template."""
-    note = types.ResourceTemplate(
-        uri_template=TEMPLATE,
-        name="note",
-        title="A note of the vault",
-        description="A note by its path, percent-encoded, or by a name that leads to it as in [[Name]]",
-        mime_type=MARKDOWN,
-    )
-    return types.ListResourceTemplatesResult(resource_templates=[note])
 
 
 def read(link: DaemonLink, uri: str) -> types.ReadResourceResult:

@@ -95,12 +95,7 @@ def hits(reply: Mapping[str, Any], link: DaemonLink, nothing: str) -> ToolReply:
         for hit in reply["hits"]
     ]
     shown = fitting(every)
-    data: Json = {
-        "hits": shown,
-        "withheld": reply["withheld"],
-        "behind": reply["behind"],
-        "left_out": len(every) - len(shown),
-    }
+    data = {"hits": shown, **_about(reply, len(every) - len(shown))}
     if reply.get("degraded"):
         data["degraded"] = reply["degraded"]
     parts = [counted(len(shown), "passage", "passages") + ", best first." if shown else nothing]
@@ -108,6 +103,11 @@ def hits(reply: Mapping[str, Any], link: DaemonLink, nothing: str) -> ToolReply:
         parts[0] += " None of them is surely relevant: the notes may not hold this."
     parts += [f"{number}. {_headline(hit)}\n{quoted(hit['text'])}" for number, hit in enumerate(shown, 1)]
     return ToolReply(data, "\n\n".join([*parts, *_below(data)]))
+
+
+def _about(reply: Mapping[str, Any], left_out: int) -> Json:
+    """What every list says of itself."""
+    return {"withheld": reply["withheld"], "behind": reply["behind"], "left_out": left_out}
 
 
 def _headline(hit: Mapping[str, Any]) -> str:
@@ -130,17 +130,10 @@ def notes(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
         for note in reply["notes"]
     ]
     shown = fitting(every)
-    data: Json = {
-        "notes": shown,
-        "total": reply["total"],
-        "withheld": reply["withheld"],
-        "behind": reply["behind"],
-        "left_out": len(every) - len(shown),
-    }
-    head = f"{len(shown)} of {counted(reply['total'], 'note', 'notes')}, the last changed first." if shown else ""
-    rows = [_row(note) for note in shown]
-    shown_text = "\n".join([head or "There are no such notes.", *rows])
-    return ToolReply(data, "\n\n".join([shown_text, *_below(data)]))
+    data = {"notes": shown, "total": reply["total"], **_about(reply, len(every) - len(shown))}
+    head = f"{len(shown)} of {counted(reply['total'], 'note', 'notes')}, the last changed first."
+    rows = "\n".join([head, *map(_row, shown)]) if shown else "There are no such notes."
+    return ToolReply(data, "\n\n".join([rows, *_below(data)]))
 
 
 def _row(note: Json) -> str:

@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -29,7 +29,7 @@ from tarsd.mcp_stdio import resources
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.lines import take_input
 from tarsd.mcp_stdio.link import DaemonLink
-from tarsd.mcp_stdio.results import MOST_BYTES, ToolReply, cut, size
+from tarsd.mcp_stdio.results import MOST_BYTES, Json, ToolReply, cut, size
 from tarsd.mcp_stdio.tools import TOOLS, McpTool
 
 THREADS = 100
@@ -167,15 +167,16 @@ class _Handlers:
             work.add_done_callback(_looked_at)
             while not (await asyncio.wait({work}, timeout=QUIET_S))[0]:
                 tell("Still at work")
-            return _result(work.result())
+            reply = work.result()
+            return _result(reply.text, reply.data)
         except TarsdError as error:
-            return _failed(error)
+            return _result(_said(error))
         except asyncio.CancelledError:
             self._cancel(call)
             raise
         except Exception:
             log.exception("a call failed", extra={"tool": tool.name})
-            return _failed(TarsdError("tarsd failed at this call.", "What it printed on standard error says where."))
+            return _result("tarsd failed at this call. What it printed on standard error says where.")
         finally:
             self._calls.discard(call)
 
@@ -190,7 +191,7 @@ class _Handlers:
     async def _list_templates(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        return resources.templates()
+        return resources.TEMPLATES
 
     async def _read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
@@ -207,7 +208,8 @@ class _Handlers:
     async def _asked(self, work: Callable[[DaemonLink], T]) -> T:
         """What `work` makes of the daemon; an error is one of the protocol, for here is no other way to tell it."""
         try:
-            return await _thread(self._threads, lambda: work(self._connect()))
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, lambda: work(self._connect()))
         except TarsdError as error:
             code = types.INVALID_PARAMS if error.code in REQUEST_CODES else types.INTERNAL_ERROR
             raise MCPError(code, _said(error)) from None
@@ -241,10 +243,6 @@ def _looked_at(work: asyncio.Future[ToolReply]) -> None:
         work.exception()
 
 
-def _thread(threads: ThreadPoolExecutor, work: Callable[[], T]) -> Awaitable[T]:
-    return asyncio.get_running_loop().run_in_executor(threads, work)
-
-
 def _described(tool: McpTool) -> types.Tool:
     return types.Tool(
         name=tool.name,
@@ -262,16 +260,11 @@ def _described(tool: McpTool) -> types.Tool:
     )
 
 
-def _result(reply: ToolReply) -> types.CallToolResult:
-    text = cut(reply.text, MOST_BYTES - size(reply.data) - 1_000)[0]
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=reply.data, is_error=False
-    )
-
-
-def _failed(error: TarsdError) -> types.CallToolResult:
-    text = cut(_said(error), MOST_BYTES)[0]
-    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+def _result(text: str, data: Json | None = None) -> types.CallToolResult:
+    """A call's answer; without data, an error."""
+    room = MOST_BYTES - (0 if data is None else size(data) + 1_000)
+    content = types.TextContent(type="text", text=cut(text, room)[0])
+    return types.CallToolResult(content=[content], structured_content=data, is_error=data is None)
 
 
 def _said(error: TarsdError) -> str:

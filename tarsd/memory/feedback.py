@@ -154,8 +154,7 @@ def _entry(block: str, verdict: Verdict) -> FeedbackEntry:
         elif row.startswith(_NOTE):
             note = row.removeprefix(_NOTE).strip()
         elif row.startswith("%%"):
-            found = lines.mark_of(row)
-            mark = lines.Mark(mark.date or found.date, mark.session or found.session, mark.private or found.private)
+            mark = mark.joined(lines.mark_of(row))
     moment = _MOMENT.search(rows[0])
     return FeedbackEntry(
         id=hashlib.sha256("\n".join(rows).strip().encode("utf-8", "replace")).hexdigest()[:12],

@@ -41,6 +41,10 @@ class Mark(NamedTuple):
     session: str = ""
     private: bool = False
 
+    def joined(self, other: Mark) -> Mark:
+        """What two comments of one line say; the first goes before."""
+        return Mark(self.date or other.date, self.session or other.session, self.private or other.private)
+
 
 @dataclass(frozen=True)
 class MemoryLine:
@@ -183,10 +187,8 @@ def _closed(number: int) -> MemoryLine:
 
 
 def _longer(line: MemoryLine, number: int, shown: str = "", raw: str = "") -> MemoryLine:
-    more, mark = mark_of(raw), line.mark
     text = " ".join([line.text, *BLOCK_ID.sub("", shown).split()])
-    mark = Mark(mark.date or more.date, mark.session or more.session, mark.private or more.private)
-    return replace(line, text=text, mark=mark, end=number - 1)
+    return replace(line, text=text, mark=line.mark.joined(mark_of(raw)), end=number - 1)
 
 
 def _width(text: str) -> int:
@@ -231,8 +233,7 @@ def mark_of(raw: str) -> Mark:
     """
     mark = Mark()
     for comment in comments(raw):
-        read = _mark(comment.text)
-        mark = Mark(mark.date or read.date, mark.session or read.session, mark.private or read.private)
+        mark = mark.joined(_mark(comment.text))
     return mark
 
 

@@ -49,7 +49,7 @@ _SOURCES = re.compile(r"\s*[(\[](?:from\s+)?#?(\d+(?:\s*(?:,|and|;)\s*#?\d+)*)[)
 class ReviewProposal:
     """Something that may become a line of memory; `from_ids` are the entries or noticed lines that it comes from.
 
-    `replaces` is the line that it contradicts and takes the place of; `by` is who worded it; `session` is where it was
+    `replaces` is the line that it differs from and takes the place of; `by` is who worded it; `session` is where it was
     said, or "review" if in several.
     """
 
@@ -151,7 +151,7 @@ def _add(
         return
     if same is not None and kind == "rule" and by == "model":
         return
-    old = None if same else next((one for one in known if compare.compare(one.text, text) == "contradicts"), None)
+    old = None if same else next((one for one in known if compare.differs(one.text, text)), None)
     private = private or (old is not None and old.mark.private)
     why = f"{why} It is there already." if same else why
     sessions = {source.session if isinstance(source, FeedbackEntry) else source.mark.session for source in sources}
@@ -208,7 +208,7 @@ def _put(memory: Memory, draft: NoteDraft, proposal: ReviewProposal, text: str) 
     if any(compare.same(line.text, text) for line in known):
         return
     old = next((line for line in known if line.text == proposal.replaces), None) if proposal.replaces else None
-    clash = old is not None and compare.compare(old.text, text) == "contradicts"
+    clash = old is not None and compare.differs(old.text, text)
     memory.check_new([line for line in known if not (clash and line is old)], text)
     private = proposal.private or (clash and old is not None and old.mark.private)
     mark = lines.comment(memory.today().strftime("%Y-%m-%d"), proposal.session, private)

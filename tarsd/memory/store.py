@@ -24,7 +24,7 @@ _SECRET = "a line that stays on this machine"
 
 
 class Contradiction(Conflict):
-    """What is to be remembered contradicts `line`, which is remembered already."""
+    """What is to be remembered differs from `line`, which is remembered already: the person says which holds."""
 
     code = "contradiction"
 
@@ -141,14 +141,13 @@ class Memory:
         return _changed(draft)
 
     def check_new(self, known: Iterable[MemoryLine], text: str, *, local: bool = True) -> None:
-        """Raises Conflict if one of the known lines says the same, Contradiction if one says the opposite."""
+        """Raises Conflict if a known line says the same, Contradiction if one differs about the same thing."""
         clash: MemoryLine | None = None
         for line in known:
-            relation = compare.compare(line.text, text)
-            if relation == "same":
+            if compare.same(line.text, text):
                 raise Conflict(f"You have told me that already: {self._told(line, local)}.", "Nothing was changed.")
-            if relation == "contradicts":
-                clash = clash or line
+            if clash is None and compare.differs(line.text, text):
+                clash = line
         if clash is not None:
             said = self._told(clash, local)
             raise Contradiction(

@@ -6,11 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
-from typing import Protocol
 
 from tarsd import files
 from tarsd.errors import Conflict, NotFound, TarsdError
@@ -123,7 +123,7 @@ class ServiceState:
         return self.pid > 0
 
 
-class Service(Protocol):
+class Service(ABC):
     """One vault's daemon as a service. All but `text`, `arguments` and `state` raise ServiceError where they fail."""
 
     name: str
@@ -131,27 +131,35 @@ class Service(Protocol):
 
     file: Path
 
+    @abstractmethod
     def text(self, launch: Launch) -> str:
         """The whole file that stands for this launch."""
 
+    @abstractmethod
     def arguments(self) -> Sequence[str]:
         """The command line in the file that is there; empty when there is none that can be read."""
 
+    @abstractmethod
     def install(self, launch: Launch) -> None:
         """Write the file, and load and start what it says, in the place of whatever ran before."""
 
+    @abstractmethod
     def uninstall(self) -> bool:
         """Stop it and take the file away; whether there was one."""
 
+    @abstractmethod
     def start(self) -> None:
         """Start it if it does not run. Raises NotFound when it is not installed."""
 
+    @abstractmethod
     def stop(self) -> None:
         """End it until it is started, or the user logs in, the next time. Raises NotFound when it is not installed."""
 
+    @abstractmethod
     def restart(self) -> None:
         """End it if it runs, and start it. Raises NotFound when it is not installed."""
 
+    @abstractmethod
     def state(self) -> ServiceState:
         """How it stands now."""
 

@@ -16,6 +16,7 @@ from tarsd.services.base import (
     CommandResult,
     Launch,
     Machine,
+    Service,
     ServiceError,
     ServiceState,
     ended,
@@ -45,8 +46,8 @@ NO_SESSION = (112, 125)
 """There is no such domain, or it takes no agents."""
 
 
-class LaunchAgent:
-    """As `base.Service`."""
+class LaunchAgent(Service):
+    """An agent of launchd."""
 
     def __init__(self, identity: str, machine: Machine) -> None:
         self.name = PREFIX + identity
@@ -56,7 +57,6 @@ class LaunchAgent:
         self._run = machine.runner.run
 
     def text(self, launch: Launch) -> str:
-        """As `Service.text`."""
         return render(
             "launchd.plist",
             {
@@ -67,7 +67,6 @@ class LaunchAgent:
         )
 
     def arguments(self) -> Sequence[str]:
-        """As `Service.arguments`."""
         try:
             found = plistlib.loads(self.file.read_bytes())["ProgramArguments"]
         except (OSError, ValueError, KeyError, TypeError, ExpatError):
@@ -75,7 +74,6 @@ class LaunchAgent:
         return tuple(str(one) for one in found) if isinstance(found, list) else ()
 
     def install(self, launch: Launch) -> None:
-        """As `Service.install`."""
         text = self.text(launch)
         session = self._run("launchctl", "print", self._domain)
         if session.code:
@@ -85,7 +83,6 @@ class LaunchAgent:
         self._load()
 
     def uninstall(self) -> bool:
-        """As `Service.uninstall`."""
         there = os.path.lexists(self.file)
         with contextlib.suppress(FileNotFoundError):
             self.file.unlink()  # first: whatever launchd says, it does not come back at the next login
@@ -93,7 +90,6 @@ class LaunchAgent:
         return there
 
     def start(self) -> None:
-        """As `Service.start`."""
         must_exist(self.file)
         if self._loaded():
             self._do("kickstart", self._target)
@@ -101,12 +97,10 @@ class LaunchAgent:
             self._load()
 
     def stop(self) -> None:
-        """As `Service.stop`."""
         must_exist(self.file)
         self._unload()
 
     def restart(self) -> None:
-        """As `Service.restart`."""
         must_exist(self.file)
         if self._loaded():
             self._do("kickstart", "-k", self._target)
@@ -114,7 +108,7 @@ class LaunchAgent:
             self._load()
 
     def state(self) -> ServiceState:
-        """As `Service.state`. What launchd prints also holds the environment, so none of it is passed on as it is."""
+        # what launchd prints also holds the environment, so none of it is passed on as it is
         installed = bool(read(self.file))
         done = self._run("launchctl", "print", self._target)
         if done.code:

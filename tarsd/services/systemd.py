@@ -15,6 +15,7 @@ from tarsd.services.base import (
     CommandResult,
     Launch,
     Machine,
+    Service,
     ServiceError,
     ServiceState,
     ended,
@@ -39,8 +40,8 @@ class NoManager(ServiceError):
     """There is no systemd of this user that could be asked."""
 
 
-class UserUnit:
-    """As `base.Service`."""
+class UserUnit(Service):
+    """A user unit of systemd."""
 
     def __init__(self, identity: str, machine: Machine) -> None:
         self.name = f"{PREFIX}{identity}.service"
@@ -52,7 +53,6 @@ class UserUnit:
         self._env = {**machine.env, "LC_ALL": "C", **({"XDG_RUNTIME_DIR": str(runtime)} if lost else {})}
 
     def text(self, launch: Launch) -> str:
-        """As `Service.text`."""
         lines = (f"Environment={quoted(f'{name}={value}')}" for name, value in launch.environment.items())
         return render(
             "systemd.service",
@@ -65,7 +65,6 @@ class UserUnit:
         )
 
     def arguments(self) -> Sequence[str]:
-        """As `Service.arguments`."""
         found = re.search(r"^ExecStart=:?(.+)$", read(self.file), re.MULTILINE)
         try:
             return tuple(one.replace("%%", "%") for one in shlex.split(found[1])) if found else ()
@@ -73,7 +72,6 @@ class UserUnit:
             return ()
 
     def install(self, launch: Launch) -> None:
-        """As `Service.install`."""
         text = self.text(launch)
         self._show()  # is there a manager at all? nothing is written if not
         write(self.file, text)
@@ -82,7 +80,6 @@ class UserUnit:
         self._begin("restart")
 
     def uninstall(self) -> bool:
-        """As `Service.uninstall`."""
         there = os.path.lexists(self.file)
         managed = True
         try:
@@ -100,22 +97,18 @@ class UserUnit:
         return there
 
     def start(self) -> None:
-        """As `Service.start`."""
         must_exist(self.file)
         self._begin("start")
 
     def stop(self) -> None:
-        """As `Service.stop`."""
         must_exist(self.file)
         self._do("stop", self.name, timeout=END_S)
 
     def restart(self) -> None:
-        """As `Service.restart`."""
         must_exist(self.file)
         self._begin("restart")
 
     def state(self) -> ServiceState:
-        """As `Service.state`."""
         installed = bool(read(self.file))
         try:
             shown = self._show()

@@ -47,11 +47,13 @@ OWNERS = {
     "keyring": {"keys"},
     "click": {"cli"},
     "rich": {"cli"},
+    "prompt_toolkit": {"cli"},
 }
 """The dependencies that only some modules may know."""
 
 HEAVY = (
     "aiohttp", "numpy", "onnxruntime", "apsw", "sqlite_vec", "tokenizers", "watchdog", "keyring", "rich", "asyncio",
+    "prompt_toolkit",
 )  # fmt: skip
 LINES = 500
 

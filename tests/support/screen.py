@@ -21,6 +21,8 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from tarsd.cli import {program}
 {program}({arguments!r})
 """
+BACK_AND_ON = re.compile(r"(?:\x08|\x1b\[(\d+)D)\x1b\[(\d+)C")
+"""How prompt_toolkit shows a blank at the end of a prompt: the cursor goes back to the start, and one further on."""
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\]8;;[^\x1b]*\x1b\\|\r")
 
 
@@ -63,7 +65,7 @@ class Screen:
     @property
     def text(self) -> str:
         """All that was shown, without colours."""
-        return CODES.sub("", self.raw)
+        return CODES.sub("", BACK_AND_ON.sub(lambda found: " " * (int(found[2]) - int(found[1] or 1)), self.raw))
 
     def type(self, text: str, *, enter: bool = True) -> None:
         """Keys are pressed."""
@@ -88,17 +90,8 @@ class Screen:
             assert self._read(deadline), f"{wanted!r} is not in {self.text[self._at :]!r}"
 
     def interrupt(self, wanted: str) -> str:
-        """Press Ctrl-C, and see what is expected.
-
-        A signal that comes just before readline waits for a key is seen by Python after the line: it is ended then.
-        """
-        os.write(self._ours, b"\x03")
-        deadline = time.monotonic() + LONG
-        while wanted not in self.text[self._at :] and time.monotonic() < deadline:
-            if not select.select([self._ours], [], [], 0.5)[0]:
-                os.write(self._ours, b"\n")
-            elif not self._read(deadline):
-                break
+        """Press Ctrl-C, and see what is expected."""
+        self.type("\x03", enter=False)
         return self.see(wanted)
 
     def end(self) -> int:

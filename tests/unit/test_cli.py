@@ -18,7 +18,7 @@ import pytest
 import tarsd
 from tarsd import cli
 from tarsd.cli import common
-from tarsd.cli.progress import BarProgress, LineProgress
+from tarsd.cli.progress import bar, tenths
 from tarsd.cli.status import glance
 from tarsd.cli.terminal import Terminal
 from tarsd.embed.minilm import MODEL_SHA256
@@ -277,11 +277,11 @@ def test_reindex_shows_progress_and_a_report(run: Run, stub: Stub, vault: Path) 
 
 
 def test_a_bar_needs_no_total() -> None:
-    with BarProgress("Indexing") as step:
+    with bar("Indexing") as step:
         step(0, 0, "[red]a.md")
         step(1, 2, "b.md")
-    with LineProgress("Indexing") as lines:
-        lines(0, 0)
+    with tenths("Indexing") as step:
+        step(0, 0, "")
 
 
 def test_stop_waits_until_nobody_listens(run: Run, stub: Stub) -> None:

@@ -464,9 +464,9 @@ def test_tab_at_a_terminal(stub: Stub) -> None:
     assert bodies(stub, "POST /v1/turns")[0]["message"] == "see [[tea pot]]"
 
 
-def test_it_works_without_readline(stub: Stub) -> None:
+def test_it_works_at_a_dumb_terminal(stub: Stub) -> None:
     answer(stub, TURN)
-    with Screen(["chat", "-c", "mine"], before="sys.modules['readline'] = None") as screen:
+    with Screen(["chat", "-c", "mine"], TERM="dumb") as screen:
         screen.see("› ")
         screen.type("how much?")
         screen.see("Read the gauge")
@@ -512,9 +512,35 @@ def test_what_is_pasted_is_one_message_and_no_command(stub: Stub) -> None:
     assert bodies(stub, "POST /v1/turns")[0]["message"] == "/forget one\n/quit\nthree"
 
 
-def test_lines_pasted_without_readline_are_one_message(stub: Stub) -> None:
+def test_what_was_pasted_is_kept_as_one_line_that_is_no_command(stub: Stub, home: Path) -> None:
     answer(stub, TURN)
-    with Screen(["chat", "-c", "mine"], before="sys.modules['readline'] = None") as screen:
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("\x1b[200~/forget one\r/quit\x1b[201~")
+        screen.see("[1] Boiler")
+        screen.see("› ")
+        screen.type("\x1b[A", enter=False)
+        screen.see("/forget one\n/quit")
+    kept = (home / "state" / "x" / "chat_history").read_text().splitlines()
+    assert kept == [" /forget one /quit"]
+
+
+def test_typing_shows_no_colour_where_none_is_wanted(stub: Stub) -> None:
+    with Screen(["chat", "-c", "mine"], NO_COLOR="1") as screen:
+        screen.see("› ")
+        screen.type("half a line", enter=False)
+        screen.see("half a line")
+        screen.type("\x03", enter=False)
+        screen.see("half a line")
+        screen.see("› ")
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
+        assert not re.search(r"\x1b\[[\d;]*[1-9][\d;]*m", screen.raw)
+
+
+def test_lines_pasted_at_a_dumb_terminal_are_one_message(stub: Stub) -> None:
+    answer(stub, TURN)
+    with Screen(["chat", "-c", "mine"], TERM="dumb") as screen:
         screen.see("› ")
         screen.type("one\n/forget two")
         screen.see("[1] Boiler")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tarsd.errors import BadRequest, Conflict, NotFound, Refused
 from tarsd.memory import Contradiction, Memory, holds_private, lines
-from tarsd.memory.compare import compare
+from tarsd.memory.compare import differs, same
 from tarsd.parse import parse
 from tarsd.vault import Vault, content_hash
 from tarsd.writing.edits import Change
@@ -342,10 +342,8 @@ APART = [
     ("I lived in Bergen", "I live in Oslo"),
     ("I don't live in Bergen", "I live in Oslo"),
     ("I have two cats", "I have two dogs"),
-    ("I have a meeting on 3 May", "I have a meeting on 4 May"),
     ("I work in Bergen", "I work in finance"),
     ("I was born in Bergen", "I was born in 1981"),
-    ("Ada is Norwegian", "Ada is Catholic"),
     ("Reply in short sentences", "Reply in German"),
     ("Keep replies under 5 lines", "Keep tables under 10 lines"),
     ("Ich mag Tee", "Ich mag Kaffee"),
@@ -353,28 +351,51 @@ APART = [
     ("Me gusta el té", "Me gusta el café"),
     ("私は猫が好き", "私は犬が好き"),
     ("10 is much", "-10 is much"),
+    ("我喜欢茶", "我喜欢咖啡"),
+    ("我住在北京", "我住在北京市"),
+    ("I speak German", "I also speak French"),
+    ("Answer briefly", "Answer politely"),
+    ("My desk is broad", "My desk is broad and oak"),
+]
+ASKED = [  # both may be true: it is a question, and no judgement
+    ("Ada is Norwegian", "Ada is Catholic"),
+    ("I have a meeting on 3 May", "I have a meeting on 4 May"),
+    ("I take aspirin", "I take warfarin"),
+    ("I own a boat", "I own a car"),
+    ("我住在北京", "我住在上海"),
+    ("我吃肉", "我不吃肉"),
+    ("我住在北京", "我住在不来梅"),
+    ("私は京都に住んでいます", "私は東京に住んでいます"),
+    ("私は肉を食べます", "私は肉を食べません"),
+    ("私は30歳です", "私は31歳です"),
+    ("ฉันอาศัยอยู่ในกรุงเทพ", "ฉันอาศัยอยู่ในเชียงใหม่"),
+    ("나는 베르겐에 산다", "나는 오슬로에 산다"),
 ]
 
 
 @pytest.mark.parametrize(("known", "new"), SAME)
 def test_the_same_words_are_the_same_fact(known: str, new: str) -> None:
-    assert compare(known, new) == compare(new, known) == "same"
+    assert same(known, new) and same(new, known)
+    assert not differs(known, new) and not differs(new, known)
 
 
-@pytest.mark.parametrize(("known", "new"), OPPOSED)
-def test_a_contradiction_is_found_whichever_came_first(known: str, new: str) -> None:
-    assert compare(known, new) == compare(new, known) == "contradicts"
+@pytest.mark.parametrize(("known", "new"), OPPOSED + ASKED)
+def test_another_value_is_asked_about_whichever_came_first(known: str, new: str) -> None:
+    assert differs(known, new) and differs(new, known)
+    assert not same(known, new) and not same(new, known)
 
 
 @pytest.mark.parametrize(("known", "new"), APART)
 def test_two_things_that_may_both_be_true_are_left_alone(known: str, new: str) -> None:
-    assert compare(known, new) == compare(new, known) == ""
+    assert not differs(known, new) and not differs(new, known)
+    assert not same(known, new) and not same(new, known)
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_comparing_takes_any_text(one: str, other: str) -> None:
-    assert compare(one, one) == "same"
-    assert compare(one, other) == compare(other, one)
+    assert same(one, one) and not differs(one, one)
+    assert same(one, other) == same(other, one)
+    assert differs(one, other) == differs(other, one)
 
 
 def test_what_is_known_is_not_remembered_twice(desk: Desk) -> None:
