@@ -19,7 +19,7 @@ from tarsd.protocol import ROUTES
 from tarsd.server import page
 from tests.conftest import Daemon
 from tests.support.engine import write
-from tests.support.rawhttp import NO_RING, TOKEN, exchange, message
+from tests.support.rawhttp import TOKEN, exchange, message
 
 ROOT = Path(__file__).parents[2]
 Start = Callable[..., Daemon]
@@ -54,8 +54,6 @@ def test_c117_socket_path_too_long(
 
 
 def test_c129_dns_rebinding(vault: Path, home: Path, daemon: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in NO_RING.items():
-        monkeypatch.setenv(name, value)
     write(vault, "Quorl.md", "# Quorl\n\nA quorl is the brass wedge.\n")
     closed = daemon(vault)
     assert closed.client.get("/v1/status")["http"]["url"] == ""  # the socket alone, unless the settings want more

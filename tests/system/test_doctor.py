@@ -19,7 +19,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import keyring
 import pytest
 
 import tarsd
@@ -45,7 +44,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No keyring, no home and no service of whoever runs the tests."""
-    monkeypatch.setattr(keyring, "get_keyring", lambda: 1 / 0)
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     (tmp_path / "ada").mkdir()

@@ -27,7 +27,7 @@ from tarsd.protocol import MAX_BODY, ROUTES, Route, requests
 from tarsd.server.page import FILES
 from tests.conftest import Daemon
 from tests.support.engine import contents, write
-from tests.support.rawhttp import NO_RING, TOKEN
+from tests.support.rawhttp import TOKEN
 
 SECONDS = 30.0
 """After so long without a byte a request counts as unanswered."""
@@ -165,7 +165,7 @@ def alive() -> Iterator[Place]:
     write(vault, "Quorl.md", "---\nstatus: done\n---\n# Quorl\n\nA quorl is the brass wedge.\n")
     write(home, "secret.md", "Not in the vault.\n")
     (home / "config.toml").write_text("[http]\nenabled = true\nport = 0\n", encoding="utf-8")
-    daemon = Daemon(vault, {"TARSD_HOME": str(home), "TARSD_TCP_KEY": TOKEN, **NO_RING})
+    daemon = Daemon(vault, {"TARSD_HOME": str(home), "TARSD_TCP_KEY": TOKEN})
     try:
         state = daemon.wait(lambda status: bool(status["behind"] == 0 and status["http"]["state"] == "listening"))
         port = int(state["http"]["url"].rpartition(":")[2])
