@@ -279,7 +279,7 @@ class Background:
         self._store.fail(self._fingerprint, [(one.hash, why.message) for one, why in bad], permanent=True)
 
     def _search(self, model: Embedder, batch: Sequence[Pending], bad: list[tuple[Pending, EmbedError]]) -> None:
-        """In groups, then one by one in a group that fails: no text is asked for more than three times (C74)."""
+        """In groups, then one by one in a group that fails: no text is asked for more than three times."""
         size = math.isqrt(len(batch) - 1) + 1
         for start in range(0, len(batch), size):
             group = batch[start : start + size]

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tarsd.vault import MAX_BYTES, kind_of
 from tests.conftest import Daemon
 from tests.support.double import Ollama
@@ -29,7 +31,8 @@ def added_up(counts: dict[str, int]) -> int:
     return sum(counts[name] for name in ("notes", "pending", "skipped", "failed", "excluded"))
 
 
-def test_c134_no_per_file_status(daemon: Start, home: Path, vault: Path) -> None:
+@pytest.mark.report("https://github.com/khoj-ai/khoj/issues/1363")
+def test_every_file_has_a_state_and_the_counts_add_up(daemon: Start, home: Path, vault: Path) -> None:
     began = time.time()
     write(vault, "Boiler.md", "# Boiler\n\nThe gauge should read 1.2 bar when cold.\n")
     write(vault, "Board.canvas", '{"nodes": [], "edges": []}')
@@ -93,7 +96,8 @@ def test_c134_no_per_file_status(daemon: Start, home: Path, vault: Path) -> None
         assert latin["at"] >= later > began
 
 
-def test_c134_notes_that_cannot_be_read_count_once(daemon: Start, vault: Path) -> None:
+@pytest.mark.report("https://github.com/khoj-ai/khoj/issues/1363")
+def test_notes_that_cannot_be_read_count_once(daemon: Start, vault: Path) -> None:
     write(vault, ".obsidian/app.json", "{broken")
     write(vault, "a.md", "Tea.\n")
     os.close(os.open(os.fsencode(vault) + b"/\xff.md", os.O_CREAT))

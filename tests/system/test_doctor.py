@@ -379,8 +379,9 @@ def test_a_vault_that_is_there(subject: DoctorContext, vault: Path) -> None:
     assert "never opened it" in one(subject, "Vault", "Obsidian").text
 
 
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/78049")
 def test_a_vault_that_is_not(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C121: the program to be allowed is named, and nothing else of the vault is looked at."""
+    """The program to be allowed is named, and nothing else of the vault is looked at."""
     monkeypatch.setattr(os, "scandir", refusing(errno.EPERM, vault))
     subject = settled(vault)
     line = one(subject, "Vault", "folder")

@@ -65,7 +65,8 @@ def test_the_file_is_private_and_replaced_whole(env: Env) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
-def test_c127_a_file_that_others_can_read_is_refused(env: Env, mode: int) -> None:
+@pytest.mark.report("https://github.com/SystemSculpt/obsidian-systemsculpt-ai/issues/327")
+def test_a_file_that_others_can_read_is_refused(env: Env, mode: int) -> None:
     keys.put("openai", "sk-secret", env)
     file = Path(env["TARSD_HOME"]) / "keys.json"
     file.chmod(mode)

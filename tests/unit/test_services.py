@@ -196,7 +196,8 @@ def test_the_name_that_outlives_an_upgrade_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["#!/bin/sh\nexec pyenv exec python3\n", "#!/usr/bin/env bash\nexec asdf exec python\n"]
 )
-def test_a_shim_is_replaced_by_what_it_stands_for(tmp_path: Path, text: str) -> None:  # C122
+@pytest.mark.report("https://github.com/daymade/claude-code-skills/issues/622")
+def test_a_shim_is_replaced_by_what_it_stands_for(tmp_path: Path, text: str) -> None:
     shim = tmp_path / "shims" / "python3"
     shim.parent.mkdir()
     shim.write_text(text)
@@ -219,7 +220,8 @@ def test_a_shim_is_replaced_by_what_it_stands_for(tmp_path: Path, text: str) -> 
         "/home/a/.local/pipx/.cache/d",
     ],
 )
-def test_an_installation_that_does_not_stay_is_refused(prefix: str) -> None:  # C122
+@pytest.mark.report("https://github.com/daymade/claude-code-skills/issues/622")
+def test_an_installation_that_does_not_stay_is_refused(prefix: str) -> None:
     with pytest.raises(ServiceError, match="from a cache") as caught:
         program.interpreter(prefix)
     assert "uv tool install tarsd" in caught.value.hint
@@ -738,7 +740,8 @@ def test_a_daemon_beside_the_service_is_named(
     assert run("service", "status", "--vault", str(vault))[0] == 4
 
 
-def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering: dict[str, Any]) -> None:  # C122
+@pytest.mark.report("https://github.com/daymade/claude-code-skills/issues/622")
+def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering: dict[str, Any]) -> None:
     system = on("linux")
     run("service", "install", "--vault", str(vault))
     file = services.service(vault_id(vault), system.machine).file

@@ -127,7 +127,8 @@ def test_a_scan_of_some_paths_looks_at_these_files_and_below_these_folders(vault
 
 
 @names_apart
-def test_composed_and_decomposed_names(vault: Path) -> None:  # C43
+@pytest.mark.report("https://github.com/d12frosted/vulpea/issues/383")
+def test_composed_and_decomposed_names(vault: Path) -> None:
     write(vault, NFD, "sub/" + NFD)
     look = Vault(vault)
     scan = look.scan()
@@ -154,7 +155,8 @@ def test_twin_folders_keep_all_their_notes(vault: Path) -> None:
 
 
 @names_apart
-def test_names_that_differ_in_case_are_two_notes(vault: Path) -> None:  # C45
+@pytest.mark.report("https://github.com/basicmachines-co/basic-memory/issues/1281")
+def test_names_that_differ_in_case_are_two_notes(vault: Path) -> None:
     write(vault, "config.md", "Config.md")
     assert paths(Vault(vault).scan()) == {"config.md", "Config.md"}
     (vault / "config.md").unlink()
@@ -175,7 +177,8 @@ def test_a_name_that_is_no_text_is_reported(vault: Path) -> None:
     assert Vault(vault).key_of(os.fsencode(vault) + b"/caf\xe9.md") is None
 
 
-def test_conflict_copies_are_left_out_and_told(vault: Path) -> None:  # C47
+@pytest.mark.report("https://github.com/andrewbrereton/obsidian-to-ical-plugin/issues/41")
+def test_conflict_copies_are_left_out_and_told(vault: Path) -> None:
     copies = [
         "Plan.sync-conflict-20260112-003022-ABCDEF7.md",
         "Plan (Sam's conflicted copy 2026-01-12).md",
@@ -196,7 +199,8 @@ def test_conflict_copies_are_left_out_and_told(vault: Path) -> None:  # C47
     assert is_conflict_copy("計画 (競合コピー 2026-01-12).md")
 
 
-def test_what_is_not_downloaded_is_kept_and_never_opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C49
+@pytest.mark.report("https://github.com/atomantic/PortOS/issues/3707")
+def test_what_is_not_downloaded_is_kept_and_never_opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(
         vault, "here.md", "evicted.md", "flagged.md", "empty.md", ".Stub.md.icloud", ".here.md.icloud", ".x.png.icloud"
     )
@@ -217,7 +221,8 @@ def test_what_is_not_downloaded_is_kept_and_never_opened(vault: Path, monkeypatc
     assert states(Vault(vault).scan(["Stub.md"])) == {"Stub.md": "not_downloaded"}
 
 
-def test_links_are_not_followed_and_loops_end(vault: Path, tmp_path: Path) -> None:  # C53
+@pytest.mark.report("https://github.com/guard/rb-inotify/issues/21")
+def test_links_are_not_followed_and_loops_end(vault: Path, tmp_path: Path) -> None:
     write(vault, "a/real.md")
     write(tmp_path / "outside", "far.md")
     (vault / "a/up").symlink_to("..")
@@ -280,7 +285,7 @@ def test_a_folder_that_cannot_be_listed_keeps_what_is_known(vault: Path, monkeyp
 
 
 def test_files_and_folders_that_vanish_meanwhile_are_passed_over(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(vault, "a.md", "b.md", "c/d.md", "e/f.md")  # C63
+    write(vault, "a.md", "b.md", "c/d.md", "e/f.md")  # github.com/ggozad/haiku.rag/issues/403
 
     def vanish(name: str, real: os.stat_result) -> os.stat_result:
         if name == "b.md":
@@ -296,14 +301,16 @@ def test_files_and_folders_that_vanish_meanwhile_are_passed_over(vault: Path, mo
     assert paths(scan) == {"a.md", "e/f.md"} and scan.skipped == ()
 
 
-def test_a_vault_that_is_not_there(tmp_path: Path) -> None:  # C62
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_a_vault_that_is_not_there(tmp_path: Path) -> None:
     for root in (tmp_path / "missing", tmp_path / "file"):
         (tmp_path / "file").write_text("")
         with pytest.raises(VaultUnavailable, match="is not there"):
             Vault(root).scan()
 
 
-def test_a_vault_that_goes_while_it_is_read(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C62
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_a_vault_that_goes_while_it_is_read(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(vault, "a.md", "b/c.md")
 
     def unmount(name: str, real: os.stat_result) -> os.stat_result:
@@ -318,7 +325,8 @@ def test_a_vault_that_goes_while_it_is_read(vault: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("number", "words"), [(errno.EPERM, "Full Disk Access"), (errno.EACCES, "list and enter")])
-def test_a_vault_without_access(vault: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:  # C121
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/78049")
+def test_a_vault_without_access(vault: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
     write(vault, "a.md")
     real = os.scandir
 
@@ -333,7 +341,8 @@ def test_a_vault_without_access(vault: Path, monkeypatch: pytest.MonkeyPatch, nu
     assert paths(Vault(vault).scan()) == {"a.md"}
 
 
-def test_an_empty_file_is_settled_after_a_while() -> None:  # C51
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/539")
+def test_an_empty_file_is_settled_after_a_while() -> None:
     def info(size: int, age_s: float) -> FileInfo:
         return FileInfo("", "a.md", "/a.md", size, int((1000 - age_s) * 1e9), "note")
 
@@ -347,7 +356,8 @@ def test_an_empty_file_is_settled_after_a_while() -> None:  # C51
 
 
 @names_apart
-def test_excluded_folders_match_whole_segments(vault: Path) -> None:  # C114
+@pytest.mark.report("https://github.com/brianpetro/obsidian-smart-connections/issues/183")
+def test_excluded_folders_match_whole_segments(vault: Path) -> None:
     write(
         vault,
         "Private/sub/x.md",
@@ -432,7 +442,8 @@ def test_half_a_settings_file_opens_nothing(vault: Path, broken: str) -> None:
     assert paths(look.scan()) == {"Secret/s.md", "ok.md"} and look.scan().skipped == ()
 
 
-def test_which_changes_are_no_reason_to_look(vault: Path) -> None:  # C56
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/77125")
+def test_which_changes_are_no_reason_to_look(vault: Path) -> None:
     look = Vault(vault, exclude=["Private/"])
     assert look.key_of(vault) == "" and look.key_of(str(vault)) == ""
     assert look.key_of(vault / "a/b.md") == look.key_of(os.fsencode(vault / "a/b.md")) == "a/b.md"
@@ -501,7 +512,7 @@ def test_text_that_survives(raw: bytes, text: str, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "word", "line"),
     [
-        (b"one\r\ntwo\rCaf\xe9 menu: quiche\n", "quiche", 3),  # C41
+        (b"one\r\ntwo\rCaf\xe9 menu: quiche\n", "quiche", 3),  # github.com/HKUDS/DeepTutor/issues/922
         (b"before\0after: hawser\n", "hawser", 1),
         (b"\xff\xfea\0\n\0b", "a\n", 2),
         (b"\xff\xfe\0\xd8a\0", "a", 1),
@@ -529,7 +540,7 @@ def test_any_bytes_are_text_and_lossless_means_it(raw: bytes) -> None:
 # --------------------------------------------------------------------------------------------------------------- paths
 
 REFUSED = [
-    "../../etc/passwd",  # C131
+    "../../etc/passwd",  # github.com/MarkusPfundstein/mcp-obsidian/issues/150
     "..%2f..%2fetc%2fpasswd",
     "%252e%252e/x.md",
     "/etc/passwd",
@@ -748,9 +759,8 @@ def test_a_hard_linked_copy_keeps_its_bytes(vault: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("how", ["in place", "beside and renamed"])
-def test_a_save_at_the_very_moment_of_writing_wins(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:  # C115
+@pytest.mark.report("https://github.com/alangrainger/obsidian-frontmatter-modified-date/issues/32")
+def test_a_save_at_the_very_moment_of_writing_wins(vault: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     import tarsd.vault.files as files
 
     write(vault, "a.md", text="one")
