@@ -1,3 +1,3 @@
 """tarsd: a background daemon for an Obsidian vault. The modules are read in the order of ARCHITECTURE.md."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,6 +1,6 @@
-"""Note → chunks with heading trail, line numbers and a content hash. Pure; sizes are in MiniLM tokens.
+"""Note → passages with heading trail, line numbers and a content hash. Pure; sizes are in MiniLM tokens.
 
-A chunk never leaves its section: where a section has text of its own, a heading is a break like no other.
+A passage never leaves its section: where a section has text of its own, a heading is a break like no other.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
 from tarsd.parse import Note, Unit
 from tarsd.parse.wordpiece import count_tokens, token_ids
+from tarsd.passage import Passage
 
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
 
-__all__ = ["Chunk", "anchor", "chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
+__all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
 
 VERSION = 1
 """Raised whenever parse or chunk cut the same file differently than before."""
 
-_WIKILINK = re.compile(r"\[\[(?:[^\[\]|]*?\\?\|)?([^\[\]]*)\]\]")
-_NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
 _BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
 _NOTHING = " \t\n>-*_=#|`~+"
 _RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$| {0,3}(?:\*[ \t]*){3,}$| {0,3}(?:_[ \t]*){3,}$")
@@ -39,26 +38,9 @@ _LONG_ADDRESS = re.compile(r"(https?://[^\s/]+/[^\s/]{0,30})[^\s)>\]]*")
 _CLAUSE = re.compile(r"(?<=[、，,;:：])")
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """A passage of a note. Lines are the file's own, 1-based and inclusive.
-
-    `hash` is BLAKE2b-16 over explicit title, aliases, trail and text: renaming the file changes none.
-    """
-
-    seq: int
-    trail: tuple[str, ...]
-    heading: str
-    start_line: int
-    end_line: int
-    text: str
-    tokens: int
-    hash: bytes
-
-
-def chunk(note: Note, settings: ChunkSettings) -> list[Chunk]:
-    """The note's chunks in reading order: at least one, none blank, none only a heading where there is more."""
-    pieces: list[_Piece] = []
+def chunk(note: Note, settings: ChunkSettings) -> list[Passage]:
+    """The note's passages in reading order: at least one, none blank, none only a heading where there is more."""
+    pieces: list[Passage] = []
     cutter = _Cutter(note, settings)
     if note.property_prose:
         pieces.append(cutter.properties())
@@ -73,26 +55,24 @@ def chunk(note: Note, settings: ChunkSettings) -> list[Chunk]:
     if pending and cutter.has_text(pending, len(note.lines)):
         pieces = cutter.with_rest(pieces, pending, len(note.lines))
     if not pieces:
-        pieces = [_Piece((), 1, max(len(note.lines), 1), note.title, count_tokens(note.title))]
-    return [_chunk(note, seq, piece) for seq, piece in enumerate(pieces)]
+        pieces = [Passage(note.title, 1, max(len(note.lines), 1), tokens=count_tokens(note.title))]
+    return [replace(piece, seq=seq, hash=_hash(note, piece)) for seq, piece in enumerate(pieces)]
 
 
-def _chunk(note: Note, seq: int, piece: _Piece) -> Chunk:
+def _hash(note: Note, piece: Passage) -> bytes:
     parts = (note.explicit_title, *note.aliases, "\x1e", *piece.trail, "\x1e", piece.text)
-    digest = hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
-    heading = piece.trail[-1] if piece.trail else ""
-    return Chunk(seq, piece.trail, heading, piece.start, piece.end, piece.text, piece.tokens, digest)
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
 
 
-def embed_text(note_title: str, aliases: Sequence[str], chunk: Chunk) -> str:
+def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str:
     """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
-    text = chunk.text
+    text = passage.text
     while text.startswith(("#", "\n")) and "\n" in text:
         line, _, rest = text.partition("\n")
-        if line and _heading_of(line) not in chunk.trail:
+        if line and _heading_of(line) not in passage.trail:
             break
         text = rest
-    trail = [part for part in chunk.trail if part != note_title]
+    trail = [part for part in passage.trail if part != note_title]
     head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
     return "\n".join([part for part in head if part] + [_spoken(text)])
 
@@ -118,11 +98,6 @@ def chunker_id(settings: ChunkSettings, include_comments: bool) -> str:
     return hashlib.blake2b(json.dumps([VERSION, sizes, include_comments]).encode(), digest_size=6).hexdigest()
 
 
-def anchor(heading: str) -> str:
-    """The heading as Obsidian writes it behind the `#` of a link."""
-    return " ".join(_NOT_IN_LINKS.sub(" ", _WIKILINK.sub(r"\1", heading)).split())
-
-
 @dataclass(frozen=True)
 class _Section:
     trail: tuple[str, ...]
@@ -144,17 +119,6 @@ def _sections(note: Note) -> Iterator[_Section]:
         trail.append((heading.level, heading.text))
         start, content = heading.line, heading.end_line + 1
     yield _Section(tuple(text for _, text in trail), start, content, last)
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A chunk to be: its section's trail, its lines and its text."""
-
-    trail: tuple[str, ...]
-    start: int
-    end: int
-    text: str
-    tokens: int
 
 
 _Cut: TypeAlias = tuple[str, int, float]
@@ -191,17 +155,17 @@ class _Cutter:
         """Whether there is anything to read in these lines but marks."""
         return any(line.strip(_NOTHING) for line in self.note.lines[start - 1 : end])
 
-    def properties(self) -> _Piece:
+    def properties(self) -> Passage:
         """The readable properties as one piece, capped."""
         words = _WORD.findall(self.note.property_prose.strip())
         text, tokens, _ = next(_packed(words, self.limit, self.max_chars, self.limit))
-        return _Piece((), 1, max(self.note.body_line - 1, 1), text.strip(), tokens)
+        return Passage(text.strip(), 1, max(self.note.body_line - 1, 1), tokens=tokens)
 
-    def with_rest(self, pieces: list[_Piece], start: int, end: int) -> list[_Piece]:
+    def with_rest(self, pieces: list[Passage], start: int, end: int) -> list[Passage]:
         """The pieces, the last one grown by headings that nothing follows, if it can hold them."""
-        if pieces and pieces[-1].end >= self.note.body_line:
+        if pieces and pieces[-1].end_line >= self.note.body_line:
             last = pieces[-1]
-            whole = self.whole(last.trail, last.start, end)
+            whole = self.whole(last.trail, last.start_line, end)
             rest = self.whole(last.trail, start, end)
             if rest is None:
                 return pieces
@@ -209,14 +173,15 @@ class _Cutter:
                 return [*pieces[:-1], whole]
             text = f"{last.text}\n\n{rest.text}"
             if self.fits(text, last.tokens + rest.tokens):
-                return [*pieces[:-1], _Piece(last.trail, last.start, rest.end, text, last.tokens + rest.tokens)]
+                tokens = last.tokens + rest.tokens
+                return [*pieces[:-1], Passage(text, last.start_line, rest.end_line, last.trail, tokens=tokens)]
         trail = next((section.trail for section in _sections(self.note) if section.start == start), ())
         return pieces + self.cut(trail, start, end)
 
     def fits(self, text: str, tokens: int) -> bool:
         return tokens <= self.limit and len(text) <= self.max_chars
 
-    def whole(self, trail: tuple[str, ...], start: int, end: int) -> _Piece | None:
+    def whole(self, trail: tuple[str, ...], start: int, end: int) -> Passage | None:
         """All of the lines as one piece, whatever its size; None if they are blank."""
         lines = self.note.lines
         while start <= end and not lines[start - 1].strip():
@@ -228,18 +193,18 @@ class _Cutter:
         text = "\n".join(lines[start - 1 : end]).rstrip()
         if "\n\n\n" in text or "\n \n" in text or "\n\t\n" in text:
             text = _BLANK_RUN.sub("\n\n", text)
-        return _Piece(trail, start, end, text, _size(text))
+        return Passage(text, start, end, trail, tokens=_size(text))
 
-    def cut(self, trail: tuple[str, ...], start: int, end: int) -> list[_Piece]:
+    def cut(self, trail: tuple[str, ...], start: int, end: int) -> list[Passage]:
         """The lines as pieces of at most the limit."""
         whole = self.whole(trail, start, end)
         if whole is None:
             return []
         if self.fits(whole.text, whole.tokens):
             return [whole]
-        atoms = list(self.atoms(whole.start, whole.end))
+        atoms = list(self.atoms(whole.start_line, whole.end_line))
         rest = sum(atom.tokens for atom in atoms)
-        pieces: list[_Piece] = []
+        pieces: list[Passage] = []
         lead: list[_Atom] = []
         at = 0
         while at < len(atoms):
@@ -434,9 +399,10 @@ def _characters(text: str, room: int, chars: int) -> Iterator[_Cut]:
         guess = min(chars, max(2 * step, 8))
 
 
-def _join(trail: tuple[str, ...], atoms: Sequence[_Atom]) -> _Piece | None:
+def _join(trail: tuple[str, ...], atoms: Sequence[_Atom]) -> Passage | None:
     text = "".join([atom.text if not index else atom.glue + atom.text for index, atom in enumerate(atoms)])
     text = text.strip("\n").rstrip()
     if not text.strip(_NOTHING):
         return None
-    return _Piece(trail, atoms[0].start, atoms[-1].end, text, sum(atom.tokens for atom in atoms))
+    tokens = sum(atom.tokens for atom in atoms)
+    return Passage(text, atoms[0].start, atoms[-1].end, trail, tokens=tokens)

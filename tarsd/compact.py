@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from tarsd.errors import AnswerCut, ContextTooLong
-from tarsd.providers.base import Message, Provider, Request, Retract, StreamEnd, Text
+from tarsd.providers.base import Message, Provider, Request, complete
 from tarsd.providers.text import cap, escape, printable, tokens, visible
 from tarsd.session import TurnRecord
 
@@ -171,22 +170,11 @@ def _fitting(head: Sequence[TurnRecord], earlier: str, room: int) -> str:
 
 
 async def _ask(provider: Provider, user: str) -> str:
-    said: list[str] = []
-    complete = False
-    request = Request(_SYSTEM, (Message("user", user),), max_tokens=REPLY_TOKENS)
-    async with aclosing(provider.stream(request)) as events:
-        async for event in events:
-            if isinstance(event, Text):
-                said.append(event.text)
-            elif isinstance(event, Retract):
-                said.clear()
-            elif isinstance(event, StreamEnd):
-                complete = True
-                if event.stop_reason == "refusal":
-                    said.clear()
-    if not complete:
+    """What the model answers, "" if it refuses to. Raises `ProviderError`."""
+    reply = await complete(provider, Request(_SYSTEM, (Message("user", user),), max_tokens=REPLY_TOKENS))
+    if reply.cut:
         raise AnswerCut("The summary broke off before its end.", "It is tried again with the next question.")
-    return "".join(said)
+    return "" if reply.refused else reply.text
 
 
 def _data(text: str, limit: int) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tarsd import files
 from tarsd.config import config_file
 from tarsd.errors import BadRequest, ConfigError
 
@@ -142,14 +143,4 @@ def _write(keys: Mapping[str, str], env: Mapping[str, str]) -> None:
     if not keys and not file.exists():
         return
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = file.with_name(f".keys.{os.getpid()}.tmp")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(handle, "w", encoding="utf-8") as stream:
-            json.dump(dict(keys), stream, indent=1)
-            stream.flush()
-            os.fsync(handle)
-        os.replace(fresh, file)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+    files.replace(file, json.dumps(dict(keys), indent=1).encode())

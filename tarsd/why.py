@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tarsd.errors import TarsdError
+from tarsd.passage import Key, NoteRow, Passage
 from tarsd.search import Ranking, Searcher, searched_text
-from tarsd.store import ChunkRow, Key, NoteRow, Store
+from tarsd.store import Store
 from tarsd.vault import Vault
 
 _SHOWN_CHUNKS = 200
@@ -104,7 +105,7 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
     return [Step("in the vault", False, "There is no such note in the vault.")]
 
 
-def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[ChunkRow]) -> list[Step]:
+def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[Passage]) -> list[Step]:
     steps: list[Step] = []
     if ranking.allowed is not None:
         inside = note.id in ranking.allowed
@@ -148,7 +149,7 @@ def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
     return ranks
 
 
-def _chunk(searcher: Searcher, ranking: Ranking, row: ChunkRow) -> dict[str, Any]:
+def _chunk(searcher: Searcher, ranking: Ranking, row: Passage) -> dict[str, Any]:
     place = next((n for n, (i, _) in enumerate(ranking.fused, 1) if i == row.id), None)
     parts = ranking.parts.get(row.id)
     found: dict[str, Any] = {

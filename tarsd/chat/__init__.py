@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from tarsd.chat.answer import History, TurnRunner, TurnServices
 from tarsd.chat.evidence import finish
-from tarsd.chat.library import Library, Retrieval
 from tarsd.chat.session_notes import SessionNotes
 from tarsd.chat.turn import Turn
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
@@ -32,19 +31,19 @@ T = TypeVar("T")
 class Chat:
     """All turns of the daemon. Lives in one event loop; a conversation answers one turn at a time, in order.
 
-    Without a `diary` no notes are made of conversations. `trouble` is what kept the chat model from answering last.
+    Without `session_notes` no notes are made of conversations. `trouble` is what kept the model from answering last.
     """
 
     def __init__(
         self,
         sessions: Sessions,
-        means: TurnServices,
-        diary: SessionNotes | None = None,
+        services: TurnServices,
+        session_notes: SessionNotes | None = None,
         executor: Executor | None = None,
     ) -> None:
         self.sessions = sessions
-        self.means = means
-        self.diary = diary
+        self.services = services
+        self.session_notes = session_notes
         self.trouble: TarsdError | None = None
         self._executor = executor
         self._always: dict[str, set[str]] = {}
@@ -63,7 +62,7 @@ class Chat:
         Raises `PathRefused` for an attached path, `Conflict` when too much waits.
         """
         for path in request.notes:
-            self.means.library.check(path)
+            self.services.library.check(path)
         async with self._starting:
             known = await self._thread(self.sessions.requested, request.request_id)
             if known is not None:
@@ -110,7 +109,7 @@ class Chat:
         if task is not None:
             task.cancel()
         # a change that is being made is made, and the turn says so before it ends
-        await self.means.writer.finish(turn.conversation)
+        await self.services.writer.finish(turn.conversation)
         if not turn.ended:
             self._end(turn, stopped=True)
             self._note(turn)
@@ -158,14 +157,14 @@ class Chat:
             task.cancel()
             if not turn.ended:
                 turn.add("failed", **interrupted(_record(turn)).data)
-                if self.diary is not None:
-                    self._keep_task(self.diary.write(turn, turn.events[-1], "daemon"))
+                if self.session_notes is not None:
+                    self._keep_task(self.session_notes.write(turn, turn.events[-1], "daemon"))
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=2)
         if self._notes:
             await asyncio.wait(list(self._notes), timeout=2)
-        if self.diary is not None:
-            await self.diary.close()
+        if self.session_notes is not None:
+            await self.session_notes.close()
 
     # -------------------------------------------------------------------------------------------- the turn itself
 
@@ -176,14 +175,14 @@ class Chat:
                 await asyncio.wait({before})
             past = await self._thread(self._past, turn)
             always = self._always.get(turn.conversation, set())
-            self.trouble = await TurnRunner(self.means, turn, request, past, self._thread, always).run()
+            self.trouble = await TurnRunner(self.services, turn, request, past, self._thread, always).run()
             if always:
                 self._always[turn.conversation] = always
-            if self.diary is not None:
-                await self.diary.write(turn, self._last_event(turn), request.writer)
+            if self.session_notes is not None:
+                await self.session_notes.write(turn, self._last_event(turn), request.writer)
             self._end(turn)
-            if self.diary is not None:
-                self.diary.compact_later(turn.conversation)
+            if self.session_notes is not None:
+                self.session_notes.compact_later(turn.conversation)
             return
         except asyncio.CancelledError:
             if not (turn.ended or turn.stopping):
@@ -203,7 +202,7 @@ class Chat:
 
     def _last_event(self, turn: Turn, *, stopped: bool = False) -> Event:
         # a link that stays one would tell that there is such a note, private or not
-        exists = _nowhere if turn.elsewhere else self.means.library.exists
+        exists = _nowhere if turn.elsewhere else self.services.library.exists
         text, citations = finish(turn.text, turn.evidence, exists)
         more: dict[str, Any] = {"stopped": True} if stopped else {}
         more |= {"private": True} if turn.private else {}
@@ -212,9 +211,9 @@ class Chat:
 
     def _note(self, turn: Turn) -> None:
         """Write a turn that ended early into the conversation's note, without holding anything up."""
-        if self.diary is None or self._closed:
+        if self.session_notes is None or self._closed:
             return
-        self._keep_task(self.diary.write(turn, turn.events[-1], "daemon"))
+        self._keep_task(self.session_notes.write(turn, turn.events[-1], "daemon"))
 
     def _keep_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work, name="note")

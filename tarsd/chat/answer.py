@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
@@ -13,15 +12,15 @@ from typing import Any
 
 from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
-from tarsd.chat.library import Library, Retrieval
 from tarsd.chat.prompt import SHORTENED, PromptParts, fit
 from tarsd.chat.turn import Turn
 from tarsd.config import ChatSettings
 from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
 from tarsd.memory import Memory
-from tarsd.protocol import TurnRequest
+from tarsd.notes import NoteLibrary, Reader, Retrieval
+from tarsd.passage import Passage
+from tarsd.protocol import Audience, TurnRequest
 from tarsd.providers.base import (
-    Evidence,
     Message,
     Notice,
     Provider,
@@ -57,7 +56,7 @@ class TurnServices:
     `indexed` waits, not for long, until what was just written can be found.
     """
 
-    library: Library
+    library: NoteLibrary
     provider: Provider
     toolbox: Toolbox
     memory: Memory
@@ -65,6 +64,10 @@ class TurnServices:
     settings: ChatSettings = field(default_factory=ChatSettings)
     fallback: Provider | None = None
     indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
+
+    def reader(self, audience: Audience, model_is_local: bool) -> Reader:
+        """What reads the notes for an audience, by way of a model on this machine or elsewhere."""
+        return Reader(self.library, audience, model_is_local)
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,22 @@ class TurnRunner:
     """The work on one turn. `thread` runs what blocks; `always` are the tools that need no yes here any more."""
 
     def __init__(
-        self, means: TurnServices, turn: Turn, request: TurnRequest, past: History, thread: Thread, always: set[str]
+        self,
+        services: TurnServices,
+        turn: Turn,
+        request: TurnRequest,
+        history: History,
+        thread: Thread,
+        always: set[str],
     ) -> None:
-        self._means = means
+        self._services = services
         self._turn = turn
         self._request = request
-        self._past = past
+        self._history = history
         self._thread = thread
-        self._calls = Calls(means.toolbox, means.writer, means.memory, turn, request, always, means.indexed)
+        self._calls = Calls(
+            services.toolbox, services.writer, services.memory, turn, request, always, services.reader, services.indexed
+        )
         self._started = time.monotonic()
 
     async def run(self) -> TarsdError | None:
@@ -99,7 +110,7 @@ class TurnRunner:
 
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
-        turn, first, second = self._turn, self._means.provider, self._means.fallback
+        turn, first, second = self._turn, self._services.provider, self._services.fallback
         try:
             await self._converse(first, patient=second is None)
             return None
@@ -126,7 +137,7 @@ class TurnRunner:
             await self._stream(provider, request, patient)
             return
         draft = replace(draft, tools=await self._calls.specs(provider))
-        fitted = fit(draft, provider.window, self._means.settings.reply_tokens)
+        fitted = fit(draft, provider.window, self._services.settings.reply_tokens)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)
         self._announce(provider, found, draft, withheld)
@@ -134,29 +145,30 @@ class TurnRunner:
 
     async def _retrieve(self, provider: Provider) -> tuple[Retrieval, PromptParts, list[str]]:
         """What was found, the draft of the prompt, and the names of private notes that were left out."""
-        turn, request, means = self._turn, self._request, self._means
-        local = request.stays_here(provider.local)
-        attached, withheld, unread = await self._attach(local)
-        selection, private = await self._selection(local, {*withheld, *unread})
+        turn, request, services = self._turn, self._request, self._services
+        reader = services.reader(request.audience, provider.local)
+        local = reader.sees_private
+        attached, withheld, unread = await self._attach(reader)
+        selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
         private = private or any(passage.local_only for passage in attached)
         turn.private |= private
-        guesses = queries(request.message, [record.query for record in self._past.turns])
+        guesses = queries(request.message, [record.query for record in self._history.turns])
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
-        found, at = await self._thread(self._find, searched, local, provider.quotes, private)
-        budget = means.settings.evidence_tokens
+        found, at = await self._thread(self._find, reader, searched, provider.quotes, private)
+        budget = services.settings.evidence_tokens
         turn.evidence, turn.closest = pack(
             found.passages, attached, most=provider.passages, per_note=provider.per_note, tokens=budget
         )
         facts = rules = ""
         if not provider.quotes:
-            turn.evidence = await self._thread(widen, turn.evidence, means.library.around, budget)
-            facts = await self._thread(lambda: means.memory.facts(local=local))
-            rules = await self._thread(lambda: means.memory.rules(local=local))
-            turn.private |= local and await self._thread(means.memory.withheld) > 0
-        history, summary = await self._thread(self._history, local)
-        turn.private |= any(record.private for record in history) or bool(summary and self._past.summary_private)
-        turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *means.library.notices())
+            turn.evidence = await self._thread(widen, turn.evidence, reader.around, budget)
+            facts = await self._thread(lambda: services.memory.facts(local=local))
+            rules = await self._thread(lambda: services.memory.rules(local=local))
+            turn.private |= local and await self._thread(services.memory.withheld) > 0
+        history, summary = await self._thread(self._visible_history, local)
+        turn.private |= any(record.private for record in history) or bool(summary and self._history.summary_private)
+        turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *services.library.notices())
         draft = PromptParts(
             question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
@@ -170,24 +182,20 @@ class TurnRunner:
         )
         return found, draft, [*withheld, *found.withheld]
 
-    async def _attach(self, local: bool) -> tuple[list[Evidence], list[str], list[str]]:
-        """The passages of the notes that were attached or named; those the model may not see; those not to be read.
-
-        Who asks from elsewhere is not told which of these it is: that would tell which names private notes have.
-        """
-        attached: list[Evidence] = []
+    async def _attach(self, reader: Reader) -> tuple[list[Passage], list[str], list[str]]:
+        """The passages of the notes that were attached or named; those the model may not see; those that are none."""
+        attached: list[Passage] = []
         withheld: list[str] = []
         unread: list[str] = []
         for name in dict.fromkeys([*self._request.notes, *mentions(self._request.message)]):
             try:
-                attached += await self._thread(functools.partial(self._means.library.attach, name, local=local))
+                attached += await self._thread(reader.attach, name)
             except TarsdError as error:
-                elsewhere = self._turn.elsewhere
-                self._turn.notice(f"There is no note “{name}” that may be read here." if elsewhere else error.message)
-                (withheld if isinstance(error, Refused) and not elsewhere else unread).append(name)
+                self._turn.notice(error.message)
+                (withheld if isinstance(error, Refused) else unread).append(name)
         return attached, withheld, unread
 
-    async def _selection(self, local: bool, unseen: Collection[str]) -> tuple[str, bool]:
+    async def _selection(self, reader: Reader, unseen: Collection[str]) -> tuple[str, bool]:
         """The selection, "" where it must not be sent; and whether it is private.
 
         It is judged by the note that it is from, or else by the attached ones of which some are `unseen`.
@@ -197,12 +205,12 @@ class TurnRunner:
             return "", False
         kept, private = not set(unseen) & set(request.notes), False
         if request.selection_note:
-            attach = functools.partial(self._means.library.attach, request.selection_note, local=local)
             try:
-                private = any(passage.local_only for passage in await self._thread(attach))
+                attached = await self._thread(reader.attach, request.selection_note)
+                private = any(passage.local_only for passage in attached)
             except TarsdError:  # private, or it cannot be looked at
                 kept = False
-        if kept or local:
+        if kept or reader.sees_private:
             return request.selection, private or not kept
         self._turn.notice(PRIVATE_SELECTION)
         return "", False
@@ -212,10 +220,10 @@ class TurnRunner:
         turn.private |= any(passage.local_only for passage in turn.evidence)
         turn.add(
             "retrieved",
-            sources=[passage.as_json() for passage in turn.evidence],
-            closest=[passage.as_json() for passage in turn.closest],
+            sources=[passage.as_source() for passage in turn.evidence],
+            closest=[passage.as_source() for passage in turn.closest],
             relevance=max((passage.relevance for passage in found.passages), default=0.0),
-            behind=self._means.library.behind(),
+            behind=self._services.library.behind(),
             query=draft.query,
             notices=list(turn.notices),
             withheld=list(dict.fromkeys(withheld)),
@@ -224,29 +232,29 @@ class TurnRunner:
             **({"private": True} if turn.private else {}),
         )
 
-    def _find(self, guesses: Sequence[str], local: bool, memory: bool, private: bool) -> tuple[Retrieval, int]:
+    def _find(self, reader: Reader, guesses: Sequence[str], memory: bool, private: bool) -> tuple[Retrieval, int]:
         """The first guess that finds something relevant, or the one that came closest; with its place."""
         best, top = (Retrieval(()), 0), -1.0
         for at, guess in enumerate(guesses):
-            found = self._means.library.retrieve(guess, MOST_FOUND, local=local, memory=memory, private=private)
+            found = reader.retrieve(guess, MOST_FOUND, memory=memory, private=private)
             relevance = max((passage.relevance for passage in found.passages), default=0.0)
             if relevance > top:
-                best, top = (replace(found, withheld=()) if self._turn.elsewhere else found, at), relevance
+                best, top = (found, at), relevance
             if relevance >= RELEVANT:
                 break
         return best
 
-    def _history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
+    def _visible_history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
         """The turns before and the summary of those before them, without what must not leave this machine.
 
         A note that has become private since makes private what was said from it.
         """
-        past, library = self._past, self._means.library
+        history, library = self._history, self._services.library
         if local:
-            return past.turns, past.summary
-        turns = tuple(one for one in past.turns if not one.private and not library.private(one.paths))
-        summary = "" if past.summary_private or library.private(past.summary_paths) else past.summary
-        if len(turns) < len(past.turns) or summary != past.summary:
+            return history.turns, history.summary
+        turns = tuple(turn for turn in history.turns if not turn.private and not library.any_private(turn.paths))
+        summary = "" if history.summary_private or library.any_private(history.summary_paths) else history.summary
+        if len(turns) < len(history.turns) or summary != history.summary:
             self._turn.notice(PRIVATE_HISTORY)
         return turns, summary
 
@@ -254,7 +262,7 @@ class TurnRunner:
 
     async def _rounds(self, provider: Provider, draft: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
-        settings = self._means.settings
+        settings = self._services.settings
         for number in range(settings.rounds + 1):
             spent = self._spent() > settings.seconds
             last = number == settings.rounds or spent
@@ -322,7 +330,7 @@ class TurnRunner:
                         done = event
         if done is None and self._late() and turn.text.strip():
             turn.notice(
-                f"The time limit of {self._means.settings.seconds:g} seconds was passed; this is what had come."
+                f"The time limit of {self._services.settings.seconds:g} seconds was passed; this is what had come."
             )
             return [], StreamEnd("stop")
         if done is None:
@@ -331,7 +339,7 @@ class TurnRunner:
 
     def _left(self) -> float:
         """Seconds until the turn is cut: after the time for tools is up, the last round has as long again."""
-        return 2 * self._means.settings.seconds - self._spent()
+        return 2 * self._services.settings.seconds - self._spent()
 
     def _late(self) -> bool:
         return self._left() <= 0

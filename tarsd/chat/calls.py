@@ -12,8 +12,10 @@ from tarsd.chat.prompt import result_text
 from tarsd.chat.turn import Turn
 from tarsd.errors import Refused, TarsdError, ToolError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory
-from tarsd.protocol import Approval, TurnRequest
-from tarsd.providers.base import Evidence, Message, Provider, ToolCall, ToolSpec
+from tarsd.notes import Reader
+from tarsd.passage import Passage
+from tarsd.protocol import Approval, Audience, TurnRequest
+from tarsd.providers.base import Message, Provider, ToolCall, ToolSpec
 from tarsd.tools import Context, Result, Toolbox, ToolProposal
 from tarsd.tools.catalog import AT_HOME
 from tarsd.writing import Change, Writer
@@ -45,6 +47,7 @@ class Calls:
         turn: Turn,
         request: TurnRequest,
         always: set[str],
+        reader: Callable[[Audience, bool], Reader],
         indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None,
     ) -> None:
         self.count = 0
@@ -55,6 +58,7 @@ class Calls:
         self._turn = turn
         self._request = request
         self._always = always
+        self._reader = reader
         self._indexed = indexed
         self._made: dict[str, str] = {}
 
@@ -78,8 +82,8 @@ class Calls:
                 await self._indexed([change.path])
             return hash
 
-        local = self._request.stays_here(provider.local)
-        return Context(self._turn.conversation, local, write, self._turn.private)
+        reader = self._reader(self._request.audience, provider.local)
+        return Context(self._turn.conversation, reader, write, self._turn.private)
 
     async def make(self, provider: Provider, calls: Sequence[ToolCall]) -> list[Message]:
         """The results of a round's calls, in their order."""
@@ -209,14 +213,14 @@ class Calls:
             name=call.name,
             state="done",
             text=answer.text[:SHOWN_CHARS],
-            sources=[passage.as_json() for passage in numbered],
+            sources=[passage.as_source() for passage in numbered],
             **({"private": True} if turn.private else {}),
         )
         text = result_text(call.name, answer.text, numbered)
         return Message("tool", text, call_id=call.id, name=call.name)
 
 
-def _same(one: Evidence, other: Evidence) -> bool:
+def _same(one: Passage, other: Passage) -> bool:
     mine, theirs = (
         (passage.collection, passage.path, passage.start_line, passage.end_line, passage.text)
         for passage in (one, other)

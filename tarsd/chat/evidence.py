@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tarsd.providers.base import Evidence
+from tarsd.passage import Passage
 from tarsd.search import words
 
 RELEVANT = 0.5
@@ -72,13 +72,13 @@ def queries(message: str, earlier: Sequence[str]) -> list[str]:
 
 
 def pack(
-    passages: Sequence[Evidence], attached: Sequence[Evidence], *, most: int, per_note: int, tokens: int
-) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+    passages: Sequence[Passage], attached: Sequence[Passage], *, most: int, per_note: int, tokens: int
+) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
     """(evidence, closest): passages numbered from 1 that fit the budget, attached notes first; and the near misses.
 
     Only passages of at least fair relevance are evidence, and only without any the near misses are named.
     """
-    chosen: list[Evidence] = []
+    chosen: list[Passage] = []
     room = tokens * CHARS_PER_TOKEN
     wanted = {(passage.collection, passage.path, passage.start_line) for passage in passages}
     own = sorted(attached, key=lambda one: (one.collection, one.path, one.start_line) not in wanted)
@@ -99,8 +99,8 @@ def pack(
 
 
 def widen(
-    evidence: Sequence[Evidence], around: Callable[[Evidence], Sequence[Evidence]], tokens: int
-) -> tuple[Evidence, ...]:
+    evidence: Sequence[Passage], around: Callable[[Passage], Sequence[Passage]], tokens: int
+) -> tuple[Passage, ...]:
     """The passages, best first, each with its neighbours in the note as long as all stay within so many tokens.
 
     A neighbour that is evidence itself, or does not touch the passage line by line, is not taken.
@@ -121,7 +121,7 @@ def widen(
     return tuple(wide)
 
 
-def _joined(passage: Evidence, neighbour: Evidence) -> Evidence | None:
+def _joined(passage: Passage, neighbour: Passage) -> Passage | None:
     """Both as one passage, None where their lines do not meet or a line of theirs was cut."""
     parts = (passage, neighbour)
     lines: dict[int, str] = {}
@@ -138,7 +138,7 @@ def _joined(passage: Evidence, neighbour: Evidence) -> Evidence | None:
     return replace(passage, start_line=first, end_line=last, text=text)
 
 
-def _overlap(one: Evidence, other: Evidence) -> bool:
+def _overlap(one: Passage, other: Passage) -> bool:
     """Whether most of a passage's lines are in the other one already (chunks overlap a little on purpose)."""
     if (one.collection, one.path) != (other.collection, other.path):
         return False
@@ -147,7 +147,7 @@ def _overlap(one: Evidence, other: Evidence) -> bool:
 
 
 def finish(
-    text: str, evidence: Sequence[Evidence], exists: Callable[[str], bool]
+    text: str, evidence: Sequence[Passage], exists: Callable[[str], bool]
 ) -> tuple[str, list[dict[str, object]]]:
     """(text, citations) of a complete answer: only passages that were shown are cited, in order of appearance.
 
@@ -155,8 +155,8 @@ def finish(
     that is not there becomes plain text. Quotes and code are left alone: what stands there is somebody else's.
     """
     known = {passage.number: passage for passage in evidence}
-    links = {_name(passage.link) for passage in evidence}
-    used: dict[int, Evidence] = {}
+    links = {passage.path.removesuffix(".md").casefold() for passage in evidence}
+    used: dict[int, Passage] = {}
 
     def number(match: re.Match[str]) -> str:
         cite = [int(digits) for pair in _RANGE.findall(match[0]) for digits in (pair[0], pair[2]) if digits]
@@ -182,7 +182,7 @@ def finish(
 
     parts = _QUOTED.split(text)
     parts[::2] = [_LINK.sub(link, _CITED.sub(number, part)) for part in parts[::2]]
-    return "".join(parts), [passage.as_json() for passage in used.values()]
+    return "".join(parts), [passage.as_source() for passage in used.values()]
 
 
 def _name(link: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from tarsd.errors import ContextTooLong
-from tarsd.providers.base import Evidence, Message, Request, ToolSpec
+from tarsd.passage import Passage
+from tarsd.providers.base import Message, Request, ToolSpec
 from tarsd.providers.text import cap, escape, tokens, visible
 from tarsd.session import TurnRecord
 
@@ -49,8 +50,8 @@ class PromptParts:
     facts: str = ""
     rules: str = ""
     summary: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    closest: tuple[Evidence, ...] = ()
+    evidence: tuple[Passage, ...] = ()
+    closest: tuple[Passage, ...] = ()
     history: tuple[TurnRecord, ...] = ()
     steps: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
@@ -134,7 +135,7 @@ def system_text(draft: PromptParts) -> str:
     return "\n\n".join(parts)
 
 
-def context_text(evidence: Sequence[Evidence]) -> str:
+def context_text(evidence: Sequence[Passage]) -> str:
     """The passages as marked data, or that there are none."""
     if not evidence:
         return "<relevant-context>\nNothing relevant was found in the notes.\n</relevant-context>"
@@ -143,7 +144,7 @@ def context_text(evidence: Sequence[Evidence]) -> str:
     return f"<relevant-context>\n{preface}\n{passages}\n</relevant-context>"
 
 
-def passage_text(passage: Evidence) -> str:
+def passage_text(passage: Passage) -> str:
     """One passage with its number and place, as it stands in a prompt."""
     place = f"{passage.collection}/{passage.path}" if passage.collection else passage.path
     heading = f' heading="{_attribute(passage.heading)}"' if passage.heading else ""
@@ -152,7 +153,7 @@ def passage_text(passage: Evidence) -> str:
     return f"{head}\n{escape(visible(passage.text)).strip()}\n</passage>"
 
 
-def result_text(name: str, text: str, evidence: Sequence[Evidence] = ()) -> str:
+def result_text(name: str, text: str, evidence: Sequence[Passage] = ()) -> str:
     """What a tool gave, as marked data of bounded length: its text, then the passages that may be cited."""
     parts = [escape(visible(cap(text, TOOL_CHARS)))] if text.strip() else []
     room = TOOL_CHARS
@@ -163,7 +164,7 @@ def result_text(name: str, text: str, evidence: Sequence[Evidence] = ()) -> str:
     return "\n".join([f'<tool-result tool="{_attribute(name)}">', *parts, "</tool-result>"])
 
 
-def _asked(draft: PromptParts, evidence: Sequence[Evidence]) -> str:
+def _asked(draft: PromptParts, evidence: Sequence[Passage]) -> str:
     parts = [context_text(evidence)]
     if draft.selection:
         parts.append(_tagged("selection", draft.selection))
@@ -195,11 +196,11 @@ def _cost_of_tool(tool: ToolSpec) -> int:
     return tokens(f"{tool.name}{tool.description}{dict(tool.schema)}")
 
 
-def _cost_of_passage(passage: Evidence) -> int:
+def _cost_of_passage(passage: Passage) -> int:
     return tokens(passage_text(passage))
 
 
-def _within(evidence: Sequence[Evidence], room: int) -> tuple[Evidence, ...]:
+def _within(evidence: Sequence[Passage], room: int) -> tuple[Passage, ...]:
     """Those passages, in their order, that fit."""
     chosen = []
     for passage in evidence:

@@ -18,12 +18,12 @@ from tarsd import compact
 from tarsd.chat.answer import TurnServices
 from tarsd.chat.prompt import history_tokens
 from tarsd.chat.turn import Turn
-from tarsd.errors import Conflict, TarsdError, VaultUnavailable
+from tarsd.errors import TarsdError, VaultUnavailable
 from tarsd.parse import parse
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
-from tarsd.writing import Change, Loaded, Notebook, create, replace_text
+from tarsd.writing import Change, Loaded, Notebook, create, replace_text, until_written
 
 FULL = 0.5
 """A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
@@ -43,10 +43,15 @@ class SessionNotes:
     """Writes below `folder` in the vault; lives in the event loop of the turns. Nothing here ever ends a turn."""
 
     def __init__(
-        self, sessions: Sessions, means: TurnServices, notebook: Notebook, folder: str, executor: Executor | None = None
+        self,
+        sessions: Sessions,
+        services: TurnServices,
+        notebook: Notebook,
+        folder: str,
+        executor: Executor | None = None,
     ) -> None:
         self._sessions = sessions
-        self._means = means
+        self._services = services
         self._notebook = notebook
         self._folder = folder
         self._executor = executor
@@ -79,18 +84,15 @@ class SessionNotes:
         begun.cancel()
 
     async def _write(self, turn: Turn, last: Event, by: Writer, lock: asyncio.Lock) -> None:
+        async def attempt() -> None:
+            change = await self._thread(self._with_turn, turn, last)
+            await self._put(turn.conversation, change, by, turn.emit)
+
         async with lock:
-            for attempt in range(TRIES):
-                try:
-                    change = await self._thread(self._with_turn, turn, last)
-                    await self._put(turn.conversation, change, by, turn.emit)
-                    return
-                except Conflict as error:  # edited in this very moment: the next plan starts from what is there now
-                    if attempt + 1 == TRIES:
-                        self._failed(turn, error)
-                except TarsdError as error:
-                    self._failed(turn, error)
-                    return
+            try:
+                await until_written(attempt, tries=TRIES)
+            except TarsdError as error:
+                self._failed(turn, error)
 
     async def _put(
         self,
@@ -101,7 +103,7 @@ class SessionNotes:
     ) -> None:
         """Make a change of the conversation's note, if there is one, and remember where the note lies."""
         if change is not None:
-            await self._means.writer.perform(change, by=by, kind="session", conversation=conversation, emit=emit)
+            await self._services.writer.perform(change, by=by, kind="session", conversation=conversation, emit=emit)
             await self._thread(self._sessions.set_note_path, conversation, change.path)
 
     async def catch_up(self) -> None:
@@ -134,7 +136,7 @@ class SessionNotes:
         """A conversation that nobody goes on with from now on is over after a while."""
         self._touched[conversation] = time.monotonic()
         if self._idle is None:
-            self._idle = asyncio.create_task(self._watch(), name="diary")
+            self._idle = asyncio.create_task(self._watch(), name="session-notes")
 
     def _failed(self, turn: Turn, error: TarsdError) -> None:
         log.warning("a conversation's note cannot be written", extra={"code": error.code})
@@ -162,7 +164,7 @@ class SessionNotes:
         """The conversation's note, wherever it lies now; a note is only that if it bears the conversation's id."""
         paths = [conversation.note] if conversation.note else []
         with contextlib.suppress(TarsdError):
-            paths += [self._means.library.session_note(conversation.summary.id) or ""]
+            paths += [self._services.library.session_note(conversation.summary.id) or ""]
         found = self._first(paths, conversation.summary.id, "session")
         if found is None and conversation.note:
             found = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation.summary.id, "session")
@@ -207,7 +209,7 @@ class SessionNotes:
         self._keep(asyncio.create_task(self._quietly(self._summarise(conversation, [])), name="summary"))
 
     async def _compact(self, conversation: str) -> None:
-        provider, found = self._means.provider, await self._thread(self._sessions.load, conversation)
+        provider, found = self._services.provider, await self._thread(self._sessions.load, conversation)
         if provider.quotes:
             return
         await provider.prepare()
@@ -220,7 +222,7 @@ class SessionNotes:
 
     async def _summarise(self, conversation: str, tail: Sequence[TurnRecord]) -> None:
         """Make a summary of everything before `tail`, keep it, and show it in the vault."""
-        provider = self._means.provider
+        provider = self._services.provider
         if provider.quotes:
             return
         await provider.prepare()
@@ -238,10 +240,10 @@ class SessionNotes:
         await self._thread(add, conversation, head[-1].id, made.summary)
         await self._show(conversation, before)
         if made.facts:
-            notice = functools.partial(self._means.memory.notice, session=conversation, private=made.private)
+            notice = functools.partial(self._services.memory.notice, session=conversation, private=made.private)
             change = await self._thread(notice, made.facts)
             if change is not None:
-                await self._means.writer.perform(change, by="daemon", kind="memory", conversation=conversation)
+                await self._services.writer.perform(change, by="daemon", kind="memory", conversation=conversation)
 
     async def _show(self, conversation: str, before: str) -> None:
         """The summary into the conversation's note, and into a note of its own, which is searched."""
@@ -251,7 +253,7 @@ class SessionNotes:
             for plan in (self._into_note, self._own_note):
                 change = await self._thread(plan, found, before)
                 if change is not None:
-                    await self._means.writer.perform(change, by="daemon", kind="session", conversation=conversation)
+                    await self._services.writer.perform(change, by="daemon", kind="session", conversation=conversation)
 
     def _into_note(self, found: Conversation, before: str) -> Change | None:
         loaded = self._note_of(found)

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any
 
+from tarsd.passage import Passage
 from tarsd.protocol import Approval, Event, EventType
-from tarsd.providers.base import Evidence
 from tarsd.providers.text import printable
 from tarsd.session import TurnRecord
 
@@ -30,8 +30,8 @@ class Turn:
     ) -> None:
         self.id = id
         self.conversation = conversation
-        self.evidence: tuple[Evidence, ...] = ()
-        self.closest: tuple[Evidence, ...] = ()
+        self.evidence: tuple[Passage, ...] = ()
+        self.closest: tuple[Passage, ...] = ()
         self.notices: list[str] = []
         self.private = False
         self.elsewhere = elsewhere

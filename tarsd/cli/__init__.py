@@ -47,6 +47,7 @@ COMMANDS = {
     "config": "config",
     "stop": "run",
     "completion": "completion",
+    "help": "manual",
 }
 """Every command and the module in this package that holds it; only the one that is called is imported."""
 
@@ -90,6 +91,7 @@ def cli() -> None:
     """Finds what you wrote, by word or by meaning, and answers from it.
 
     Start with `tarsd init --vault PATH`, then `tarsd run`; or give `tarsd run --vault PATH` alone.
+    `tarsd help` has the manual.
 
     Exit codes: 0 ok, 1 nothing found, 2 wrong usage, 3 no daemon runs, 4 refused or failed, 78 bad configuration.
     """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
 
 import click
 
+from tarsd import files
 from tarsd.cli.common import Command, Folder, Group, json_option, print_json, vault_option
 from tarsd.cli.terminal import ESCAPED, fit
 from tarsd.errors import BadRequest, Refused
@@ -90,18 +90,14 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
 
 def _write(file: Path, raw: bytes, *, force: bool) -> None:
     """The whole file or nothing. Raises Refused when it is there already and not `force`, OSError as it comes."""
-    fresh = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        fresh.write_bytes(raw)
-        if force:
-            os.replace(fresh, file)
-        else:
-            os.link(fresh, file)  # fails when the file is there, at whatever moment it came
-    except FileExistsError:
-        raise Refused(f"{file} is there already and stays as it is.", "Edit it, or use --force.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
+    if force:
+        files.replace(file, raw, mode=None)
+        return
+    with files.beside(file, raw, mode=None) as draft:
+        try:
+            os.link(draft, file)  # fails when the file is there, at whatever moment it came
+        except FileExistsError:
+            raise Refused(f"{file} is there already and stays as it is.", "Edit it, or use --force.") from None
 
 
 @click.group(cls=Group)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from tarsd import files
 from tarsd.cli.common import Group, json_option, print_json, vault_option
 from tarsd.cli.status import progress
 from tarsd.cli.terminal import Terminal, line
@@ -200,18 +201,9 @@ def _check_target(target: Path) -> None:
 @contextlib.contextmanager
 def _fresh(target: Path) -> Iterator[BinaryIO]:
     """A file that takes the place of `target` when all went well, and can be read by nobody else at any moment."""
-    fresh = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
     try:
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(handle, "wb") as raw:
-                yield raw
-                raw.flush()
-                os.fsync(raw.fileno())
-            os.replace(fresh, target)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
+        with files.replacing(target) as raw:
+            yield raw
     except OSError as error:
         raise Refused(f"{line(target)} cannot be written: {error.strerror}.", "Name another file.") from None
 

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import tarsd
-from tarsd import config
+from tarsd import config, files
 from tarsd.cli.common import Folder, Group, json_option, print_json, vault_root
 from tarsd.cli.terminal import Terminal, line
 from tarsd.client import Client
@@ -200,26 +200,13 @@ def _same(one: Path, other: Path) -> bool:
 def _copy(source: Path, target: Path) -> None:
     """Each file is whole at any moment; what else lies there is not touched."""
     try:
-        files = {name: _read(source / name) for name in FILES}
+        contents = {name: _read(source / name) for name in FILES}
     except OSError as error:
         hint = "Look who owns it, or get the plugin's files anew."
         raise Refused(f"{error.filename} cannot be read: {error.strerror}.", hint) from None
     try:
         target.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            _replace(target / name, content)
+        for name, content in contents.items():
+            files.replace(target / name, content, mode=None)
     except OSError as error:
         raise Refused(f"{target} cannot be written: {error.strerror}.", "Look who owns it.") from None
-
-
-def _replace(file: Path, content: bytes) -> None:
-    fresh = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        with open(fresh, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(fresh, file)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise

@@ -14,27 +14,18 @@ from typing import TYPE_CHECKING, NoReturn
 from tarsd.daemon import log as logs
 from tarsd.daemon.lock import AlreadyRunning, Lock, listen, private_folder, remove_socket
 from tarsd.daemon.notify import notify
-from tarsd.daemon.process import share_heaps
 from tarsd.errors import EXIT_OK, TarsdError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tarsd.config import Config
-    from tarsd.daemon.engine import Engine
 
-__all__ = ["build", "run"]
+__all__ = ["run"]
 
 FAILURE = 1
 
 log = logging.getLogger(__name__)
-
-
-def build(config: Config, stop: Callable[[], object] = lambda: None) -> Engine:
-    """All parts, wired and at rest; `stop` is called when a client asks the daemon to end."""
-    from tarsd.daemon.engine import Engine
-
-    return Engine(config, stop)
 
 
 def run(config: Config, load: Callable[[], Config]) -> int:
@@ -65,7 +56,8 @@ def run(config: Config, load: Callable[[], Config]) -> int:
     try:
         logs.set_up(config.paths.logs, f"tarsd-{config.vault_id}")
         log.info("listening", extra={"pid": os.getpid(), "vault": config.vault_id})
-        from tarsd.daemon.serve import serve  # asyncio, aiohttp and the engine take longer than all before
+        from tarsd.app.process import share_heaps  # asyncio, aiohttp and the rest take longer than all before
+        from tarsd.daemon.serve import serve
 
         share_heaps()
         serve(config, server, load)

@@ -15,8 +15,9 @@ from typing import Any
 from aiohttp import web
 
 from tarsd import keys
+from tarsd.app import Application
 from tarsd.config import HttpSettings
-from tarsd.server import Engine, Runner, application
+from tarsd.server import Runner, application
 from tarsd.server.guard import BODY_S, Guard, Token, bracketed, is_local
 
 AGAIN_S = 30.0
@@ -60,19 +61,19 @@ class TcpListener:
         self._failure: tuple[str, str] | None = None
         self.url = ""
 
-    async def keep(self, engine: Engine) -> None:
+    async def keep(self, app: Application) -> None:
         """Listen, and where that fails try again, until it is listening."""
-        while self._settings.enabled and not await self.open(engine):
+        while self._settings.enabled and not await self.open(app):
             await asyncio.sleep(AGAIN_S)
 
-    async def open(self, engine: Engine) -> bool:
+    async def open(self, app: Application) -> bool:
         """Listen once; whether that worked. Why it did not is in the state."""
         settings = self._settings
-        there: Engine = weakref.proxy(engine)  # as in `application`
+        there: Application = weakref.proxy(app)  # as in `application`
         self._token = Token(self._read, lambda work: there.thread(work))
         guard = Guard(settings, self._token, body_s=self._body_s)
         runner = Runner(
-            application(engine, guard=guard),
+            application(app, guard=guard),
             access_log=None,
             handle_signals=False,
             shutdown_timeout=CLOSE_S,

@@ -9,15 +9,17 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from tarsd.app import Application
+from tarsd.app.process import give_memory_back
 from tarsd.config import Config
-from tarsd.daemon.engine import Engine
+from tarsd.daemon.listener import TcpListener
 from tarsd.daemon.lock import listen
 from tarsd.daemon.notify import notify
-from tarsd.daemon.process import give_memory_back
 from tarsd.daemon.reload import ConfigReloader
 from tarsd.daemon.supervised import pulse, tell
 from tarsd.errors import TarsdError
@@ -39,83 +41,92 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    renewal = ConfigReloader(config, load)
+    reloader = ConfigReloader(config, load)
     # without a terminal it asks for the settings to be read; with one, it says that the terminal was closed
-    loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else renewal.ask)
+    loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else reloader.ask)
     pulses = asyncio.create_task(pulse(stopping))
     door = SocketListener(config, server)
     last: Config | None = None
     try:
         while not stopping.is_set():
             try:
-                engine, runner = await _build(config, door, stopping)
+                parts = await _build(config, door, stopping)
             except Exception:
                 if last is None:
                     raise
                 log.exception("the daemon cannot be built for the new settings")
                 config, last = last, None
-                renewal.refuse(config)
+                reloader.refuse(config)
                 continue
             last = config
-            config = await _serve(engine, runner, door, stopping, renewal)
-            del engine, runner
+            config = await _serve(parts, door, stopping, reloader)
+            del parts
             give_memory_back()  # of the parts that are no more
     finally:
         pulses.cancel()
         door.close()
 
 
-async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) -> tuple[Engine, Runner]:
+async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) -> Parts:
     """All parts for these settings, begun and behind the open door."""
     loop = asyncio.get_running_loop()
-    engine = Engine(config, lambda: loop.call_soon_threadsafe(stopping.set))
-    engine.start()
-    await engine.assistant.start()
-    runner = Runner(application(engine), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
+    tcp = TcpListener(config.http, config.paths.state / "port")
+    app = Application(config, lambda: loop.call_soon_threadsafe(stopping.set), tcp.state)
+    app.start()
+    await app.assistant.start()
+    runner = Runner(application(app), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
     await runner.setup()
     await door.open(runner)
-    return engine, runner
+    return Parts(app, runner, tcp)
 
 
-async def _serve(
-    engine: Engine, runner: Runner, door: SocketListener, stopping: asyncio.Event, renewal: ConfigReloader
-) -> Config:
+async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, reloader: ConfigReloader) -> Config:
     """Serve until the end or until there are other settings; those to go on with."""
+    app, runner, tcp = parts.app, parts.runner, parts.tcp
     ended = asyncio.create_task(stopping.wait())
     chores: list[asyncio.Task[Any]] = [
         ended,
         asyncio.create_task(door.keep(runner)),
-        asyncio.create_task(engine.listener.keep(engine)),
-        asyncio.create_task(tell(engine, engine.config.vault.name)),
+        asyncio.create_task(tcp.keep(app)),
+        asyncio.create_task(tell(app, app.config.vault.name)),
     ]
-    config = engine.config
+    config = app.config
     try:
         while not stopping.is_set():
-            renewed = asyncio.create_task(renewal.wait(engine.settings_say, lambda: engine.busy))
+            renewed = asyncio.create_task(reloader.wait(app.settings_say, lambda: app.busy))
             chores.append(renewed)
             await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
             if stopping.is_set():
                 break
             config = renewed.result()
-            urgent = config.privacy != engine.config.privacy
-            await asyncio.gather(runner.drain(), engine.listener.drain())
-            if urgent or not engine.busy:
+            urgent = config.privacy != app.config.privacy
+            await asyncio.gather(runner.drain(), tcp.drain())
+            if urgent or not app.busy:
                 break
             # somebody asked at the last moment: they are answered first
             await door.open(runner)
-            await engine.listener.close()
-            chores.append(asyncio.create_task(engine.listener.keep(engine)))
-            renewal.refuse(engine.config)
-            renewal.ask()
+            await tcp.close()
+            chores.append(asyncio.create_task(tcp.keep(app)))
+            reloader.refuse(app.config)
+            reloader.ask()
         return config
     finally:
         if stopping.is_set():
             notify("STOPPING=1", "STATUS=Stopping")
         for chore in chores:
             chore.cancel()
-        await engine.assistant.close()
-        await asyncio.gather(runner.cleanup(), engine.listener.close())
-        await asyncio.to_thread(engine.close)
+        await app.assistant.close()
+        await asyncio.gather(runner.cleanup(), tcp.close())
+        await asyncio.to_thread(app.close)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is built anew for other settings."""
+
+    app: Application
+    runner: Runner
+    tcp: TcpListener
 
 
 class SocketListener:

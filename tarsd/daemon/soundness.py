@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from tarsd.errors import NotFound
+from tarsd.passage import Key, Passage
 from tarsd.search import Searcher
 from tarsd.search.words import split
-from tarsd.store import ChunkRow, FileRow, Key, Store, examine, segment, terms
+from tarsd.store import FileRow, Store, examine, segment, terms
 from tarsd.vault import Scan, Unreadable, Vault, content_hash
 
 NOTES: Final = 50
@@ -115,7 +116,7 @@ class IndexCheck:
     def _differing(self, only: Iterable[Key] | None = None) -> tuple[set[Key], int]:
         """Notes that are not indexed as they are, and how many were read; of a sample, or of these."""
         rows = self._store.rows()
-        given_up = {(row.collection, row.path) for row in self._store.skipped()}
+        given_up = {row.key for row in self._store.skipped()}
         wrong: set[Key] = set()
         looked = 0
         for name, vault in self._vaults.items():
@@ -140,7 +141,7 @@ class IndexCheck:
         """Passages that are not the nearest to their own vector, in every space."""
         store = self._store
         chunks = {one.id: one for one in store.hits(terms.sample(store, PASSAGES))}
-        lost: list[ChunkRow] = []
+        lost: list[Passage] = []
         for space in store.spaces():
             ids, vectors = store.vectors(space.id, chunks)
             for chunk, vector in zip(ids.tolist(), vectors, strict=True):
@@ -166,7 +167,7 @@ def _changed(vault: Vault, scan: Scan, row: FileRow) -> bool:
         return False
 
 
-def _by_its_words(store: Store, chunk: ChunkRow) -> bool:
+def _by_its_words(store: Store, chunk: Passage) -> bool:
     known = [word for word in terms.stems(store, split(segment(chunk.text))) if word.isalnum()]
     if not known:
         return True
@@ -174,7 +175,7 @@ def _by_its_words(store: Store, chunk: ChunkRow) -> bool:
     return examine.holds(store, chunk.id, " AND ".join(f'"{word}"' for word in some))
 
 
-def _found_again(store: Store, lost: Sequence[ChunkRow], looked: int, what: str) -> CheckResult:
+def _found_again(store: Store, lost: Sequence[Passage], looked: int, what: str) -> CheckResult:
     """The verdict on those that were not found; what was rewritten meanwhile does not count."""
     there = {one.id for one in store.hits({one.id for one in lost})}
     lost = [one for one in lost if one.id in there]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from tarsd.daemon.engine import Engine
+from tarsd.app import Application
 from tarsd.daemon.notify import is_heard, notify, watchdog_seconds
 from tarsd.errors import TarsdError
 
@@ -32,22 +32,22 @@ async def pulse(stopping: asyncio.Event) -> None:
                 await stopping.wait()
 
 
-async def tell(engine: Engine, name: str) -> None:
+async def tell(app: Application, name: str) -> None:
     """Say what the daemon of the vault `name` is at, whenever that has changed."""
     last = ""
     while is_heard():
         with contextlib.suppress(TarsdError):
-            if (now := await _doing(engine, name)) != last:
+            if (now := await _doing(app, name)) != last:
                 notify(f"STATUS={now}")
                 last = now
         await asyncio.sleep(LOOK_S)
 
 
-async def _doing(engine: Engine, name: str) -> str:
+async def _doing(app: Application, name: str) -> str:
     """Cheap while there is nothing to tell, for it is asked all the time."""
-    if not engine.behind() and not engine.notices():
+    if not app.indexing.behind() and not app.indexing.notices():
         return f"Serving {name}"
-    status = await engine.thread(engine.status)
+    status = await app.thread(app.status)
     if status["watch"]["state"] == "waiting" and status["watch"]["hint"]:
         return "Waiting for the vault"
     done, left = status["counts"]["notes"], status["behind"]

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tarsd.chunk import Chunk, count_tokens, embed_text
+from tarsd.chunk import count_tokens, embed_text
 from tarsd.embed.base import Embedder, OtherWidth, Vectors, is_bad, is_unusable, nothing
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.report import EmbeddingName, EmbeddingProgress
-from tarsd.store import NOT_READ, Pending, Prepared, Space, Store
+from tarsd.passage import Passage
+from tarsd.store import NOT_READ, EmbedJob, Prepared, Space, Store
 
 # What models put around a text.
 _MARKS = 2
@@ -64,7 +64,7 @@ class Background:
         self._most, self._threads = (_FEW, 1) if small else (_BATCH, max(min(cores, 2), cores // 2))
         self._wake = threading.Event()
         self._stale = True
-        self._queue: deque[Pending] = deque()
+        self._queue: deque[EmbedJob] = deque()
         # Asking a model whether it is local may mean asking its server: only our own thread does that.
         self._local = False
         self._space: int | None = None
@@ -194,7 +194,7 @@ class Background:
             self._kept_up = self._store.generation
             self._store.maintain()
 
-    def _next(self, model: Embedder) -> list[Pending]:
+    def _next(self, model: Embedder) -> list[EmbedJob]:
         """The next batch, bounded in texts and tokens; empty when everything has its vector."""
         self._wake.clear()
         space = self._ensure(model)
@@ -212,16 +212,16 @@ class Background:
             return []
         most = max(1, min(model.batch, self._most))
         batch = [self._queue.popleft()]
-        tokens = batch[0].tokens
+        tokens = batch[0].passage.tokens
         # A text that failed before is asked for alone: it costs no other one a further call, and is sent only once.
         most = 1 if batch[0].tries else most
         while (
             self._queue
             and len(batch) < most
             and not self._queue[0].tries
-            and tokens + self._queue[0].tokens <= _BATCH_TOKENS
+            and tokens + self._queue[0].passage.tokens <= _BATCH_TOKENS
         ):
-            tokens += self._queue[0].tokens
+            tokens += self._queue[0].passage.tokens
             batch.append(self._queue.popleft())
         return batch
 
@@ -248,9 +248,9 @@ class Background:
         while self._busy() and not self._over(stop) and time.monotonic() < deadline:
             time.sleep(_BUSY_S)
 
-    def _embed(self, model: Embedder, batch: Sequence[Pending]) -> None:
+    def _embed(self, model: Embedder, batch: Sequence[EmbedJob]) -> None:
         try:
-            vectors = self._vectors_of(model, [text_of(one, model.max_tokens) for one in batch])
+            vectors = self._vectors_of(model, [text_of(job.passage, model.max_tokens) for job in batch])
         except EmbedError as error:
             poisoned = error.permanent or self._failures >= _FAILURES_BEFORE_HALVING
             if not poisoned or isinstance(error, _NO_FAULT_OF_TEXTS):
@@ -259,16 +259,16 @@ class Background:
             return
         self._keep(model, batch, vectors)
 
-    def _halve(self, model: Embedder, batch: Sequence[Pending], error: EmbedError) -> None:
+    def _halve(self, model: Embedder, batch: Sequence[EmbedJob], error: EmbedError) -> None:
         """One text may have spoiled the batch: find it, and give it up alone. If all fail, no text is to blame."""
         if len(batch) == 1:
             if not self._delivered and batch[0].tries == 0:
-                self._store.fail(self._fingerprint, [(batch[0].hash, error.message)])
+                self._store.fail(self._fingerprint, [(batch[0].passage.hash, error.message)])
                 raise error
-            self._store.fail(self._fingerprint, [(batch[0].hash, error.message)], permanent=self._delivered)
+            self._store.fail(self._fingerprint, [(batch[0].passage.hash, error.message)], permanent=self._delivered)
             return
         delivered, self._delivered = self._delivered, False
-        bad: list[tuple[Pending, EmbedError]] = []
+        bad: list[tuple[EmbedJob, EmbedError]] = []
         try:
             self._search(model, batch, bad)
             fine = self._delivered
@@ -276,23 +276,23 @@ class Background:
             self._delivered = self._delivered or delivered
         if not fine:
             raise error
-        self._store.fail(self._fingerprint, [(one.hash, why.message) for one, why in bad], permanent=True)
+        self._store.fail(self._fingerprint, [(job.passage.hash, why.message) for job, why in bad], permanent=True)
 
-    def _search(self, model: Embedder, batch: Sequence[Pending], bad: list[tuple[Pending, EmbedError]]) -> None:
+    def _search(self, model: Embedder, batch: Sequence[EmbedJob], bad: list[tuple[EmbedJob, EmbedError]]) -> None:
         """In groups, then one by one in a group that fails: no text is asked for more than three times."""
         size = math.isqrt(len(batch) - 1) + 1
         for start in range(0, len(batch), size):
             group = batch[start : start + size]
             if self._try(model, group) is None:
                 continue
-            for one in group:
-                if (error := self._try(model, [one])) is not None:
-                    bad.append((one, error))
+            for job in group:
+                if (error := self._try(model, [job])) is not None:
+                    bad.append((job, error))
 
-    def _try(self, model: Embedder, batch: Sequence[Pending]) -> EmbedError | None:
+    def _try(self, model: Embedder, batch: Sequence[EmbedJob]) -> EmbedError | None:
         """Why these texts cannot be embedded; None if they were. Raises what is no fault of theirs."""
         try:
-            vectors = self._vectors_of(model, [text_of(one, model.max_tokens) for one in batch])
+            vectors = self._vectors_of(model, [text_of(job.passage, model.max_tokens) for job in batch])
         except _NO_FAULT_OF_TEXTS:
             raise
         except EmbedError as error:
@@ -300,13 +300,13 @@ class Background:
         self._keep(model, batch, vectors)
         return None
 
-    def _keep(self, model: Embedder, batch: Sequence[Pending], vectors: Vectors) -> None:
+    def _keep(self, model: Embedder, batch: Sequence[EmbedJob], vectors: Vectors) -> None:
         assert self._space is not None
         if vectors.shape[1] != self._dim:
             if not is_bad(vectors).all():
                 raise OtherWidth(vectors.shape[1], self._dim)
             vectors = nothing(len(batch), self._dim)
-        hashes = [one.hash for one in batch]
+        hashes = [job.passage.hash for job in batch]
         bad = self._store.put_vectors(self._space, hashes, vectors)
         self._given += len(batch) - len(bad)
         if len(bad) < len(batch):
@@ -319,9 +319,9 @@ class Background:
             reason = f"{model.name} {'sent nothing usable for' if again else 'makes no vector of'} this text"
             reason = NOT_READ if model.name == _BUILTIN else reason
             self._store.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
-            for one in (batch[at] for at in some) if again else ():
-                pause = _LEFT_ALONE_S[min(one.tries, len(_LEFT_ALONE_S) - 1)]
-                self._later[one.hash] = time.monotonic() + pause
+            for at in some if again else ():
+                pause = _LEFT_ALONE_S[min(batch[at].tries, len(_LEFT_ALONE_S) - 1)]
+                self._later[hashes[at]] = time.monotonic() + pause
 
     def _vectors_of(self, model: Embedder, texts: Sequence[str]) -> Vectors:
         """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""
@@ -359,40 +359,35 @@ class Background:
     def top_up(self, space_id: int, table: Embedder) -> int:
         """Give every passage its table vector that lacks one; how many got one."""
         added = 0
-        while pending := self._store.missing(space_id, 512, local=True):
-            vectors = table.embed([text_of(one, table.max_tokens) for one in pending], "document")
-            hashes = [one.hash for one in pending]
+        while jobs := self._store.missing(space_id, 512, local=True):
+            vectors = table.embed([text_of(job.passage, table.max_tokens) for job in jobs], "document")
+            hashes = [job.passage.hash for job in jobs]
             bad = self._store.put_vectors(space_id, hashes, vectors)
             self._store.fail(table.fingerprint, [(hashes[at], "no known words") for at in bad], permanent=True)
-            added += len(pending) - len(bad)
+            added += len(jobs) - len(bad)
         return added
 
 
-def text_of(one: Pending, limit: int) -> str:
+def text_of(passage: Passage, limit: int) -> str:
     """What an embedder reads of a passage, within its limit of tokens as far as the headings above it can give way."""
-    chunk = Chunk(0, one.trail, "", 1, 1, one.text, one.tokens, one.hash)
-    text = embed_text(one.title, one.aliases, chunk)
-    for title, trail in ((one.title, one.trail[-1:]), (one.title, ()), ("", ())):
+    note = passage.note
+    text = embed_text(note.title, note.aliases, passage)
+    for title, trail in ((note.title, passage.trail[-1:]), (note.title, ()), ("", ())):
         # only its long pieces can be too long; most need no counting
         if len(text) < limit or count_tokens(text) <= limit - _MARKS:
             break
-        text = embed_text(title, (), replace(chunk, trail=trail))
+        text = embed_text(title, (), replace(passage, trail=trail))
     return text
 
 
 def embed_texts(store: Store, table: Embedder, notes: Sequence[Prepared]) -> int:
     """Cache the table's vectors of new notes, made here; how many were new."""
-    chunks = {one.hash: one for note in notes for one in _pending(note)}
-    known = store.cached(table.fingerprint, list(chunks))
-    wanted = [one for hash, one in chunks.items() if hash not in known]
+    passages = {passage.hash: passage for note in notes for passage in note.passages}
+    known = store.cached(table.fingerprint, list(passages))
+    wanted = [passage for hash, passage in passages.items() if hash not in known]
     added = 0
     for start in range(0, len(wanted), max(1, table.batch)):
         part = wanted[start : start + max(1, table.batch)]
-        vectors = table.embed([text_of(one, table.max_tokens) for one in part], "document")
-        added += store.cache_vectors(table.fingerprint, [one.hash for one in part], np.asarray(vectors))[0]
+        vectors = table.embed([text_of(passage, table.max_tokens) for passage in part], "document")
+        added += store.cache_vectors(table.fingerprint, [passage.hash for passage in part], np.asarray(vectors))[0]
     return added
-
-
-def _pending(note: Prepared) -> Iterator[Pending]:
-    for _, _, trail, _, _, text, hash, tokens in note.chunks:
-        yield Pending(hash, note.path, note.title, note.aliases, tuple(json.loads(trail)), text, tokens, 0)

@@ -23,8 +23,8 @@ from tarsd.index.guards import ChangeGuard
 from tarsd.index.plan import in_scope, pairs, plan
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.report import EmbeddingProgress, IndexState, Report
-from tarsd.store import Batch, FileRow, Key, SkippedRow, Store
-from tarsd.vault import Scan, Vault
+from tarsd.store import Batch, FileRow, Key, Store
+from tarsd.vault import Scan, Skipped, Vault
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
@@ -351,10 +351,7 @@ class Indexer:
         return row.hash
 
     def _note_skipped(self, collection: str, scope: set[str] | None, scan: Scan) -> None:
-        found = {
-            (item.collection, item.path): SkippedRow(item.collection, item.path, item.state, item.reason, item.hint)
-            for item in scan.skipped
-        }
+        found = {row.key: row for row in scan.skipped}
         kept = [row for row in self.store.skipped() if row.collection != collection or not in_scope(row.path, scope)]
         self.store.set_skipped([*kept, *found.values()])
 
@@ -376,7 +373,7 @@ class Indexer:
             self._store_group(one, done, rows, moved_from, left, few)
             one.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
             self._done(one, done.keys)
-            last = done.prepared[-1].path if done.prepared else ""
+            last = done.prepared[-1].note.path if done.prepared else ""
             self._say(progress, one, last)
         self._done(one, set(vanished) - left)
         gone = sorted(left)
@@ -417,12 +414,11 @@ class Indexer:
                         break
             same = [stat for stat in done.same if stat.key not in one.overtaken]
             # A file that went while we looked: its deletion is an event of its own, or found by the next pass.
-            states = [((bad.collection, bad.path), bad.state) for bad in done.failed]
+            states = [(bad.key, bad.state) for bad in done.failed]
             self.store.apply(Batch(put=put, move=moves, restat=same, state=states), settle=few)
             self._overtake(one, [note.key for note in put] + [old for old, _ in moves])
         if done.failed:
-            known = {(row.collection, row.path): row for row in self.store.skipped()}
-            known |= {(row.collection, row.path): row for row in done.failed}
+            known = {row.key: row for row in (*self.store.skipped(), *done.failed)}
             self.store.set_skipped(list(known.values()))
         new = sum(1 for note in put if note.key not in rows)
         one.count(
@@ -475,7 +471,7 @@ class Indexer:
             except ChildDied:
                 info = job.info
                 why = "Reading this note made its process end."
-                row = SkippedRow(info.collection, info.path, "unreadable", why, "Please report it.")
+                row = Skipped(info.collection, info.path, "unreadable", why, "Please report it.")
                 yield prepare.PreparedBatch(failed=[row])
 
     def _say(self, progress: OnEvent | None, one: _Pass, path: str) -> None:

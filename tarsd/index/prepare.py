@@ -11,14 +11,15 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from tarsd.chunk import Chunk, chunk, embed_text
+from tarsd.chunk import chunk, embed_text
 from tarsd.config import ChunkSettings
 from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
-from tarsd.parse import Note, parse, privacy
-from tarsd.store import Key, Prepared, SkippedRow, Stat
-from tarsd.vault import FileInfo, Unreadable, content_hash, decode, read_file
+from tarsd.parse import access, parse
+from tarsd.passage import Key, NoteRow, Passage
+from tarsd.store import FileStat, Prepared
+from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
 
 LOCAL_ONLY = "local_only, or what may be meant by it"
 """How a note says of itself that it never leaves this machine; another reading means that all are read again."""
@@ -54,9 +55,9 @@ class PreparedBatch:
     """What became of a group of jobs. `vectors` is float32[n, dim], one row for each of `hashes`."""
 
     prepared: list[Prepared] = field(default_factory=list)
-    same: list[Stat] = field(default_factory=list)
+    same: list[FileStat] = field(default_factory=list)
     gone: list[FileInfo] = field(default_factory=list)
-    failed: list[SkippedRow] = field(default_factory=list)
+    failed: list[Skipped] = field(default_factory=list)
     hashes: list[bytes] = field(default_factory=list)
     vectors: npt.NDArray[np.float32] | None = None
 
@@ -64,27 +65,7 @@ class PreparedBatch:
     def keys(self) -> list[Key]:
         """The notes that were dealt with, whatever came of it."""
         keys = [note.key for note in self.prepared] + [stat.key for stat in self.same]
-        return keys + [info.key for info in self.gone] + [(bad.collection, bad.path) for bad in self.failed]
-
-
-def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -> bool:
-    """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
-
-    The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
-    Our own lists mark single lines instead, in comments. `text` is the note's own: in it such lines stand, and marks
-    in properties that cannot be read.
-    """
-    if privacy.says_private(note, text) or (note.ours and privacy.private_comments(text)):
-        return True
-    folded = path.casefold()
-    for rule in rules:
-        name = rule.casefold().strip()
-        if name.startswith("#"):
-            if privacy.names_tag(note, name[1:], text):
-                return True
-        elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
-            return True
-    return False
+        return keys + [info.key for info in self.gone] + [skipped.key for skipped in self.failed]
 
 
 def within(settings: ChunkSettings, limit: int | None) -> ChunkSettings:
@@ -105,22 +86,22 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
             done.gone.append(info)
             continue
         except Unreadable as error:
-            done.failed.append(SkippedRow(info.collection, info.path, error.state, error.message, error.hint))
+            done.failed.append(Skipped(info.collection, info.path, error.state, error.message, error.hint))
             continue
         digest = content_hash(raw)
         if digest == job.known:
-            done.same.append(Stat(info.collection, info.path, _shown(info), info.size, trusted_mtime(info)))
+            done.same.append(FileStat(info.collection, info.path, _shown(info), info.size, trusted_mtime(info)))
             continue
         try:
             prepared, notes = _prepare(info, raw, digest, settings)
         except Exception as error:
             reason = f"The note could not be taken apart ({type(error).__name__})."
             hint = "Its last readable version stays searchable. Please report it."
-            done.failed.append(SkippedRow(info.collection, info.path, "unreadable", reason, hint))
+            done.failed.append(Skipped(info.collection, info.path, "unreadable", reason, hint))
             continue
         done.prepared.append(prepared)
         texts += notes
-        done.hashes += (one[6] for one in prepared.chunks)
+        done.hashes += (passage.hash for passage in prepared.passages)
     if settings.table and texts:
         done.vectors = _table().embed(texts, "document")
     return done
@@ -129,46 +110,43 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
 def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings) -> tuple[Prepared, list[str]]:
     decoded = decode(raw)
     note = parse(decoded.text, info.path, include_comments=settings.include_comments)
-    chunks = [_held(one) for one in chunk(note, settings.chunk)]
     private = not info.collection and info.path.casefold() in settings.private
+    row = NoteRow(
+        collection=info.collection,
+        path=info.path,
+        title=note.title,
+        aliases=note.aliases,
+        tags=note.tags,
+        kind=info.kind,
+        memory_type=note.memory_type or "",
+        ours=note.ours,
+        local_only=private or access.is_local_only(info.path, note, settings.local_only, decoded.text),
+        mtime_ns=trusted_mtime(info),
+        size=info.size,
+        state="ok" if raw else "empty",
+    )
+    passages = tuple(_of(row, passage) for passage in chunk(note, settings.chunk))
     problems = [(one.line, one.reason, one.hint) for one in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
     prepared = Prepared(
-        collection=info.collection,
-        path=info.path,
+        note=row,
         disk=_shown(info),
-        size=info.size,
-        mtime_ns=trusted_mtime(info),
         hash=digest,
         chunker=settings.chunker,
-        kind=info.kind,
-        title=note.title,
-        aliases=note.aliases,
-        tags=note.tags,
         properties=json.dumps(note.properties, ensure_ascii=False, default=str),
         words=note.property_text,
-        memory_type=note.memory_type or "",
-        ours=note.ours,
-        local_only=private or is_local_only(info.path, note, settings.local_only, decoded.text),
         problems=tuple(problems),
-        chunks=tuple(_row(one) for one in chunks),
+        passages=passages,
         links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),
-        state="ok" if raw else "empty",
     )
-    return prepared, [embed_text(note.title, note.aliases, one) for one in chunks] if settings.table else []
+    return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []
 
 
-def _held(one: Chunk) -> Chunk:
-    """The chunk with headings of bearable length: they are kept with every chunk below them."""
-    if all(len(part) <= _HEADING_CHARS for part in one.trail):
-        return one
-    return replace(one, heading=one.heading[:_HEADING_CHARS], trail=tuple(part[:_HEADING_CHARS] for part in one.trail))
-
-
-def _row(one: Chunk) -> tuple[int, str, str, int, int, str, bytes, int]:
-    trail = json.dumps(one.trail, ensure_ascii=False) if one.trail else "[]"
-    return (one.seq, one.heading, trail, one.start_line, one.end_line, one.text, one.hash, one.tokens)
+def _of(note: NoteRow, passage: Passage) -> Passage:
+    """The note's passage, with headings of bearable length: they are kept with every passage below them."""
+    trail = tuple(heading[:_HEADING_CHARS] for heading in passage.trail)
+    return replace(passage, note=note, trail=trail)
 
 
 def _shown(info: FileInfo) -> str:

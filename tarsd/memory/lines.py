@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tarsd.errors import BadRequest, Refused
-from tarsd.parse import Note, parse, privacy
+from tarsd.parse import Note, access, parse
 from tarsd.providers.text import visible
 from tarsd.writing.inert import inert
 
@@ -146,9 +146,9 @@ def _lines(note: Note, source: Sequence[str]) -> list[MemoryLine]:
 
 def _private(note: Note, source: Sequence[str], found: Sequence[MemoryLine]) -> frozenset[int]:
     text = "".join(source)
-    if privacy.says_private(note, text):
+    if access.says_private(note, text):
         return frozenset(range(1, len(source) + 1))
-    numbers = privacy.private_comments(text)
+    numbers = access.private_comments(text)
     if not numbers:
         return frozenset()
     for unit in note.units:  # half a table or fence would be none
@@ -236,7 +236,7 @@ def mark_of(raw: str) -> Mark:
 
 
 def _mark(comment: str) -> Mark:
-    private = privacy.is_private(comment)
+    private = access.is_private(comment)
     parts = [part.strip() for part in comment.split("·")]
     parts = [part for part in parts if part.casefold() != "private"]
     if not parts or not _DATE.fullmatch(parts[0]):

@@ -6,47 +6,11 @@ A provider knows nothing of turns, sessions or the socket. A stream that ends wi
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-
-@dataclass(frozen=True)
-class Evidence:
-    """A passage of a note as it is shown to the model and to the person.
-
-    `number` is its citation `[n]`, from 1; lines are the file's own, counted from 1, both included; `link` is the
-    ready `[[Note#Heading]]`; `attached` notes were chosen by the person and are relevant whatever their figure says;
-    `local_only` ones never go to a model on another machine; `memory` is semantic, procedural, episodic or "".
-    """
-
-    number: int
-    path: str
-    title: str
-    heading: str
-    link: str
-    start_line: int
-    end_line: int
-    text: str
-    relevance: float
-    collection: str = ""
-    attached: bool = False
-    local_only: bool = False
-    memory: str = ""
-
-    def as_json(self) -> dict[str, object]:
-        """A source as it stands in events and replies; the text itself stays in the vault."""
-        return {
-            "n": self.number,
-            "path": self.path,
-            "title": self.title,
-            "heading": self.heading,
-            "link": self.link,
-            "start_line": self.start_line,
-            "end_line": self.end_line,
-            "relevance": self.relevance,
-            "collection": self.collection,
-            "attached": self.attached,
-        }
+from tarsd.passage import Passage
 
 
 @dataclass(frozen=True)
@@ -154,8 +118,8 @@ class Request:
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    closest: tuple[Evidence, ...] = ()
+    evidence: tuple[Passage, ...] = ()
+    closest: tuple[Passage, ...] = ()
     query: str = ""
     max_tokens: int = 2048
 
@@ -232,3 +196,27 @@ class Provider(Protocol):
     async def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A whole reply; `cut` when it ended before the provider was finished, `refused` when there is no answer in it."""
+
+    text: str
+    cut: bool = False
+    refused: bool = False
+
+
+async def complete(provider: Provider, request: Request) -> Reply:
+    """The answer to a request of which no piece is shown before the last has come. Raises `ProviderError`."""
+    pieces: list[str] = []
+    done: StreamEnd | None = None
+    async with aclosing(provider.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, Text):
+                pieces.append(event.text)
+            elif isinstance(event, Retract):
+                pieces.clear()
+            elif isinstance(event, StreamEnd):
+                done = event
+    return Reply("".join(pieces), done is None, done is not None and done.stop_reason == "refusal")

@@ -11,7 +11,8 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tarsd.providers.base import Evidence, ProviderEvent, Request, StreamEnd, Text
+from tarsd.passage import Passage
+from tarsd.providers.base import ProviderEvent, Request, StreamEnd, Text
 from tarsd.providers.text import without_hidden
 from tarsd.search import words
 from tarsd.store import is_spaceless
@@ -59,7 +60,7 @@ class ExtractiveProvider:
         yield StreamEnd()
 
 
-def compose(query: str, evidence: Sequence[Evidence], closest: Sequence[Evidence] = ()) -> Iterable[str]:
+def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] = ()) -> Iterable[str]:
     """The answer in pieces: quotes from at most four notes, or that there is nothing and what comes closest."""
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [one for one in evidence if one.attached or one.relevance >= BESIDE_THE_BEST * best]
@@ -74,33 +75,33 @@ def compose(query: str, evidence: Sequence[Evidence], closest: Sequence[Evidence
     if near:
         yield "\n\nThe closest, though probably not an answer:\n"
         for passage in near:
-            yield f"\n- {passage.link} ({_place(passage)})"
+            yield f"\n- [[{passage.link}]] ({_place(passage)})"
 
 
-def _distinct(passages: Sequence[Evidence]) -> list[Evidence]:
+def _distinct(passages: Sequence[Passage]) -> list[Passage]:
     """The best passage of each note, at most four; attached notes first, then in the order given."""
-    seen: dict[tuple[str, str], Evidence] = {}
+    seen: dict[tuple[str, str], Passage] = {}
     for passage in sorted(passages, key=lambda passage: not passage.attached):
         seen.setdefault((passage.collection, passage.path), passage)
     return list(seen.values())[:PASSAGES]
 
 
-def _only_pictures(passage: Evidence) -> bool:
+def _only_pictures(passage: Passage) -> bool:
     lines = [line for line in without_hidden(passage.text).split("\n") if line.strip()]
     return bool(lines) and all(_PICTURES.fullmatch(line) for line in lines)
 
 
-def _place(passage: Evidence, lines: tuple[int, int] | None = None) -> str:
+def _place(passage: Passage, lines: tuple[int, int] | None = None) -> str:
     first, last = lines or (passage.start_line, passage.end_line)
     name = f"{passage.collection}/{passage.path}" if passage.collection else passage.path
     return f"`{name}:{first}`" if first == last else f"`{name}:{first}-{last}`"
 
 
-def _quoted(passage: Evidence, terms: Sequence[str]) -> str:
+def _quoted(passage: Passage, terms: Sequence[str]) -> str:
     start, lines = excerpt(passage.text, terms)
     first = passage.start_line + start
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
-    return f"{quote}\n\n— {passage.link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
+    return f"{quote}\n\n— [[{passage.link}]] [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
 
 
 # ------------------------------------------------------------------------------------------------ choosing lines

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tarsd.passage import Passage
 from tarsd.search import fuse
-from tarsd.search.hits import Hit, make_hit
 from tarsd.search.lexicon import TermStats
 from tarsd.search.query import Query
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleMatch
 from tarsd.search.vectors import QueryVector
-from tarsd.store import ChunkRow
 
 Mode = Literal["hybrid", "fts", "vec"]
 MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
@@ -46,12 +45,12 @@ class Ranking:
     parts: dict[int, fuse.ScoreParts] = field(default_factory=dict)
     fused: fuse.Scored = field(default_factory=list)
     total: float = 1.0
-    rows: dict[int, ChunkRow] = field(default_factory=dict)
+    rows: dict[int, Passage] = field(default_factory=dict)
     held: dict[int, list[TermStats]] = field(default_factory=dict)
     trouble: str = ""
 
 
-def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Signals]]:
+def judged(ranking: Ranking, limit: int) -> list[tuple[Passage, Signals]]:
     """The first hits of a ranking, each with what its relevance was made of."""
     single = [one for one in ranking.sought if not one.term.whole]
     weight = sum(one.weight for one in single) or 1.0
@@ -64,7 +63,7 @@ def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Signals]]:
         return sum(one.weight * one.trust for one in held if not one.term.whole) / weight
 
     in_keyword_list = {i for i, _ in ranking.keyword}
-    found: list[tuple[Hit, Signals]] = []
+    found: list[tuple[Passage, Signals]] = []
     for chunk_id, score in ranking.fused:
         if len(found) >= limit:
             break
@@ -80,11 +79,11 @@ def judged(ranking: Ranking, limit: int) -> list[tuple[Hit, Signals]]:
             reasons.append("words in links or properties")
         # Filters alone are met or not.
         value = relevance(seen) if ranking.query.text else 1.0
-        found.append((make_hit(row, max(0.0, score), value, reasons), seen))
+        found.append((replace(row, score=max(0.0, score), relevance=value, why=tuple(reasons)), seen))
     return found
 
 
-def _reasons(ranking: Ranking, row: ChunkRow, named: Sequence[TermStats]) -> list[str]:
+def _reasons(ranking: Ranking, row: Passage, named: Sequence[TermStats]) -> list[str]:
     reasons: list[str] = []
     title = ranking.titles.get(row.note.id)
     if title is not None and title.cover >= STRONG_TITLE:

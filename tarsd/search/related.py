@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tarsd.errors import NotFound
-from tarsd.search.hits import Hit, make_hit
+from tarsd.passage import Key, NoteRow, Passage
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import VectorSpaces
-from tarsd.store import ChunkRow, Key, NoteRow, Store, terms
+from tarsd.store import Store, terms
 
 _NEIGHBOURS = 100
 # Passages of a long note that look for neighbours of their own, besides the mean of all.
@@ -29,7 +29,7 @@ class _Candidate:
     reasons: list[str] = field(default_factory=list)
 
 
-def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, limit: int) -> list[Hit]:
+def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, limit: int) -> list[Passage]:
     """The notes nearest to the one at (collection, path), itself excluded, each with its nearest passage.
 
     `relevance` is the nearness in meaning, with what links add. Raises NotFound for a note that is not in the index.
@@ -46,14 +46,14 @@ def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, li
         _add(found[file_id], _NAMED, "named in the note")
     found.pop(note.id, None)
     ranked = sorted(found.items(), key=lambda one: (-(one[1].nearness + one[1].bonus), one[0]))
-    hits: list[Hit] = []
+    hits: list[Passage] = []
     for file_id, candidate in ranked:
         if len(hits) >= limit:
             break
         rows = store.hits([candidate.chunk_id]) if candidate.chunk_id is not None else store.chunks_of(file_id)[:1]
         if rows:
             value = min(1.0, candidate.nearness + candidate.bonus)
-            hits.append(make_hit(rows[0], value, value, candidate.reasons))
+            hits.append(replace(rows[0], score=value, relevance=value, why=tuple(candidate.reasons)))
     return hits
 
 
@@ -63,7 +63,7 @@ def _add(candidate: _Candidate, bonus: float, reason: str) -> None:
 
 
 def _by_meaning(
-    store: Store, spaces: VectorSpaces, note: NoteRow, chunks: list[ChunkRow], found: defaultdict[int, _Candidate]
+    store: Store, spaces: VectorSpaces, note: NoteRow, chunks: list[Passage], found: defaultdict[int, _Candidate]
 ) -> None:
     space = spaces.best_space()
     if space is None:

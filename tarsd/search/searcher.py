@@ -11,16 +11,16 @@ from typing import Any
 from tarsd.config import SearchSettings
 from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
+from tarsd.passage import Key, Passage
 from tarsd.search import filters as conditions
 from tarsd.search import fuse, words
-from tarsd.search.hits import Hit, searched_text
 from tarsd.search.lexicon import Lexicon, TermStats
 from tarsd.search.query import parse_filters, parse_query
 from tarsd.search.ranking import STRONG_TITLE, Mode, Ranking, judged
 from tarsd.search.related import related
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import VectorSpaces
-from tarsd.store import Key, Store, terms
+from tarsd.store import Store, terms
 
 MAX_LIMIT = 200
 COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0)
@@ -45,7 +45,7 @@ _FEW_OWN = 30
 class Results:
     """Hits, best first. `degraded` says in a sentence or two what did not serve, None when all did."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[Passage, ...]
     degraded: str | None
     took_ms: float
 
@@ -88,7 +88,7 @@ class Searcher:
         took = (time.perf_counter() - started) * 1000
         return Results(kept, ranking.trouble or None, round(took, 2))
 
-    def related(self, key: Key, limit: int = 10) -> list[Hit]:
+    def related(self, key: Key, limit: int = 10) -> list[Passage]:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
         notes = self.store.titles()
         with self._titles_lock:
@@ -291,7 +291,7 @@ class Searcher:
         weight = sum(one.weight for one in ranking.sought) or 1.0
         exact: dict[int, float] = {}
         for chunk_id, row in ranking.rows.items():
-            text = searched_text(row)
+            text = words.searched_text(row)
             held = ranking.held[chunk_id] = [one for one in ranking.sought if one.in_text(text)]
             exact[chunk_id] = sum(one.weight for one in held if one.exactly_in(text)) / weight
         if ranking.mode != "vec":

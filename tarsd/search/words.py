@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from tarsd.passage import Passage
+
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _KEPT = frozenset({"Mn", "Mc", "Co"})
 
@@ -53,6 +55,12 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+
+
+def searched_text(passage: Passage) -> str:
+    """All that a passage can be found by but links and properties, folded for comparing with query words."""
+    note = passage.note
+    return fold("\n".join((passage.text, *passage.trail, note.title, *note.aliases, *note.tags, note.path)))
 
 
 def is_stop(words: list[str]) -> list[bool]:

@@ -1,4 +1,4 @@
-"""The routes on the socket: parse, call, stream. Everything else is in the engine that is handed in.
+"""The routes on the socket: parse, call, stream. Everything else is in the `app.Application` that is handed in.
 
 Every error leaves as `{"error": {code, message, hint}}`; a traceback goes to the log and never to the wire.
 """
@@ -15,15 +15,15 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import http_exceptions, web
 
+from tarsd.app import Application
 from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
 from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
-from tarsd.server.engine import Engine
 from tarsd.server.guard import Guard
 from tarsd.server.page import add_page
 from tarsd.server.routes import HEARTBEAT, Routes, json_reply
 from tarsd.server.runner import MalformedRequest, Runner
 
-__all__ = ["Engine", "Guard", "Runner", "application", "peer_uid"]
+__all__ = ["Guard", "Runner", "application", "peer_uid"]
 
 log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -43,8 +43,8 @@ class WrongMethod(BadRequest):
     status = 405
 
 
-def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
-    """The server as an aiohttp application; the caller brings a socket, and keeps the engine.
+def application(served: Application, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
+    """The server as an aiohttp application; the caller brings a socket, and keeps what is served.
 
     With a guard it is for TCP and has the page.
     """
@@ -54,7 +54,7 @@ def application(engine: Engine, *, heartbeat: float = HEARTBEAT_S, guard: Guard 
         add_page(app.router)  # a browser reaches no Unix socket
     app[HEARTBEAT] = heartbeat
     # aiohttp keeps every handler that was called, and all that hangs on it, for as long as the process lives
-    routes = Routes(weakref.proxy(engine))
+    routes = Routes(weakref.proxy(served))
     for route in ROUTES:
         app.router.add_route(route.method, route.path, getattr(routes, route.name))
     return app

@@ -11,12 +11,14 @@ from typing import Any
 from aiohttp import web
 
 from tarsd import protocol
+from tarsd.app import Application
 from tarsd.errors import TarsdError
 from tarsd.protocol import Event, encode, error_json, query_number
 from tarsd.search.query import check_dates
-from tarsd.server.engine import Engine, Json
 
 HEARTBEAT = web.AppKey("heartbeat", float)
+
+Json = dict[str, Any]
 
 
 def json_reply(value: object, status: int = 200) -> web.Response:
@@ -25,45 +27,45 @@ def json_reply(value: object, status: int = 200) -> web.Response:
 
 
 class Routes:
-    """The handlers; they hold nothing but the engine."""
+    """The handlers; they hold nothing but what they ask."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, app: Application) -> None:
+        self._app = app
 
     # -------------------------------------------------------------------------------------------- the daemon
 
     async def hello(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(self._engine.hello())
+        return json_reply(self._app.hello())
 
     async def status(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.thread(self._engine.status))
+        return json_reply(await self._app.thread(self._app.status))
 
     async def models(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.models())
+        return json_reply(await self._app.assistant.models())
 
     async def shutdown(self, request: web.Request) -> web.StreamResponse:
-        self._engine.shutdown()
+        self._app.shutdown()
         return json_reply({"stopping": True})
 
     async def reindex(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.ReindexRequest.read(await _body(request))
-        return await _stream(request, self._engine.reindex(wanted))
+        return await _stream(request, self._app.reindex(wanted))
 
     async def check(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.CheckRequest.read(await _body(request))
-        return await _stream(request, self._engine.check(wanted))
+        return await _stream(request, self._app.check(wanted))
 
     async def vectors(self, request: web.Request) -> web.StreamResponse:
-        return await _stream(request, self._engine.vectors())
+        return await _stream(request, self._app.vectors())
 
     async def add_vectors(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.VectorsRequest.read(await _body(request))
-        return json_reply(await self._engine.thread(self._engine.add_vectors, wanted))
+        return json_reply(await self._app.thread(self._app.add_vectors, wanted))
 
     async def plain_index(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.ReindexRequest.read(await _body(request))
         last: Json = {}
-        async with contextlib.aclosing(self._engine.reindex(wanted)) as steps:
+        async with contextlib.aclosing(self._app.reindex(wanted)) as steps:
             async for step in steps:
                 last = step
         return json_reply({key: value for key, value in last.items() if key != "type"})
@@ -73,34 +75,34 @@ class Routes:
     async def search(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.SearchRequest.read(await _body(request))
         check_dates(wanted.query)
-        return json_reply(await self._engine.thread(self._engine.search, wanted))
+        return json_reply(await self._app.thread(self._app.search, wanted))
 
     async def related(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.RelatedRequest.read(await _body(request))
-        return json_reply(await self._engine.thread(self._engine.related, wanted))
+        return json_reply(await self._app.thread(self._app.related, wanted))
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.WhyRequest.read(await _body(request))
         check_dates(wanted.query)
-        return json_reply(await self._engine.thread(self._engine.why, wanted))
+        return json_reply(await self._app.thread(self._app.why, wanted))
 
     async def notes(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.thread(self._engine.notes, dict(request.query)))
+        return json_reply(await self._app.thread(self._app.notes, dict(request.query)))
 
     async def note(self, request: web.Request) -> web.StreamResponse:
         path, audience = request.match_info["path"], protocol.read_audience(request.query)
-        return json_reply(await self._engine.thread(self._engine.note, path, audience))
+        return json_reply(await self._app.thread(self._app.note, path, audience))
 
     # -------------------------------------------------------------------------------------------- turns
 
     async def start_turn(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.TurnRequest.read(await _body(request))
-        return json_reply({"turn": await self._engine.chat.start(wanted)}, 202)
+        return json_reply({"turn": await self._app.chat.start(wanted)}, 202)
 
     async def turn_events(self, request: web.Request) -> web.StreamResponse:
         after = query_number(request.query.get("after"), "after", 0, 10**15)
         wait = query_number(request.query.get("wait"), "wait", 0, protocol.MAX_WAIT_S)
-        turn = await self._engine.chat.turn(request.match_info["turn"])
+        turn = await self._app.chat.turn(request.match_info["turn"])
         if "wait" not in request.query:
             return await _stream(request, _as_json(turn.follow(after)))
         events: list[Event] = turn.events[after:]
@@ -111,19 +113,19 @@ class Routes:
         return json_reply({"events": [event.as_json() for event in events], "ended": ended})
 
     async def stop_turn(self, request: web.Request) -> web.StreamResponse:
-        turn = await self._engine.chat.stop(request.match_info["turn"])
+        turn = await self._app.chat.stop(request.match_info["turn"])
         return json_reply({"turn": turn.id, "stopped": bool(turn.events[-1].data.get("stopped"))})
 
     async def approve(self, request: web.Request) -> web.StreamResponse:
         answer = protocol.Approval.read(await _body(request))
-        await self._engine.chat.approve(request.match_info["turn"], request.match_info["call"], answer)
+        await self._app.chat.approve(request.match_info["turn"], request.match_info["call"], answer)
         return json_reply({"allow": answer.allow})
 
     async def plain_chat(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.ChatRequest.read(await _body(request))
         # whoever posts here sees nothing but the reply, and cannot be asked
         question = protocol.TurnRequest(wanted.conversation, wanted.message, str(uuid.uuid4()), approvals=False)
-        turn = await self._engine.chat.turn(await self._engine.chat.start(question))
+        turn = await self._app.chat.turn(await self._app.chat.start(question))
         seen = 0
         while not turn.ended:
             seen += len(await turn.wait(seen))
@@ -144,59 +146,59 @@ class Routes:
     # -------------------------------------------------------------------------------------------- writes and memory
 
     async def claim_write(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(self._engine.assistant.claim(request.match_info["write"]))
+        return json_reply(self._app.assistant.claim(request.match_info["write"]))
 
     async def report_write(self, request: web.Request) -> web.StreamResponse:
         report = protocol.WriteReport.read(await _body(request))
-        return json_reply(self._engine.assistant.report(request.match_info["write"], report))
+        return json_reply(self._app.assistant.report(request.match_info["write"], report))
 
     async def undo_write(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.undo(request.match_info["write"]))
+        return json_reply(await self._app.assistant.undo(request.match_info["write"]))
 
     async def memory(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.memory())
+        return json_reply(await self._app.assistant.memory())
 
     async def remember(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.RememberRequest.read(await _body(request))
-        return json_reply(await self._engine.assistant.remember(wanted))
+        return json_reply(await self._app.assistant.remember(wanted))
 
     async def forget(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.forget(protocol.read_line(await _body(request))))
+        return json_reply(await self._app.assistant.forget(protocol.read_line(await _body(request))))
 
     async def undo_memory(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.undo_memory())
+        return json_reply(await self._app.assistant.undo_memory())
 
     async def feedback(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.FeedbackRequest.read(await _body(request))
-        return json_reply(await self._engine.assistant.feedback(wanted))
+        return json_reply(await self._app.assistant.feedback(wanted))
 
     async def review(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.review())
+        return json_reply(await self._app.assistant.review())
 
     async def apply_review(self, request: web.Request) -> web.StreamResponse:
         decisions = protocol.ReviewDecisions.read(await _body(request))
-        return json_reply(await self._engine.assistant.apply_review(decisions))
+        return json_reply(await self._app.assistant.apply_review(decisions))
 
     # -------------------------------------------------------------------------------------------- conversations
 
     async def close_conversation(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._engine.assistant.close_conversation(request.match_info["conversation"]))
+        return json_reply(await self._app.assistant.close_conversation(request.match_info["conversation"]))
 
     async def conversations(self, request: web.Request) -> web.StreamResponse:
-        found = await self._engine.thread(self._engine.chat.sessions.summaries)
+        found = await self._app.thread(self._app.chat.sessions.summaries)
         return json_reply({"conversations": [summary.as_json() for summary in found]})
 
     async def conversation(self, request: web.Request) -> web.StreamResponse:
-        found = await self._engine.chat.conversation(request.match_info["conversation"])
+        found = await self._app.chat.conversation(request.match_info["conversation"])
         return json_reply(found.as_json())
 
     async def rename_conversation(self, request: web.Request) -> web.StreamResponse:
         title = protocol.read_title(await _body(request))
-        rename = self._engine.chat.sessions.rename
-        return json_reply((await self._engine.thread(rename, request.match_info["conversation"], title)).as_json())
+        rename = self._app.chat.sessions.rename
+        return json_reply((await self._app.thread(rename, request.match_info["conversation"], title)).as_json())
 
     async def delete_conversation(self, request: web.Request) -> web.StreamResponse:
-        await self._engine.chat.delete(request.match_info["conversation"])
+        await self._app.chat.delete(request.match_info["conversation"])
         return json_reply({"deleted": request.match_info["conversation"]})
 
 

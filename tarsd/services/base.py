@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Protocol
 
+from tarsd import files
 from tarsd.errors import Conflict, NotFound, TarsdError
 
 RUN_S = 30.0
@@ -165,17 +165,10 @@ def render(name: str, values: Mapping[str, str]) -> str:
 
 def write(file: Path, text: str) -> None:
     """The whole file or nothing. Raises Conflict when it cannot be written."""
-    fresh = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with open(fresh, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(fresh, file)
+        files.replace(file, text.encode("utf-8"), mode=None)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            fresh.unlink()
         raise Conflict(f"{file} cannot be written: {error.strerror}.", f"Look who owns {file.parent}.") from None
 
 

@@ -14,26 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 from tarsd.errors import StoreError
+from tarsd.passage import Key, NoteRow, Passage
 from tarsd.store import schema
 from tarsd.store.codes import Codes, pack
 from tarsd.store.database import Database, fetch
 from tarsd.store.rows import (
     MAX_K,
     NOT_READ,
-    ChunkRow,
     Counts,
     FileRow,
-    Key,
     LinkRow,
-    NoteRow,
     ProblemRow,
     Role,
-    SkippedRow,
     Space,
 )
+from tarsd.vault import Skipped
 
 _NOTE = "id, collection, path, title, aliases, tags, kind, memory_type, ours, local_only, mtime_ns, size, state"
-_FILE = "id, collection, path, disk, size, mtime_ns, hash, chunker, local_only, state, indexed_at"
+_FILE = "collection, path, disk, size, mtime_ns, id, hash, chunker, state"
 # Candidates compared exactly, per hit wanted: what keeps recall of the one-bit codes above 0.99.
 _OVERSAMPLE = 4
 _LEAST = 400
@@ -83,7 +81,7 @@ class Reading(Database):
         with self.reader() as db:
             for where, values in wheres:
                 for row in fetch(db, f"SELECT {_FILE} FROM files{where}", values):
-                    found[row[1], row[2]] = FileRow(*(*row[:8], bool(row[8]), *row[9:]))
+                    found[row[0], row[1]] = FileRow(*row)
         return found
 
     def known(self, collection: str) -> int:
@@ -175,20 +173,20 @@ class Reading(Database):
             rows = fetch(db, sql, (_ids(chunk_ids), self._embedder(db, space.fingerprint)))
         return _matrix(rows, space.dim)
 
-    def hits(self, chunk_ids: Iterable[int]) -> list[ChunkRow]:
-        """The chunks with their notes, in the order asked for; ids that are gone are left out."""
+    def hits(self, chunk_ids: Iterable[int]) -> list[Passage]:
+        """The passages with their notes, in the order asked for; ids that are gone are left out."""
         notes = self._note_map()
         wanted = list(chunk_ids)
         sql = (
-            "SELECT c.id, c.file_id, c.seq, c.heading, c.trail, c.start_line, c.end_line, c.text, c.tokens "
+            "SELECT c.id, c.file_id, c.seq, c.trail, c.start_line, c.end_line, c.text, c.tokens, c.hash "
             "FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value"
         )
         with self.reader() as db:
             rows = fetch(db, sql, (_ids(wanted),))
-        return [_chunk(row, notes[row[1]]) for row in rows if row[1] in notes]
+        return [_passage(row, notes[row[1]]) for row in rows if row[1] in notes]
 
-    def chunks_of(self, file_id: int) -> list[ChunkRow]:
-        """All chunks of one note, in reading order."""
+    def chunks_of(self, file_id: int) -> list[Passage]:
+        """All passages of one note, in reading order."""
         with self.reader() as db:
             ids = [row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ? ORDER BY seq", (file_id,))]
         return self.hits(ids)
@@ -395,11 +393,11 @@ class Reading(Database):
                 found.append(ProblemRow(collection, path, line, f"no vector: {reason}", hint))
         return found
 
-    def skipped(self) -> list[SkippedRow]:
+    def skipped(self) -> list[Skipped]:
         """Files the last scan left out, with the reason."""
         with self.reader() as db:
             sql = "SELECT collection, path, state, reason, hint FROM skipped ORDER BY collection, path"
-            return [SkippedRow(*row) for row in db.execute(sql)]
+            return [Skipped(*row) for row in db.execute(sql)]
 
 
 def _matrix(rows: Sequence[Any], dim: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
@@ -409,5 +407,7 @@ def _matrix(rows: Sequence[Any], dim: int) -> tuple[npt.NDArray[np.int64], npt.N
     return ids, data.astype(np.float32)
 
 
-def _chunk(row: Sequence[Any], note: NoteRow) -> ChunkRow:
-    return ChunkRow(row[0], note, row[2], row[3], tuple(json.loads(row[4])), row[5], row[6], row[7], row[8])
+def _passage(row: Sequence[Any], note: NoteRow) -> Passage:
+    id, _, seq, trail, start_line, end_line, text, tokens, hash = row
+    headings = tuple(json.loads(trail)) if trail != "[]" else ()
+    return Passage(text, start_line, end_line, headings, seq, tokens, hash, note, id)

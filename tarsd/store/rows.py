@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-Key = tuple[str, str]
-"""(collection, path): the vault itself is the collection "", paths are NFC with "/"."""
+from tarsd.passage import Key, NoteRow, Passage
 
 Role = Literal["table", "model"]
 MAX_K = 4096
@@ -15,69 +14,33 @@ MAX_K = 4096
 NOT_READ = ""
 """The reason of a chunk in which a model has nothing to read, such as another script: no fault, and no problem."""
 
-# One chunk as it crosses process borders: seq, heading, trail (JSON), first line, last line, text, hash, tokens.
-ChunkTuple = tuple[int, str, str, int, int, str, bytes, int]
 # One link: line, target, heading, block, text, embed.
 LinkTuple = tuple[int, str, str, str, str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class FileRow:
-    """What the store knows of one file, for comparing with the disk."""
+class FileStat:
+    """A file with its size, its time and its spelling on disk."""
 
-    id: int
     collection: str
     path: str
     disk: str
     size: int
     mtime_ns: int
+
+    @property
+    def key(self) -> Key:
+        return (self.collection, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow(FileStat):
+    """What the store knows of one file, for comparing with the disk."""
+
+    id: int
     hash: str
     chunker: str
-    local_only: bool
     state: str
-    indexed_at: float
-
-    @property
-    def key(self) -> Key:
-        return (self.collection, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class NoteRow:
-    """One indexed note without its text; `titles()` gives all of them, unchanged ones as the same objects."""
-
-    id: int
-    collection: str
-    path: str
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    kind: str
-    memory_type: str
-    ours: bool
-    local_only: bool
-    mtime_ns: int
-    size: int
-    state: str
-
-    @property
-    def key(self) -> Key:
-        return (self.collection, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkRow:
-    """One chunk with its note; lines are the file's own, from 1."""
-
-    id: int
-    note: NoteRow
-    seq: int
-    heading: str
-    trail: tuple[str, ...]
-    start_line: int
-    end_line: int
-    text: str
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,48 +107,23 @@ class Counts:
 class Prepared:
     """One note, read, parsed and cut: everything the store keeps of it, without vectors.
 
-    `properties` is JSON; `words` is the text of the properties, found with the first chunk.
+    `disk` is the file in the disk's own spelling, `hash` that of its bytes; `properties` is JSON; `words` is the text
+    of the properties, found with the first passage.
     """
 
-    collection: str
-    path: str
+    note: NoteRow
     disk: str
-    size: int
-    mtime_ns: int
     hash: str
     chunker: str
-    kind: str
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
     properties: str
     words: str
-    memory_type: str
-    ours: bool
-    local_only: bool
     problems: tuple[tuple[int, str, str], ...]
-    chunks: tuple[ChunkTuple, ...]
+    passages: tuple[Passage, ...]
     links: tuple[LinkTuple, ...]
-    state: str = "ok"
 
     @property
     def key(self) -> Key:
-        return (self.collection, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class Stat:
-    """A file with known content whose size, times or spelling on disk changed."""
-
-    collection: str
-    path: str
-    disk: str
-    size: int
-    mtime_ns: int
-
-    @property
-    def key(self) -> Key:
-        return (self.collection, self.path)
+        return self.note.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,33 +137,15 @@ class Batch:
     put: Sequence[Prepared] = ()
     delete: Sequence[Key] = ()
     move: Sequence[tuple[Key, Key]] = ()
-    restat: Sequence[Stat] = ()
+    restat: Sequence[FileStat] = ()
     state: Sequence[tuple[Key, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A chunk that wants a vector, with what its embedding input is made of."""
+class EmbedJob(NamedTuple):
+    """A passage that wants a vector, and how often none could be made; of its note, title and aliases are known."""
 
-    hash: bytes
-    path: str
-    title: str
-    aliases: tuple[str, ...]
-    trail: tuple[str, ...]
-    text: str
-    tokens: int
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class SkippedRow:
-    """A file that the last scan saw and left out, with the reason."""
-
-    collection: str
-    path: str
-    state: str
-    reason: str
-    hint: str
+    passage: Passage
+    tries: int = 0
 
 
 @dataclass(frozen=True)

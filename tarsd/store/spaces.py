@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tarsd.errors import StoreError
+from tarsd.passage import NoteRow, Passage
 from tarsd.store import schema
 from tarsd.store.codes import code_bits, pack
 from tarsd.store.database import fetch
 from tarsd.store.reading import Reading, fits
-from tarsd.store.rows import Pending, Role, Space
+from tarsd.store.rows import EmbedJob, Role, Space
 
 MAX_TRIES = 3
 _SLICE = 2_000
@@ -131,15 +132,15 @@ class Spaces(Reading):
                 self._insert_codes(db, space, ids[start : start + _SLICE])
         return len(ids)
 
-    def missing(self, space_id: int, limit: int, *, local: bool, later: Collection[bytes] = ()) -> list[Pending]:
-        """Chunks without a vector, each text once, of the newest notes first.
+    def missing(self, space_id: int, limit: int, *, local: bool, later: Collection[bytes] = ()) -> list[EmbedJob]:
+        """Passages without a vector, each text once, of the newest notes first.
 
         Left out: what failed `MAX_TRIES` times, the hashes in `later`, and without `local` the notes that must not
         leave this machine.
         """
         space = self._space(space_id)
         sql = (
-            "SELECT c.hash, f.path, f.title, f.aliases, c.trail, c.text, c.tokens, coalesce(x.tries, 0) "
+            "SELECT c.hash, f.title, f.aliases, c.trail, c.text, c.tokens, coalesce(x.tries, 0) "
             "FROM chunks c JOIN files f ON f.id = c.file_id "
             "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
             f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
@@ -148,11 +149,14 @@ class Spaces(Reading):
             "AND (?5 = '[]' OR hex(c.hash) NOT IN (SELECT value FROM json_each(?5))) "
             "ORDER BY f.mtime_ns DESC, f.id, c.seq LIMIT ?4"
         )
-        found: dict[bytes, Pending] = {}
+        found: dict[bytes, EmbedJob] = {}
         with self.reader() as db:
-            for row in fetch(db, sql, (space.fingerprint, MAX_TRIES, local, limit, _hexes(later))):
-                pending = Pending(*(*row[:3], tuple(json.loads(row[3])), tuple(json.loads(row[4])), *row[5:]))
-                found.setdefault(pending.hash, pending)
+            rows = fetch(db, sql, (space.fingerprint, MAX_TRIES, local, limit, _hexes(later)))
+        for hash, title, aliases, trail, text, tokens, tries in rows:
+            if hash not in found:
+                note = NoteRow(title=title, aliases=tuple(json.loads(aliases)))
+                passage = Passage(text, 0, 0, tuple(json.loads(trail)), tokens=tokens, hash=hash, note=note)
+                found[hash] = EmbedJob(passage, tries)
         return list(found.values())
 
     def count_missing(self, space_id: int, *, local: bool, later: Collection[bytes] = ()) -> int:

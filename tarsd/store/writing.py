@@ -12,11 +12,13 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
+from tarsd.passage import Key
 from tarsd.store import links
 from tarsd.store.database import fetch
-from tarsd.store.rows import Batch, Key, Prepared, SkippedRow
+from tarsd.store.rows import Batch, Prepared
 from tarsd.store.spaces import Spaces
 from tarsd.store.text import segment
+from tarsd.vault import Skipped
 
 _FTS = "INSERT INTO fts(rowid, title, aliases, tags, headings, body, anchors) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SETTLED_AT_ONCE = 4_000
@@ -133,7 +135,7 @@ class Writing(Spaces):
             with self._transaction(self._db) as db:
                 self._settle(db, _SETTLED_AT_ONCE)
 
-    def set_skipped(self, skipped: Sequence[SkippedRow]) -> None:
+    def set_skipped(self, skipped: Sequence[Skipped]) -> None:
         """Replace the list of files that the last full scan left out."""
         if list(skipped) == self.skipped():
             return
@@ -179,13 +181,14 @@ class Writing(Spaces):
         # Its anchors leave out its own name, which has changed.
         db.execute("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", (file_id,))
 
-    def _put(self, db: apsw.Connection, note: Prepared, gone: list[int]) -> None:
+    def _put(self, db: apsw.Connection, prepared: Prepared, gone: list[int]) -> None:
+        note = prepared.note
         known = db.execute("SELECT id, anchors FROM files WHERE collection = ? AND path = ?", note.key).fetchone()
         file_id, anchors = known if known else (self._next_file, "")
         columns = (
-            note.disk, note.size, note.mtime_ns, note.hash, note.chunker, note.title, _json(note.aliases),
-            _json(note.tags), note.properties, note.words, note.kind, note.memory_type, note.ours, note.local_only,
-            _json(note.problems), note.state, time.time(),
+            prepared.disk, note.size, note.mtime_ns, prepared.hash, prepared.chunker, note.title, _json(note.aliases),
+            _json(note.tags), prepared.properties, prepared.words, note.kind, note.memory_type, note.ours,
+            note.local_only, _json(prepared.problems), note.state, time.time(),
         )  # fmt: skip
         if known:
             self._unlink(db, file_id)
@@ -203,27 +206,27 @@ class Writing(Spaces):
             db.execute(f"INSERT INTO files VALUES ({holes}, '')", (file_id, *note.key, *columns))
         self._put_names(db, file_id, links.keys_of(note.path, note.aliases), bool(known))
         first = self._next_chunk
-        self._next_chunk += len(note.chunks)
+        self._next_chunk += len(prepared.passages)
         db.executemany(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (first + i, file_id, seq, heading, trail, start, end, hash, tokens, text)
-                for i, (seq, heading, trail, start, end, text, hash, tokens) in enumerate(note.chunks)
+                (id, file_id, p.seq, p.heading, _json(p.trail), p.start_line, p.end_line, p.hash, p.tokens, p.text)
+                for id, p in enumerate(prepared.passages, first)
             ),
         )
         db.executemany(
             _FTS,
             fts_rows(
-                note.path, note.title, note.aliases, note.tags, note.words, anchors,
-                ((first + i, one[0], one[2], one[5]) for i, one in enumerate(note.chunks)),
+                note.path, note.title, note.aliases, note.tags, prepared.words, anchors,
+                ((id, p.seq, _json(p.trail), p.text) for id, p in enumerate(prepared.passages, first)),
             ),
         )  # fmt: skip
-        if note.links:
+        if prepared.links:
             db.executemany(
                 "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (file_id, line, target, links.key_of(target), heading, block, text, embed)
-                    for line, target, heading, block, text, embed in note.links
+                    for line, target, heading, block, text, embed in prepared.links
                 ),
             )
             db.execute("INSERT OR IGNORE INTO dirty_files VALUES (?)", (file_id,))

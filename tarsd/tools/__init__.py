@@ -9,7 +9,7 @@ from datetime import datetime
 from tarsd.config import Config
 from tarsd.errors import TarsdError
 from tarsd.memory import Memory
-from tarsd.tools.base import Context, Library, NoteEntry, NoteView, Result, Tool, ToolProposal, tool
+from tarsd.tools.base import Context, Result, Tool, ToolProposal, tool
 from tarsd.tools.catalog import Toolbox
 from tarsd.tools.daily import DailyTools
 from tarsd.tools.notes import NoteTools
@@ -18,14 +18,13 @@ from tarsd.tools.todoist import TodoistTools
 from tarsd.tools.weather import WeatherTools
 from tarsd.writing.notes import Notebook
 
-__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Result", "Tool", "ToolProposal", "Toolbox", "build", "tool"]
+__all__ = ["Context", "Result", "Tool", "ToolProposal", "Toolbox", "build", "tool"]
 
 log = logging.getLogger(__name__)
 
 
 def build(
     config: Config,
-    library: Library,
     notebook: Notebook,
     memory: Memory | None,
     key: Callable[[str], str | None],
@@ -36,8 +35,8 @@ def build(
 
     `key` gives a key by its name and may raise ConfigError; `now` is the clock, in local time.
     """
-    notes = NoteTools(library, notebook, config.memory_folder, include_comments=config.include_comments)
-    tools = [*notes.tools(), *DailyTools(library, notebook, config.vault, now).tools()]
+    notes = NoteTools(notebook, config.memory_folder, include_comments=config.include_comments)
+    tools = [*notes.tools(), *DailyTools(notebook, config.vault, now).tools()]
     if memory is not None and config.memory.enabled:
         tools += MemoryTools(memory).tools()
     if _has_token(key):

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
-from tarsd.providers.base import Evidence
+from tarsd.notes import Reader
+from tarsd.passage import Passage
 from tarsd.tools.arguments import schema_of, validate
-from tarsd.writing.edits import Change, Loaded
+from tarsd.writing.edits import Change
 
-__all__ = ["Context", "Library", "NoteEntry", "NoteView", "Result", "Tool", "ToolProposal", "tool", "validate"]
+__all__ = ["Context", "Result", "Tool", "ToolProposal", "tool", "validate"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Result:
     """
 
     text: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Passage, ...] = ()
     private: bool = False
 
 
@@ -46,14 +47,19 @@ class ToolProposal:
 class Context:
     """The turn in which a tool is called.
 
-    `local`: the model is on this machine, and may see private notes. `write` performs a change and returns the new
-    hash. `private`: the turn has already seen private text.
+    `reader` reads the notes for its model. `write` performs a change and returns the new hash. `private`: the turn has
+    already seen private text.
     """
 
     conversation: str
-    local: bool
+    reader: Reader
     write: Callable[[Change], Awaitable[str]]
     private: bool = False
+
+    @property
+    def local(self) -> bool:
+        """Whether the model is on this machine, and may see private notes."""
+        return self.reader.sees_private
 
 
 Run = Callable[[Mapping[str, Any], Context], Awaitable[Result | ToolProposal]]
@@ -74,54 +80,6 @@ class Tool:
     timeout_s: float | None = None
     group: str = ""
     allowed: bool = False
-
-
-@dataclass(frozen=True)
-class NoteView:
-    """A note that was opened by name: where it lies, and its live text. `ours`: a conversation with us, or memory."""
-
-    path: str
-    title: str
-    local_only: bool
-    ours: bool
-    loaded: Loaded
-    collection: str = ""
-
-
-@dataclass(frozen=True)
-class NoteEntry:
-    """A note in a listing; `modified` in seconds since 1970."""
-
-    path: str
-    title: str
-    modified: float
-    tags: tuple[str, ...] = ()
-    local_only: bool = False
-    collection: str = ""
-
-
-class Library(Protocol):
-    """The notes as tools see them. Called from threads."""
-
-    def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
-        """The best passages, best first, numbers still 0; without `local` none of a private note.
-
-        `private`: the query may hold text of private notes, and must not leave this machine to be embedded.
-
-        `Evidence.local_only` is set. Raises `StoreError`.
-        """
-        ...
-
-    def open(self, name: str) -> NoteView:
-        """The note with this path, title or alias, as it is on disk now. Raises `NotFound`, `PathRefused`."""
-        ...
-
-    def list(self, folder: str, tag: str, recent: bool, limit: int, *, local: bool) -> Sequence[NoteEntry]:
-        """Notes in a folder (and below) and with a tag, "" for any; by path, or the last changed first.
-
-        Without `local` no private note is in it.
-        """
-        ...
 
 
 def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeout_s: float | None = None) -> Tool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tarsd.errors import Conflict, ToolError
+from tarsd.errors import ToolError
 from tarsd.parse import parse
 from tarsd.tools.base import Context, Result, ToolProposal
 from tarsd.vault import decode
-from tarsd.writing.edits import Change
+from tarsd.writing import Change, until_written
 
 VERSION_CHARS = 12
-TRIES = 3
 DIFF_CHARS = 250_000
 TEXT_CHARS = 100_000
 
@@ -34,16 +33,14 @@ def propose(
 
     async def apply() -> Result:
         planned = change
-        for _ in range(TRIES):
-            try:
-                hash = await context.write(planned)
-                return Result(f"{said} Its version is now {version(hash)}.")
-            except Conflict:
-                fresh = await asyncio.to_thread(again) if again else planned
-                if fresh.if_hash == planned.if_hash:
-                    raise
-                planned = fresh
-        raise Conflict(f"{change.path} changes all the time.", "Try again later.")
+
+        async def replan() -> bool:
+            nonlocal planned
+            failed, planned = planned, await asyncio.to_thread(again) if again else planned
+            return planned.if_hash != failed.if_hash
+
+        hash = await until_written(lambda: context.write(planned), again=replan)
+        return Result(f"{said} Its version is now {version(hash)}.")
 
     return ToolProposal(title, apply, change, _capped(change.diff()))
 

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from tarsd.errors import NotFound, ToolError
+from tarsd.errors import NotFound, Refused, ToolError
 from tarsd.tools import moment
-from tarsd.tools.base import Context, Library, Tool, ToolProposal, tool
+from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import check_own, checked, propose, warned
 from tarsd.vault import Unreadable, content_hash, decode, nfc, read_file
 from tarsd.writing import edits
@@ -79,8 +79,7 @@ def fill(template: str, when: datetime, title: str, form: str = FORMAT) -> str:
 class DailyTools:
     """The tool that adds to today's note; `now` is the clock."""
 
-    def __init__(self, library: Library, notebook: Notebook, vault: Path, now: Callable[[], datetime]) -> None:
-        self._library = library
+    def __init__(self, notebook: Notebook, vault: Path, now: Callable[[], datetime]) -> None:
         self._notebook = notebook
         self._vault = vault
         self._now = now
@@ -101,9 +100,12 @@ class DailyTools:
         path = path_of(settings, when)
         text, heading = checked(text, "daily_note_append"), heading.strip()
         self._notebook.vault.resolve(path)
-        private = self._is_private(path)
-        if private and not context.local:
-            raise ToolError("The daily note is private and would leave this machine: it stays closed.")
+        try:
+            private = context.reader.open_path(path).local_only
+        except NotFound:
+            private = False
+        except Refused:
+            raise ToolError("The daily note is private and would leave this machine: it stays closed.") from None
 
         def plan() -> Change:
             if self._notebook.exists(path):
@@ -115,13 +117,6 @@ class DailyTools:
         check_own(change)
         title = f"Add to today's note {path}" if change.before is not None else f"Create today's note {path}"
         return propose(change, warned(title, context, private), f"Added to {path}.", context, again=plan)
-
-    def _is_private(self, path: str) -> bool:
-        try:
-            view = self._library.open(path)
-        except NotFound:
-            return False
-        return view.local_only and nfc(view.path) == path
 
     def _template(self, settings: DailySettings, when: datetime, path: str) -> Loaded:
         """The new note before anything is added: its template, filled in."""

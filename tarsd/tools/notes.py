@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
 
-from tarsd.errors import NotFound, TarsdError, ToolError
-from tarsd.memory import holds_private
+from tarsd.errors import NotFound, Refused, TarsdError, ToolError
+from tarsd.notes import NoteView
+from tarsd.notes.resolve import link_target
 from tarsd.parse import parse
-from tarsd.tools.base import Context, Library, NoteEntry, NoteView, Result, Tool, ToolProposal, tool
+from tarsd.passage import NoteRow
+from tarsd.tools.base import Context, Result, Tool, ToolProposal, tool
 from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, version, warned
-from tarsd.tools.reading import OUTLINE, evidence, passage, section, shown_lines, target
+from tarsd.tools.reading import OUTLINE, evidence, passage, section
 from tarsd.vault import nfc
 from tarsd.writing import edits
 from tarsd.writing.edits import Change
@@ -38,9 +39,8 @@ class NoteTools:
     """The tools on notes. `memory_folder` is kept out of what they may change."""
 
     def __init__(
-        self, library: Library, notebook: Notebook, memory_folder: str = "tars", *, include_comments: bool = False
+        self, notebook: Notebook, memory_folder: str = "tars", *, include_comments: bool = False
     ) -> None:
-        self._library = library
         self._notebook = notebook
         self._memory_folder = nfc(memory_folder).strip("/").casefold()
         self._include_comments = include_comments
@@ -62,12 +62,11 @@ class NoteTools:
         if not query.strip():
             raise ToolError("memory_search: “query” is empty. Say what to look for, in a few words.")
         most = max(1, min(limit, MOST_PASSAGES))
-        found = self._library.find(query.strip()[:1000], most, local=context.local, private=context.private)
-        shown = tuple(one for one in found if context.local or not one.local_only)
+        shown = context.reader.retrieve(query.strip()[:1000], most, private=context.private).passages
         if not shown:
             return Result("Nothing in the notes fits. Try other words, or say that the notes do not hold it.")
         count = "One passage fits" if len(shown) == 1 else f"{len(shown)} passages fit"
-        return Result(f"{count}, best first.", shown, any(one.local_only for one in shown))
+        return Result(f"{count}, best first.", shown, any(passage.local_only for passage in shown))
 
     def note_read(
         self,
@@ -86,7 +85,7 @@ class NoteTools:
         kind = note.properties.get("tars")
         if view.ours and not (isinstance(kind, str) and kind in SESSION_KINDS):
             raise ToolError("That note is the assistant's own memory: what counts of it is already before you.")
-        lines = shown_lines(view, note)
+        lines = view.lines(note)
         first, last, text = 1, len(lines), ""
         if heading or inside:
             first, last, text = section(outline, heading.strip() or inside)
@@ -116,14 +115,13 @@ class NoteTools:
         """List notes: all, those of a folder, those with a tag, or the last changed."""
         most = max(1, min(limit, MOST_LISTED))
         wanted = nfc(folder.strip()).strip("/").removeprefix("./")
-        found = self._library.list(wanted, tag.strip().lstrip("#"), recent, most + 1, local=context.local)
-        shown = [one for one in found if context.local or not one.local_only]
+        shown = context.reader.listing(wanted, tag.strip().lstrip("#"), recent, most + 1)
         if not shown:
             return Result("There are no such notes. Without folder and tag, note_list shows all.")
-        lines = [_entry(one) for one in shown[:most]]
+        lines = [_entry(row) for row in shown[:most]]
         if len(shown) > most:
             lines.append(f"… and more; give a folder or a tag, or a higher limit (at most {MOST_LISTED}).")
-        return Result("\n".join(lines), (), any(one.local_only for one in shown[:most]))
+        return Result("\n".join(lines), (), any(row.local_only for row in shown[:most]))
 
     def note_create(
         self,
@@ -198,18 +196,15 @@ class NoteTools:
 
     def _open(self, name: str, context: Context) -> tuple[NoteView, str]:
         """The note, and the heading that its name had with it."""
-        wanted, heading = target(name)
+        wanted, heading = link_target(name)
         if not wanted:
             raise ToolError("“name” is empty. Give a note's path or title; note_list shows them.")
         try:
-            view = self._library.open(wanted)
+            return context.reader.open(wanted), heading
         except NotFound:
             raise ToolError(f"There is no note “{_short(wanted)}”. {self._alike(wanted, context)}") from None
-        if self._is_own(view.path) and holds_private(view.loaded.text):
-            view = replace(view, local_only=True)
-        if view.local_only and not context.local:
-            raise ToolError("That note is private and would leave this machine: it stays closed.")
-        return view, heading
+        except Refused:
+            raise ToolError("That note is private and would leave this machine: it stays closed.") from None
 
     def _open_to_write(self, name: str, context: Context) -> tuple[NoteView, str]:
         view, heading = self._open(name, context)
@@ -225,15 +220,15 @@ class NoteTools:
     def _alike(self, name: str, context: Context) -> str:
         """What else the name could mean; search is asked, for there is nothing to lose."""
         with contextlib.suppress(TarsdError):
-            found = self._library.find(name[:200], 5, local=context.local, private=context.private)
-            paths = list(dict.fromkeys(one.path for one in found if context.local or not one.local_only))
+            found = context.reader.retrieve(name[:200], 5, private=context.private).passages
+            paths = list(dict.fromkeys(passage.path for passage in found))
             if paths:
                 return f"Notes that come close: {', '.join(paths[:3])}."
         return "note_list shows the notes there are."
 
     def _place(self, path: str) -> tuple[str, str]:
         """Folder and title of a new note. Raises `ToolError` for what can be no note."""
-        wanted = nfc(target(path)[0]).removeprefix("./")
+        wanted = nfc(link_target(path)[0]).removeprefix("./")
         folder, _, title = wanted.rpartition("/")
         if title.lower().endswith(".md"):
             title = title[:-3]
@@ -262,11 +257,11 @@ def _kept_here(text: str) -> str:
     return f"---\nlocal_only: true\n---\n\n{text}"
 
 
-def _entry(one: NoteEntry) -> str:
-    changed = datetime.fromtimestamp(one.modified).strftime("%Y-%m-%d")
-    tags = "".join(f" #{tag}" for tag in _some(one.tags))
-    place = f" [{one.collection}]" if one.collection else ""
-    return f"- {_line(one.path)}{place}, changed {changed}{tags}"
+def _entry(row: NoteRow) -> str:
+    changed = datetime.fromtimestamp(row.mtime_ns / 1e9).strftime("%Y-%m-%d")
+    tags = "".join(f" #{tag}" for tag in _some(row.tags))
+    place = f" [{row.collection}]" if row.collection else ""
+    return f"- {_line(row.path)}{place}, changed {changed}{tags}"
 
 
 def _some(tags: Sequence[str]) -> Sequence[str]:

@@ -129,11 +129,11 @@ class Vault:
         settings = ".obsidian/app.json"
         if self._settings_broken:
             why = "Obsidian's settings cannot be read; what they last excluded stays excluded."
-            walk.skipped.append(Skipped(settings, self.collection, "unreadable", why, "Open the vault in Obsidian."))
+            walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, "Open the vault in Obsidian."))
         for rule in rules.broken:
             why = f"The excluded-files rule {rule} is no expression that can be used here."
             hint = "Put what it means in `exclude` in config.toml."
-            walk.skipped.append(Skipped(settings, self.collection, "unreadable", why, hint))
+            walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, hint))
         return Scan(walk.files, tuple(walk.skipped), True, walk.marker, frozenset(walk.blind), asked)
 
     def excluded_by(self, relative: str, *, folder: bool | None = None) -> str | None:

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import errno
 import os
-import secrets
 import stat
 import sys
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from .. import files
 from ..errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 
 MAX_BYTES = 20_000_000
@@ -83,14 +83,15 @@ def write_new(target: Path, data: bytes, taken: Conflict) -> None:
             raise taken
         os.makedirs(target.parent, exist_ok=True)
         mode = stat.S_IMODE(os.stat(target.parent).st_mode) & 0o666
-        with _beside(target, data, mode) as temporary:
+        with files.beside(target, data, mode) as temporary:
             try:
                 os.link(temporary, target)
             except FileExistsError:
                 raise taken from None
             except OSError:  # exFAT and some shares have no hard links
                 try:
-                    _write(target, data, mode)
+                    with files.created(target, mode) as stream:
+                        stream.write(data)
                 except FileExistsError:
                     raise taken from None
         _sync_folder(target.parent)
@@ -103,7 +104,8 @@ def write_over(target: Path, data: bytes, same: Callable[[bytes], bool], changed
             mode = stat.S_IMODE(os.lstat(target).st_mode)
             if not mode & stat.S_IWUSR:
                 raise Refused(f"{target.name} is read-only.", "Make it writable, if it is to be changed.")
-            with _beside(target, data, mode) as temporary:
+            with files.beside(target, data, mode) as draft:
+                temporary = str(draft)
                 _copy_attributes(str(target), temporary)
                 if not same(raw := read_file(str(target))) or (not raw and not _stays_empty(target)):
                     raise changed
@@ -151,7 +153,7 @@ def sweep(target: Path, folder: Path, known: Callable[[bytes], bool]) -> None:
 
     They are there for good if the daemon was killed while it wrote.
     """
-    for left in sorted(target.parent.glob(".tarsd-*.tmp")):
+    for left in sorted(target.parent.glob(files.DRAFTS)):
         with contextlib.suppress(Conflict), _told():
             if _still(known, str(left)):
                 left.unlink(missing_ok=True)
@@ -213,36 +215,6 @@ def _told() -> Iterator[None]:
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
             raise VaultUnavailable("No space is left on the vault's disk; nothing was changed.", "Free some.") from None
         raise Refused(f"The vault cannot be written to: {fault.strerror}.", "Check its permissions.") from None
-
-
-@contextlib.contextmanager
-def _beside(target: Path, data: bytes, mode: int) -> Iterator[str]:
-    """A temporary file beside `target` that holds `data` safely on disk; what is left of it is removed."""
-    # The name begins with a dot, so that scan, watch, Obsidian and its Sync all pass over it.
-    temporary = target.parent / f".tarsd-{secrets.token_hex(8)}.tmp"
-    try:
-        _write(temporary, data, mode)
-        yield str(temporary)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(fd, view) :]
-            with contextlib.suppress(OSError):  # disks without modes refuse it
-                os.fchmod(fd, mode)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-    except OSError:
-        os.unlink(path)
-        raise
 
 
 def _copy_attributes(source: str, target: str) -> None:

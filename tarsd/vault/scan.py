@@ -51,11 +51,16 @@ class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dat
 class Skipped:
     """A file or folder that is not read, and why. A "twin" is read all the same: it is only a warning."""
 
-    path: str
     collection: str
+    path: str
     state: State
     reason: str
     hint: str = ""
+
+    @property
+    def key(self) -> Key:
+        """(collection, path)."""
+        return self.collection, self.path
 
 
 @dataclass(frozen=True)
@@ -181,7 +186,7 @@ class Walk:
         self.skipped = [s for s in self.skipped if s.state != "not_downloaded" or (s.collection, s.path) not in found]
 
     def _skip(self, path: str, state: State, reason: str, hint: str = "") -> None:
-        self.skipped.append(Skipped(path, self._collection, state, reason, hint))
+        self.skipped.append(Skipped(self._collection, path, state, reason, hint))
 
     def _enters(self, path: str) -> bool:
         if not self._printable(path):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
+from tarsd.errors import Conflict
 from tarsd.vault import content_hash, decode
 
 Op = Literal["create", "append", "modify"]
+T = TypeVar("T")
+
+TRIES = 4
 
 _HUNK = re.compile(r"([-+])(\d+)")
 _WITH_END = re.compile(r"[^\n]*\n|[^\n]+")
@@ -79,3 +83,23 @@ def _same(old: Sequence[str], new: Sequence[str]) -> int:
     return next(
         (i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
     )
+
+
+async def until_written(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    tries: int = TRIES,
+    again: Callable[[], Awaitable[bool]] | None = None,
+) -> T:
+    """What `attempt` returns, which plans a change from the note as it is now and makes it; tried again on a Conflict.
+
+    That is for a note that somebody saves at the very moment. `again` may plan anew, and says whether another try
+    makes sense. Raises the last Conflict, and at once whatever else `attempt` raises.
+    """
+    for left in reversed(range(tries)):
+        try:
+            return await attempt()
+        except Conflict:
+            if not left or (again is not None and not await again()):
+                raise
+    raise AssertionError  # the last try returns or raises

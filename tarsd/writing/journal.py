@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tarsd import files
 from tarsd.errors import DiskFull, NotFound, StoreError
 from tarsd.vault import content_hash
 from tarsd.writing.changes import Change, Op
@@ -186,22 +187,11 @@ class Journal:
 
     def _put(self, file: Path, data: bytes) -> None:
         """Write the file whole or not at all, readable by nobody else."""
-        temporary = self._folder / f".{file.name}.tmp"
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.chmod(self._folder, 0o700)
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(handle, view) :]
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-            os.replace(temporary, file)
+            files.replace(file, data)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
             message = f"What the note held cannot be kept for undo, so it is not changed: {error.strerror}."
             raise kind(message, f"Look at {self._folder}.") from error

@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from tarsd.chunk import anchor
 from tarsd.errors import BadRequest, Conflict, NotFound
 from tarsd.parse import Heading, Note, parse
 from tarsd.parse.structure import BLOCK_ID
+from tarsd.passage import anchor
 from tarsd.vault import nfc
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

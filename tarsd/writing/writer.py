@@ -13,7 +13,7 @@ from tarsd.errors import Conflict, NotFound, TarsdError, ToolError
 from tarsd.protocol import Writer as By
 from tarsd.protocol import WriteReport
 from tarsd.vault import decode, nfc
-from tarsd.writing.changes import Change, Loaded
+from tarsd.writing.changes import Change
 from tarsd.writing.disk import Disk
 from tarsd.writing.journal import Journal, Kind
 from tarsd.writing.notes import Notebook
@@ -67,7 +67,6 @@ class Writer:
         report_s: float = 60.0,
         executor: Executor | None = None,
     ) -> None:
-        self._notebook = notebook
         self._journal = journal
         self._disk = Disk(notebook, journal)
         self._claim_s = claim_s
@@ -98,36 +97,6 @@ class Writer:
                 job.stage = "settled"
                 task.cancel()
             raise
-
-    def start(
-        self, change: Change, *, by: By, kind: Kind, conversation: str = "", emit: Emit | None = None
-    ) -> asyncio.Task[str]:
-        """As `perform`, without waiting for it; the task need not be awaited."""
-        return self._begin(_Job(change, by, kind, conversation, emit))
-
-    async def edit(
-        self,
-        path: str,
-        plan: Callable[[Loaded], Change],
-        *,
-        by: By,
-        kind: Kind,
-        conversation: str = "",
-        emit: Emit | None = None,
-        tries: int = 4,
-    ) -> str:
-        """Read the note, plan (in a thread), perform; again when it was saved meanwhile, `tries` times in all.
-
-        Raises as `Notebook.load`, `plan` and `perform`.
-        """
-        while True:
-            change = await self._in_thread(lambda: plan(self._notebook.load(path)))
-            try:
-                return await self.perform(change, by=by, kind=kind, conversation=conversation, emit=emit)
-            except Conflict:
-                tries -= 1
-                if tries <= 0:
-                    raise
 
     # -------------------------------------------------------------------------------------------- clients
 

@@ -16,11 +16,13 @@ import pytest_asyncio
 
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
+from tarsd.notes import Reader
 from tarsd.tools.base import Context, Result, Tool, ToolProposal
 from tarsd.tools.catalog import Toolbox
 from tarsd.tools.mcp import DESCRIPTION_CHARS, RESULT_CHARS, McpServers
 from tests.support.doubles.mcp_server import McpHttp, alive, kill, stdio
 from tests.support.doubles.server import ABORT, Call, Double, Reply
+from tests.support.toolkit import Notes
 
 Open = Callable[..., McpServers]
 ENOUGH_S = 60.0
@@ -30,7 +32,7 @@ async def _write(change: object) -> str:
     raise AssertionError("no note is written here")
 
 
-CONTEXT = Context(conversation="c-1", local=True, write=_write)
+CONTEXT = Context("c-1", Reader(Notes(Path("/nowhere"))), _write)
 
 
 @pytest.fixture
@@ -163,7 +165,7 @@ async def test_a_call_is_proposed_unless_the_settings_allow_it(connect: Open, pi
 
 async def test_private_text_leaves_by_no_standing_yes(connect: Open, pids: Path) -> None:
     found = await tools(connect(stdio(pids)))
-    context = Context(conversation="c-1", local=True, write=_write, private=True)
+    context = Context("c-1", Reader(Notes(Path("/nowhere"))), _write, private=True)
     assert isinstance(await found["demo_plain"].run({"x": 3}, context), ToolProposal)
 
 
@@ -503,8 +505,11 @@ def test_a_program_that_is_killed_leaves_no_child(pids: Path, tmp_path: Path) ->
     code = """
 import asyncio, sys
 from pathlib import Path
+from tarsd.notes import Reader
 from tarsd.tools.catalog import Toolbox
+from tarsd.notes import Reader
 from tarsd.tools.mcp import McpServers
+from tests.support.toolkit import Notes
 from tests.support.doubles.mcp_server import stdio
 async def main():
     servers = McpServers([stdio(Path(sys.argv[1]))], cwd=Path(sys.argv[2]))
@@ -531,7 +536,9 @@ def test_the_sdk_is_not_loaded_before_it_is_needed(configured: bool) -> None:
     code = f"""
 import sys
 from tarsd.config import McpServer
+from tarsd.notes import Reader
 from tarsd.tools.catalog import Toolbox
+from tarsd.notes import Reader
 from tarsd.tools.mcp import McpServers
 servers = McpServers([{", ".join(servers)}])
 servers.state()

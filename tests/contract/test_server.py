@@ -16,6 +16,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tarsd.app import Application
+from tarsd.app.assistant import Assistant
 from tarsd.daemon.log import JsonLines, spare_clients
 from tarsd.errors import NotFound, StoreError, VaultUnavailable
 from tarsd.protocol import (
@@ -41,8 +43,11 @@ from tests.support.turns import Shelf, Talk
 T = TypeVar("T")
 
 
-class Desk:
+class Desk(Assistant):
     """An assistant that repeats what it was asked; nothing is remembered or written."""
+
+    def __init__(self) -> None:
+        """Without any part."""
 
     async def models(self) -> dict[str, Any]:
         return {"models": []}
@@ -81,7 +86,7 @@ class Desk:
         return {"closed": conversation}
 
 
-class Stub:
+class Stub(Application):
     """An engine that repeats what it was asked."""
 
     def __init__(self, folder: Path) -> None:

@@ -15,14 +15,15 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "config", "keys", "protocol", "vault", "watch", "parse", "chunk", "embed", "store", "index", "search",
-    "why", "providers", "writing", "memory", "tools", "session", "compact", "chat", "server", "daemon",
+    "errors", "files", "config", "keys", "protocol", "vault", "watch", "parse", "passage", "chunk", "embed", "store",
+    "index", "search", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app",
+    "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
 """A module imports only modules before it; the clients reach the engine only through the socket."""
 
-SHARED_WITH_CLIENTS = {"errors", "config", "keys", "protocol"}
+SHARED_WITH_CLIENTS = {"errors", "files", "config", "keys", "protocol"}
 LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor")}
 """Who may be imported inside a function although the order forbids it."""
 
@@ -173,6 +174,8 @@ def test_a_file_says_what_it_is(path: Path) -> None:
         ["models"],
         ["index", "export", "x"],
         ["completion", "bash"],
+        ["help"],
+        ["help", "settings"],
         ["--version"],
         ["--help"],
     ],

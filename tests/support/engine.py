@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from tarsd import embed
+from tarsd.app import status
 from tarsd.config import Config, WatchSettings, load
-from tarsd.daemon import status
 from tarsd.daemon.worker import IndexJob, Worker
 from tarsd.embed.base import Embedder
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.index import Indexer, Report
-from tarsd.search import Hit, Mode, Results, Searcher
-from tarsd.store import FileRow, Key, LinkRow, ProblemRow, SkippedRow, Space, Store
-from tarsd.vault import Vault
+from tarsd.passage import Passage
+from tarsd.search import Mode, Results, Searcher
+from tarsd.store import FileRow, Key, LinkRow, ProblemRow, Space, Store
+from tarsd.vault import Skipped, Vault
 from tarsd.watch import Watcher
 
 LONG = 60.0
@@ -232,7 +233,7 @@ class Engine:
         """A search with all it says."""
         return self.searcher.search(query, mode, limit, **more)
 
-    def search(self, query: str, mode: Mode = "hybrid", limit: int = 20) -> Sequence[Hit]:
+    def search(self, query: str, mode: Mode = "hybrid", limit: int = 20) -> Sequence[Passage]:
         """The hits of a search."""
         return self.answer(query, mode, limit).hits
 
@@ -252,7 +253,7 @@ class Engine:
         """What is wrong with single notes."""
         return self.store.problems()
 
-    def skipped(self) -> list[SkippedRow]:
+    def skipped(self) -> list[Skipped]:
         """What was left out, and why."""
         return self.store.skipped()
 

@@ -2,66 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tarsd.errors import NotFound
-from tarsd.parse import Note, parse
-from tarsd.providers.base import Evidence
-from tarsd.tools import Context, NoteEntry, NoteView, Result, Toolbox, ToolProposal
+from tarsd.config import PrivacySettings, load
+from tarsd.errors import StoreError
+from tarsd.notes import NoteLibrary, Reader, Retrieval
+from tarsd.notes.resolve import NameIndex
+from tarsd.parse import parse
+from tarsd.passage import NoteRow, Passage
+from tarsd.search import Searcher
+from tarsd.tools import Context, Result, Toolbox, ToolProposal
 from tarsd.vault import Vault
 from tarsd.writing.edits import Change
 from tarsd.writing.notes import Notebook
 
 
-class Notes:
-    """A `tools.Library` over a folder; private is what lies in Private/ or says `local_only: true`."""
+class Notes(NoteLibrary):
+    """The library of a folder without an index; private is what lies in Private/ or says so of itself.
+
+    Notes whose paths are in `collections` lie in the collection "work".
+    """
 
     def __init__(self, root: Path) -> None:
         self.vault = Vault(root)
         self.notebook = Notebook(self.vault, own="tars")
         self.collections: set[str] = set()
+        config = replace(load(vault=root), privacy=PrivacySettings(local_only=("Private/",)))
+        super().__init__(self._nothing, {"": self.vault, "work": Vault(root, "work")}, config)
 
-    def find(self, query: str, limit: int, *, local: bool, private: bool = False) -> Sequence[Evidence]:
+    @staticmethod
+    def _nothing() -> Searcher:
+        raise StoreError("There is no index.")
+
+    def rows(self) -> Sequence[NoteRow]:
+        paths = sorted(path for _, path in self.vault.scan().files)
+        views = [self.view(("work" if path in self.collections else "", path)) for path in paths]
+        return [replace(view.note, id=number) for number, view in enumerate(views)]
+
+    def named(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
+        return NameIndex(self.rows()).find(name, hidden)
+
+
+class WordReader(Reader):
+    """Finds whole notes that share a word with the query."""
+
+    def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
         words = set(query.casefold().split())
         found = []
-        for path, note in self._notes():
-            private = is_private(path, note)
-            if words & set(" ".join(note.lines).casefold().split()) and (local or not private):
-                text = "\n".join(note.lines).strip()
-                link = f"[[{path.removesuffix('.md')}]]"
-                lines = (1, len(note.lines))
-                found.append(Evidence(0, path, note.title, "", link, *lines, text, 0.8, local_only=private))
-        return found[:limit]
-
-    def open(self, name: str) -> NoteView:
-        wanted = name.casefold().removesuffix(".md")
-        for path, note in self._notes():
-            stem = path.casefold().removesuffix(".md")
-            if wanted in (stem, stem.rpartition("/")[2], note.title.casefold()):
-                loaded = self.notebook.load(path)
-                collection = "work" if path in self.collections else ""
-                return NoteView(path, note.title, is_private(path, note), note.ours, loaded, collection)
-        self.vault.resolve(name)
-        raise NotFound(f"There is no note “{name}”.")
-
-    def list(self, folder: str, tag: str, recent: bool, limit: int, *, local: bool) -> Sequence[NoteEntry]:
-        found = [
-            NoteEntry(path, note.title, float(number), note.tags, is_private(path, note))
-            for number, (path, note) in enumerate(self._notes())
-            if (not folder or path.startswith(f"{folder}/")) and (not tag or tag in note.tags)
-        ]
-        shown = [one for one in found if local or not one.local_only]
-        return (shown[::-1] if recent else shown)[:limit]
-
-    def _notes(self) -> Sequence[tuple[str, Note]]:
-        files = sorted(self.vault.scan().files.items())
-        return [(path, parse(self.notebook.load(path).text, path)) for (_, path), _ in files]
-
-
-def is_private(path: str, note: Note) -> bool:
-    return path.startswith("Private/") or note.properties.get("local_only") is True
+        for row in self._library.rows():
+            lines = parse(self._library.view(row.key).loaded.text, row.path).lines
+            if words & set(" ".join(lines).casefold().split()) and (self.sees_private or not row.local_only):
+                found.append(Passage("\n".join(lines).strip(), 1, len(lines), note=row, relevance=0.8))
+        return Retrieval(tuple(found[:limit]))
 
 
 class Hand:
@@ -94,7 +89,7 @@ class Desk:
 
     @property
     def context(self) -> Context:
-        return Context("c-3f2a91", self.local, self.hand.write, self.private)
+        return Context("c-3f2a91", WordReader(self.notes, model_is_local=self.local), self.hand.write, self.private)
 
     async def ask(self, tool: str, /, **arguments: Any) -> Result | ToolProposal:
         return await self.toolbox.call(tool, arguments, self.context)

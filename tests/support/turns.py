@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tarsd.chat import Chat, Retrieval, SessionNotes, Turn, TurnServices
+from tarsd.chat import Chat, SessionNotes, Turn, TurnServices
 from tarsd.config import ChatSettings, ToolSettings
 from tarsd.errors import NotFound, PathRefused, Refused
 from tarsd.memory import Memory
-from tarsd.protocol import Approval, Event, TurnRequest
-from tarsd.providers.base import Evidence, Provider
+from tarsd.notes import NoteLibrary, Reader, Retrieval
+from tarsd.passage import NoteRow, Passage
+from tarsd.protocol import Approval, Audience, Event, TurnRequest
+from tarsd.providers.base import Provider
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.session import Sessions
 from tarsd.tools import Tool, Toolbox
@@ -22,59 +23,80 @@ from tarsd.writing import Journal, Notebook, Writer
 numbers = iter(range(10**6))
 
 
-def passage(path: str, text: str, relevance: float = 0.8, line: int = 1, **more: Any) -> Evidence:
-    name = path.removesuffix(".md")
-    return Evidence(0, path, name, "", f"[[{name}]]", line, line + text.count("\n"), text, relevance, **more)
+def passage(path: str, text: str, relevance: float = 0.8, line: int = 1, **more: Any) -> Passage:
+    """A passage of a note; `more` is said of the note."""
+    note = NoteRow(path=path, title=path.removesuffix(".md"), **more)
+    return Passage(text, line, line + text.count("\n"), note=note, relevance=relevance)
 
 
-class Shelf:
+class Shelf(NoteLibrary):
     """A library of a few passages: those whose text or path shares a word with the query are found."""
 
-    def __init__(self, *passages: Evidence) -> None:
-        self.passages = passages
+    def __init__(self, *passages: Passage) -> None:
+        self.passages_held = passages
         self.asked: list[str] = []
         self.degraded: str | None = None
         self.notes_said: list[str] = []
         self.moved: dict[str, str] = {}
+        self.behind = lambda: 2
+        self.notices = lambda: list(self.notes_said)
 
-    def retrieve(self, query: str, limit: int, *, local: bool, memory: bool, private: bool = False) -> Retrieval:
-        self.asked.append(query)
-        words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
-        hits = [
-            one for one in self.passages if words & set(f"{one.path} {one.text}".casefold().replace(".", " ").split())
-        ]
-        shown = [one for one in hits if local or not one.local_only]
-        return Retrieval(tuple(shown[:limit]), self.degraded, tuple(one.path for one in hits if one not in shown))
+    def held(self, name: str) -> list[Passage]:
+        """The passages of the note with this title or path."""
+        return [one for one in self.passages_held if name.casefold() in (one.title.casefold(), one.path.casefold())]
 
-    def attach(self, name: str, *, local: bool) -> Sequence[Evidence]:
-        hits = [one for one in self.passages if name.casefold() in (one.title.casefold(), one.path.casefold())]
-        if not hits:
-            raise NotFound(f"There is no note “{name}”.")
-        if not local and hits[0].local_only:
-            raise Refused(f"“{name}” is private.")
-        return [replace(one, attached=True, relevance=1.0) for one in hits]
-
-    def around(self, passage: Evidence) -> Sequence[Evidence]:
-        return [one for one in self.passages if one.path == passage.path and one.start_line != passage.start_line]
-
-    def private(self, paths: Collection[str]) -> bool:
-        return any(one.local_only and one.path in paths for one in self.passages)
+    def any_private(self, paths: Collection[str]) -> bool:
+        return any(one.local_only and one.path in paths for one in self.passages_held)
 
     def exists(self, name: str) -> bool:
-        return any(one.title.casefold() == name.casefold() for one in self.passages)
+        return any(one.title.casefold() == name.casefold() for one in self.passages_held)
 
-    def check(self, path: str) -> None:
+    def check(self, path: str, *, excluded: bool = False) -> None:
         if path.startswith("/") or ".." in path:
             raise PathRefused("This path leaves the vault.")
 
     def session_note(self, conversation: str) -> str | None:
         return self.moved.get(conversation)
 
-    def behind(self) -> int:
-        return 2
 
-    def notices(self) -> list[str]:
-        return list(self.notes_said)
+class ShelfReader(Reader):
+    """Reads a shelf."""
+
+    def __init__(self, shelf: Shelf, audience: Audience, model_is_local: bool) -> None:
+        super().__init__(shelf, audience, model_is_local)
+        self.shelf = shelf
+
+    def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
+        self.shelf.asked.append(query)
+        words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
+        hits = [
+            one
+            for one in self.shelf.passages_held
+            if words & set(f"{one.path} {one.text}".casefold().replace(".", " ").split())
+        ]
+        shown = [one for one in hits if self.sees_private or not one.local_only]
+        withheld = () if self._audience == "elsewhere" else tuple(one.path for one in hits if one not in shown)
+        return Retrieval(tuple(shown[:limit]), self.shelf.degraded, withheld)
+
+    def _attach(self, name: str) -> Sequence[Passage]:
+        hits = self.shelf.held(name)
+        if not hits:
+            raise NotFound(f"There is no note “{name}”.")
+        if not self.sees_private and hits[0].local_only:
+            raise Refused(f"“{name}” is private.")
+        return hits
+
+    def around(self, passage: Passage) -> Sequence[Passage]:
+        held = self.shelf.passages_held
+        return [one for one in held if one.path == passage.path and one.start_line != passage.start_line]
+
+
+class ShelfServices(TurnServices):
+    """Services whose reader reads a shelf."""
+
+    def reader(self, audience: Audience, model_is_local: bool) -> Reader:
+        assert isinstance(self.library, Shelf)
+        return ShelfReader(self.library, audience, model_is_local)
 
 
 class Talk:
@@ -97,7 +119,7 @@ class Talk:
         self.notebook = Notebook(Vault(self.root))
         self.memory = Memory(self.notebook, "tars", enabled=True)
         self.writer = Writer(self.notebook, Journal(folder / "undo"), claim_s=claim_s)
-        self.means = TurnServices(
+        self.services = ShelfServices(
             library=shelf,
             provider=provider or ExtractiveProvider(),
             toolbox=Toolbox(tools, ToolSettings(allow=allow)),
@@ -107,8 +129,8 @@ class Talk:
             fallback=fallback,
         )
         self.sessions = Sessions(folder / "conversations")
-        diary = SessionNotes(self.sessions, self.means, self.notebook, "tars") if notes else None
-        self.chat = Chat(self.sessions, self.means, diary)
+        session_notes = SessionNotes(self.sessions, self.services, self.notebook, "tars") if notes else None
+        self.chat = Chat(self.sessions, self.services, session_notes)
 
     async def ended(self, request: TurnRequest) -> Turn:
         """The turn of a question, once it is over."""

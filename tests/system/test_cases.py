@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tarsd import chunk, parse, session
+from tarsd import chunk, parse, passage, session
 from tarsd.config import ChunkSettings
 from tarsd.search import MODES, Mode
 from tarsd.vault import decode
@@ -48,10 +48,10 @@ class Case:
         vault = self.folder / "vault"
         return [p.relative_to(vault).as_posix() for p in sorted(vault.rglob("*.md")) if not p.name.startswith(".")]
 
-    def chunks(self, path: str) -> list[chunk.Chunk]:
+    def chunks(self, path: str) -> list[passage.Passage]:
         return chunk.chunk(self.note(path), SETTINGS)
 
-    def all_chunks(self) -> list[chunk.Chunk]:
+    def all_chunks(self) -> list[passage.Passage]:
         return [one for path in self.paths() for one in self.chunks(path)]
 
     def found(self, query: str, mode: Mode = "hybrid") -> list[str]:
@@ -394,7 +394,7 @@ def also_c33(case: Case) -> None:
         (link,) = parse.parse(f"[[{links[heading.text]}]]", "x.md").links
         assert (link.target, link.block) == ("anchors", "")
         assert not set(link.heading) & set("#|^[]:")
-        assert [one for one in note.headings if chunk.anchor(one.text) == chunk.anchor(link.heading)] == [heading]
+        assert [one for one in note.headings if passage.anchor(one.text) == passage.anchor(link.heading)] == [heading]
 
 
 def also_c36(case: Case) -> None:

@@ -616,7 +616,7 @@ def test_an_edit_between_reading_and_storing(engine: Engine, monkeypatch: pytest
 
     def slow(jobs: Any, settings: Any) -> Any:
         done = plain(jobs, settings)
-        if any("barnacles" in chunk[5] for note in done.prepared for chunk in note.chunks):
+        if any("barnacles" in passage.text for note in done.prepared for passage in note.passages):
             reading.set()
             assert go_on.wait(LONG)
         return done

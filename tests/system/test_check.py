@@ -14,9 +14,10 @@ import apsw
 import numpy as np
 import pytest
 
+from tarsd.app import health as check
 from tarsd.chat import TurnServices
 from tarsd.config import EmbeddingSettings
-from tarsd.daemon import check, soundness
+from tarsd.daemon import soundness
 from tarsd.daemon.soundness import CheckResult, IndexCheck
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.embed.ollama import OllamaEmbedder
@@ -311,7 +312,7 @@ async def checked(
     engine: Engine, provider: Any = None, fallback: Any = None, embedders: Sequence[Any] = (), *, model: bool = True
 ) -> dict[str, dict[str, Any]]:
     """The lines of a whole look, by name."""
-    means = TurnServices(
+    services = TurnServices(
         library=None,  # type: ignore[arg-type]
         provider=provider or make("extractive"),
         toolbox=None,  # type: ignore[arg-type]
@@ -322,7 +323,7 @@ async def checked(
     )
     vaults = {one.collection: one for one in engine.vaults}
     thread: Any = asyncio.to_thread
-    look = check.HealthCheck(lambda: engine.searcher, lambda: embedders, vaults, means, lambda: 0, thread)
+    look = check.HealthCheck(lambda: engine.searcher, lambda: embedders, vaults, services, lambda: 0, thread)
     return {line["name"]: line async for line in look.run(CheckRequest(model))}
 
 

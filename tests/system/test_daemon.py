@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
+from tarsd.app.process import DaemonThreads, resident_mb
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.daemon.lock import AlreadyRunning, Lock, listen, private_folder, remove_socket
 from tarsd.daemon.log import JsonLines, Repeats, set_up
 from tarsd.daemon.notify import notify, watchdog_seconds
-from tarsd.daemon.process import DaemonThreads, resident_mb
 from tarsd.daemon.worker import IndexJob, Key, Worker
 from tarsd.errors import ClientError, Conflict, NoDaemon, Refused, StoreError, TarsdError, VaultUnavailable
 from tests.conftest import Daemon

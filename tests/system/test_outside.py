@@ -11,10 +11,9 @@ import pytest
 
 from tarsd.chat.calls import CLOSED, NOBODY
 from tarsd.config import PrivacySettings
-from tarsd.daemon.library import Shelf
-from tarsd.daemon.naming import named
-from tarsd.daemon.outside import Outside
 from tarsd.errors import BadRequest, ClientError, Conflict, NotFound, PathRefused, ToolError, VaultUnavailable
+from tarsd.notes import NoteLibrary, Reader
+from tarsd.notes.resolve import NameIndex
 from tarsd.protocol import Approval, Audience, RelatedRequest, SearchRequest, TurnRequest, read_audience
 from tarsd.providers.fake import FakeProvider
 from tarsd.store import NoteRow
@@ -40,24 +39,24 @@ class Desk:
         self.root = engine.vault
         self.private: frozenset[str] = frozenset()
         vault = Vault(engine.vault)
-        shelf = Shelf(
+        self.library = NoteLibrary(
             lambda: engine.searcher,
             {"": vault},
             engine.config,
-            behind=lambda: 0,
-            notices=list,
             private_paths=lambda: self.private,
         )
-        self.outside = Outside(lambda: engine.searcher, shelf, vault, engine.config)
+
+    def reader(self, audience: Audience = "elsewhere") -> Reader:
+        return Reader(self.library, audience)
 
     def found(self, query: str, audience: Audience = "elsewhere", limit: int = 10) -> tuple[list[str], int]:
         """The notes of the hits, and how many private ones there are."""
-        reply = self.outside.search(SearchRequest(query, limit=limit, audience=audience))
+        reply = self.reader(audience).search(SearchRequest(query, limit=limit, audience=audience))
         return [hit["path"] for hit in reply["hits"]], reply["withheld"]
 
     def listed(self, audience: Audience = "elsewhere", **filters: str) -> tuple[list[str], int]:
         """The notes of a list, and how many private ones there are."""
-        reply = self.outside.notes(filters, audience)
+        reply = self.reader(audience).notes(filters)
         return sorted(note["path"] for note in reply["notes"]), reply["withheld"]
 
 
@@ -82,22 +81,22 @@ def test_hits_that_may_not_leave_make_room_for_others(desk: Desk) -> None:
         paths, withheld = desk.found("quorl ramp", limit=limit)
         assert set(paths) <= OPEN and len(paths) >= min(limit, 2)
         assert withheld == 13
-    reply = desk.outside.related(RelatedRequest("Quorl", 10, "elsewhere"))
+    reply = desk.reader("elsewhere").related(RelatedRequest("Quorl", 10))
     assert {hit["path"] for hit in reply["hits"]} <= OPEN - {"Quorl.md"} and "Ramp.md" in str(reply)
-    assert "Private/1.md" in str(desk.outside.related(RelatedRequest("Quorl", 20, "here")))
+    assert "Private/1.md" in str(desk.reader("here").related(RelatedRequest("Quorl", 20)))
 
 
 def test_conversations_are_no_sources(desk: Desk) -> None:
     audiences: tuple[Audience, ...] = ("here", "elsewhere")
     for audience in audiences:
-        assert "Talk" not in str(desk.outside.related(RelatedRequest("Quorl", 50, audience)))
+        assert "Talk" not in str(desk.reader(audience).related(RelatedRequest("Quorl", 50)))
         assert "tars/sessions/Talk.md" not in desk.found("quorl ramp said", audience, 50)[0]
         assert "tars/sessions/Talk.md" not in desk.listed(audience)[0]
-        assert desk.outside.note("Talk", audience)["path"] == "tars/sessions/Talk.md"  # asked for, it is read
+        assert desk.reader(audience).note("Talk")["path"] == "tars/sessions/Talk.md"  # asked for, it is read
     desk.private = frozenset({"tars/sessions/Talk.md"})
-    assert desk.outside.note("Talk", "here")["title"] == "Talk"
+    assert desk.reader("here").note("Talk")["title"] == "Talk"
     with pytest.raises(NotFound):
-        desk.outside.note("Talk", "elsewhere")
+        desk.reader("elsewhere").note("Talk")
 
 
 def test_what_holds_on_disk_counts_and_not_the_index(desk: Desk) -> None:
@@ -109,18 +108,18 @@ def test_what_holds_on_disk_counts_and_not_the_index(desk: Desk) -> None:
         assert set(paths) == OPEN - {"Quorl.md"} and withheld == before == 13  # until the index knows
         assert "Quorl.md" not in desk.listed()[0] and desk.listed()[1] == 13
         with pytest.raises(NotFound):
-            desk.outside.note("quorl", "elsewhere")
+            desk.reader("elsewhere").note("quorl")
         with pytest.raises(NotFound):
-            desk.outside.related(RelatedRequest("Quorl", 10, "elsewhere"))
+            desk.reader("elsewhere").related(RelatedRequest("Quorl", 10))
     (desk.root / "Quorl.md").unlink()
     paths, withheld = desk.found("quorl ramp", limit=50)
     assert set(paths) == OPEN - {"Quorl.md"} and withheld == before
     # and one that is open again is so when the index knows
     write(desk.root, "New.md", "# New\n\nJust written.\n")
-    assert desk.outside.note("New", "elsewhere")["text"] == "# New\n\nJust written."
+    assert desk.reader("elsewhere").note("New")["text"] == "# New\n\nJust written."
     write(desk.root, "Newer.md", f"---\nlocal_only: true\n---\n{SECRET}")
     with pytest.raises(NotFound):
-        desk.outside.note("Newer", "elsewhere")
+        desk.reader("elsewhere").note("Newer")
 
 
 def test_no_count_tells_what_is_in_a_private_note_or_how_it_is_called(tmp_path: Path) -> None:
@@ -139,9 +138,9 @@ def test_no_count_tells_what_is_in_a_private_note_or_how_it_is_called(tmp_path: 
             assert desk.found(right) == desk.found(wrong) == ([], 1)
         for filters in ({"name": "divorce"}, {"name": "marriage"}, {"folder": "Private"}, {"folder": "Prison"},
                         {"tag": "money"}, {"tag": "luck"}):  # fmt: skip
-            reply = desk.outside.notes(filters, "elsewhere")
+            reply = desk.reader().notes(filters)
             assert reply == {"notes": [], "total": 0, "withheld": 1}
-        assert desk.outside.notes({}, "elsewhere")["total"] == 1
+        assert desk.reader().notes({})["total"] == 1
 
 
 def test_relevance_does_not_tell_what_words_private_notes_hold(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_relevance_does_not_tell_what_words_private_notes_hold(tmp_path: Path) -
         write(engine.vault, "Two.md", "# Two\n\nSome ramp only, of an old kind.\n")
         with engine:
             engine.index()
-            outside = Desk(engine).outside
+            outside = Desk(engine).reader()
             found.append([])
             for query in (
                 "ferry divorce",
@@ -177,23 +176,23 @@ def test_a_private_note_that_cannot_be_read_is_like_one_that_is_not_there(
 
     monkeypatch.setattr(Vault, "read", read)
     with pytest.raises(NotFound):
-        desk.outside.note("Private/3", "elsewhere")
+        desk.reader("elsewhere").note("Private/3")
     for name, audience in (("Quorl", "elsewhere"), ("Private/3", "here")):
         with pytest.raises(Unreadable):
-            desk.outside.note(name, audience)  # type: ignore[arg-type]
+            desk.reader(audience).note(name)  # type: ignore[arg-type]
 
 
 def test_of_notes_with_one_name_those_that_just_became_private_are_not_named(desk: Desk) -> None:
     write(desk.root, "Clinic/Twin.md", "# Twin\n")
     desk.engine.index()
     with pytest.raises(Conflict, match="2 notes go by"):
-        desk.outside.note("Twin", "elsewhere")
+        desk.reader("elsewhere").note("Twin")
     write(desk.root, "Clinic/Twin.md", "---\ntags: [secret]\n---\n# Twin\n")
-    assert desk.outside.note("Twin", "elsewhere")["path"] == "a/Twin.md"
-    assert desk.outside.related(RelatedRequest("Twin", 5, "elsewhere"))["withheld"] == 13
+    assert desk.reader("elsewhere").note("Twin")["path"] == "a/Twin.md"
+    assert desk.reader("elsewhere").related(RelatedRequest("Twin", 5))["withheld"] == 13
     write(desk.root, "a/Twin.md", "---\ntags: [secret]\n---\n# Twin\n")
     with pytest.raises(NotFound):
-        desk.outside.note("Twin", "elsewhere")
+        desk.reader("elsewhere").note("Twin")
 
 
 def test_memory_with_a_private_line_stays_whole_whatever_it_says_of_itself(desk: Desk) -> None:
@@ -202,26 +201,26 @@ def test_memory_with_a_private_line_stays_whole_whatever_it_says_of_itself(desk:
     assert "tars/Memory.md" in desk.found("quorl ramp", "here", 50)[0]
     assert "tars/Memory.md" not in desk.found("quorl ramp", "elsewhere", 50)[0]
     with pytest.raises(NotFound):
-        desk.outside.note("tars/Memory.md", "elsewhere")
+        desk.reader("elsewhere").note("tars/Memory.md")
 
 
 def test_a_name_leads_where_a_link_would(desk: Desk) -> None:
     for name in ("Quorl", "quorl.md", "[[Quorl#Heading|so]]", "![[Quorl]]"):
-        assert desk.outside.note(name, "elsewhere")["path"] == "Quorl.md"
+        assert desk.reader("elsewhere").note(name)["path"] == "Quorl.md"
     with pytest.raises(Conflict, match="2 notes go by the name “Twin”") as clash:
-        desk.outside.note("Twin", "here")
+        desk.reader("here").note("Twin")
     assert clash.value.hint == "Give the path of one: Private/Twin.md, a/Twin.md."
     # elsewhere only one of them is there, and nothing tells of the other
-    assert desk.outside.note("Twin", "elsewhere")["path"] == "a/Twin.md"
+    assert desk.reader("elsewhere").note("Twin")["path"] == "a/Twin.md"
     # and one that is private is not to be told from one that does not exist
     for name in ("Private/3", "3", "Quorl ramp 3", "private/3.md", "Private/No such note", "Ghost"):
-        for look in (desk.outside.note, lambda name, audience: desk.outside.related(RelatedRequest(name, 5, audience))):
+        for look in (desk.reader().note, lambda name: desk.reader().related(RelatedRequest(name, 5))):
             with pytest.raises(NotFound) as missing:
-                look(name, "elsewhere")
+                look(name)
             assert missing.value.message.replace(name, "X") == "There is no note “X” that may be read here."
     for name in ("../x", "/Quorl.md", "a//b", ".obsidian/app", ""):
         with pytest.raises(PathRefused):
-            desk.outside.note(name, "elsewhere")
+            desk.reader("elsewhere").note(name)
 
 
 def test_names_by_path_then_by_end_then_by_title() -> None:
@@ -240,7 +239,7 @@ def test_names_by_path_then_by_end_then_by_title() -> None:
     ]
 
     def keys(name: str) -> list[tuple[str, str]]:
-        return [one.key for one in named(rows, name)]
+        return [one.key for one in NameIndex(rows).find(name)]
 
     assert keys("Note") == keys("note.md") == [("", "Note.md")]
     assert keys("a/note") == [("", "a/Note.md")]
@@ -264,10 +263,10 @@ def test_a_vault_that_is_away_opens_nothing(desk: Desk) -> None:
     paths, _ = desk.found("quorl ramp", limit=50)
     assert set(paths) == OPEN
     with pytest.raises(VaultUnavailable):
-        desk.outside.note("Quorl", "elsewhere")
-    assert desk.outside.related(RelatedRequest("Quorl", 5, "elsewhere"))["hits"]
+        desk.reader("elsewhere").note("Quorl")
+    assert desk.reader("elsewhere").related(RelatedRequest("Quorl", 5))["hits"]
     with pytest.raises(NotFound):
-        desk.outside.related(RelatedRequest("Private/1", 5, "elsewhere"))
+        desk.reader("elsewhere").related(RelatedRequest("Private/1", 5))
 
 
 # ------------------------------------------------------------------------------------------------ requests and turns

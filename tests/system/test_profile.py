@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarsd import daemon
+from tarsd.app import Application
 from tarsd.config import PerformanceSettings, as_tables, load
 from tarsd.embed.base import Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
@@ -68,7 +68,7 @@ def test_fewer_threads_answer(home: Path, vault: Path) -> None:
     for profile in ("normal", "small"):
         (home / "config.toml").write_text(f'[performance]\nprofile = "{profile}"\n')
         before = set(threading.enumerate())
-        engine = daemon.build(load(vault=vault))
+        engine = Application(load(vault=vault), lambda: None)
         counts.append(sum(one.name.startswith("tarsd-request") for one in set(threading.enumerate()) - before))
         engine.close()
     assert counts[0] > counts[1] > 1, "one that hangs keeps nobody from the status"

@@ -12,24 +12,25 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarsd.chunk import Chunk, anchor, chunk, chunker_id, count_tokens, embed_text
+from tarsd.chunk import chunk, chunker_id, count_tokens, embed_text
 from tarsd.config import ChunkSettings
 from tarsd.parse import Note, parse
+from tarsd.passage import Passage, anchor
 
 CASES = Path(__file__).parents[1] / "fixtures" / "cases"
 SETTINGS = ChunkSettings()
 
 
-def cut(text: str, path: str = "note.md", settings: ChunkSettings = SETTINGS) -> list[Chunk]:
+def cut(text: str, path: str = "note.md", settings: ChunkSettings = SETTINGS) -> list[Passage]:
     return chunk(parse(text, path), settings)
 
 
-def case(number: str, name: str) -> list[Chunk]:
+def case(number: str, name: str) -> list[Passage]:
     (path,) = CASES.glob(f"{number}-*/**/{name}")
     return cut(path.read_text(encoding="utf-8"), name)
 
 
-def holder(chunks: list[Chunk], text: str) -> Chunk:
+def holder(chunks: list[Passage], text: str) -> Passage:
     (found,) = (one for one in chunks if text in one.text)
     return found
 
@@ -40,7 +41,7 @@ def sentences(count: int, words: int = 9) -> list[str]:
     return [" ".join(rng.choices(names, k=words)).capitalize() + f" number {n}." for n in range(count)]
 
 
-def check(note: Note, chunks: list[Chunk], settings: ChunkSettings = SETTINGS) -> None:
+def check(note: Note, chunks: list[Passage], settings: ChunkSettings = SETTINGS) -> None:
     """What holds of the chunks of any note."""
     assert chunks
     assert [one.seq for one in chunks] == list(range(len(chunks)))

@@ -15,9 +15,11 @@ import click
 import pytest
 
 from tarsd import cli
-from tarsd.cli import completion
+from tarsd.cli import completion, manual
 from tarsd.cli.common import Group
-from tarsd.errors import EXIT_OK, EXIT_USAGE
+from tarsd.cli.terminal import columns
+from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_USAGE
+from tests.support.screen import Screen
 from tests.support.stub import Run, Stub
 
 
@@ -68,6 +70,67 @@ def test_help_is_printed(run: Run, name: str) -> None:
     assert out.startswith(f"Usage: {name}")
 
 
+# The manual
+
+PAGES = manual.pages()
+
+
+def test_the_topics_are_listed(run: Run) -> None:
+    code, out, err = run("help")
+    assert (code, err) == (EXIT_OK, "")
+    listed = [row.split(None, 1) for row in out.splitlines() if row.startswith("  ")]
+    assert listed == [[topic, page.split("\n\n")[1]] for topic, page in PAGES.items()]
+    assert out.endswith(f"\n{manual.CLOSING}\n")
+
+
+@pytest.mark.parametrize("topic", PAGES)
+def test_through_a_pipe_a_page_comes_as_it_is_written(run: Run, topic: str) -> None:
+    code, out, err = run("help", topic.upper())
+    assert (code, err) == (EXIT_OK, "")
+    assert out.splitlines()[0] == PAGES[topic].splitlines()[0]
+    assert len(out.splitlines()) == len(PAGES[topic].splitlines())
+    for linked in set(re.findall(r"\]\((\w+)\.md", PAGES[topic])):
+        assert f"`tarsd help {linked}`" in out
+    assert "\x1b" not in out and ".md)" not in out
+
+
+def test_at_a_terminal_a_page_is_drawn_whole() -> None:
+    with Screen(["help", "settings"]) as screen:
+        assert screen.end() == EXIT_OK
+        shown = screen.text
+    assert "\x1b[36m" in screen.raw, "code stands out"
+    assert max(map(columns, shown.splitlines())) <= 80
+    assert not re.search(r"^\||`|\]\(", shown, re.MULTILINE), "the marks of Markdown are gone"
+    assert "tarsd help models" in " ".join(shown.split())
+    words = {part for code in re.findall(r"`([^`\n]+)`", PAGES["settings"]) for part in code.split()}
+    letters = "".join(shown.split())
+    assert {word for word in words if len(word) < 20 and word not in letters} == set()
+    assert "…" not in shown.replace("QUERY…", "")
+
+
+def test_at_a_terminal_without_colours_there_are_none() -> None:
+    with Screen(["help", "phone"], NO_COLOR="1") as screen:
+        assert screen.end() == EXIT_OK
+        assert "host" in screen.text and not re.search(r"\x1b\[3\d", screen.raw)
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("setings", "settings"), ("note", "notes"), ("raspberry", "pi"), ("Claude", "mcp"), ("sgrep", "search")],
+)
+def test_an_unknown_topic_gets_a_suggestion_and_the_list(run: Run, asked: str, meant: str) -> None:
+    code, out, err = run("help", asked)
+    assert (code, out) == (EXIT_NOTHING, "")
+    assert err.startswith(f"The manual has no page “{asked}”.\nDid you mean tarsd help {meant}?\n")
+    assert all(f"\n  {topic} " in err for topic in PAGES)
+
+
+def test_a_topic_may_be_any_text(run: Run) -> None:
+    code, _, err = run("help", "\x1b[2Jxyzzy\n")
+    assert (code, err.splitlines()[0]) == (EXIT_NOTHING, "The manual has no page “␛[2Jxyzzy”.")
+    assert "Did you mean" not in err and f"\n  {next(iter(PAGES))} " in err
+
+
 # Completion
 
 
@@ -104,6 +167,8 @@ def test_commands_and_options_are_completed_without_a_daemon() -> None:
     assert completed("sessions", "") == ["list", "show", "rename", "delete"]
     assert {"--vault", "--mode", "--limit"} <= set(completed("search", "--"))
     assert completed("search", "--mode", "") == ["hybrid", "fts", "vec"]
+    assert completed("help", "") == list(PAGES)
+    assert completed("help", "m") == ["mac", "mcp", "memory", "models"]
     assert completed("related", "") == completed("sessions", "show", "") == []
     assert "--conversation" in completed("--", program="tars")
 

@@ -26,8 +26,9 @@ from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited,
 from tarsd.index import Indexer, Report, indexer, pool
 from tarsd.index.plan import in_scope, lost_too_much, plan, trusted_mtime
 from tarsd.index.pool import ChildDied, Pool
-from tarsd.index.prepare import PrepareSettings, ReadJob, is_local_only, prepare_group
+from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
 from tarsd.parse import parse
+from tarsd.parse.access import is_local_only
 from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import FileInfo, Scan, Vault, content_hash
 from tests.support.engine import Engine, write
@@ -108,7 +109,7 @@ def info(path: str, size: int = 10, mtime: int = 100) -> FileInfo:
 
 
 def row(path: str, size: int = 10, mtime: int = 100, state: str = "ok") -> FileRow:
-    return FileRow(1, "", path, f"/v/{path}", size, mtime, "h", "c", False, state, 0.0)
+    return FileRow("", path, f"/v/{path}", size, mtime, 1, "h", "c", state)
 
 
 def scan_of(*files: FileInfo) -> Scan:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tarsd.daemon.library import Shelf
 from tarsd.errors import Refused, VaultUnavailable
 from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
+from tarsd.notes import NoteLibrary, Reader
 from tarsd.vault import Vault
 from tests.support.engine import Engine, write
 
@@ -25,17 +25,18 @@ class Desk:
         self.engine = engine
         self.private: frozenset[str] = frozenset()
         self.vault = Vault(engine.vault)
-        self.shelf = Shelf(
+        self.shelf = NoteLibrary(
             lambda: engine.searcher,
             {"": self.vault},
             engine.config,
-            behind=lambda: 0,
-            notices=list,
             private_paths=lambda: self.private,
         )
 
     def found(self, *, local: bool) -> set[str]:
-        return {one.path for one in self.shelf.retrieve("quorl brass code", 12, local=local, memory=True).passages}
+        return {one.path for one in self.reader(local).retrieve("quorl brass code", 12, memory=True).passages}
+
+    def reader(self, local: bool) -> Reader:
+        return Reader(self.shelf, model_is_local=local)
 
 
 @pytest.fixture
@@ -55,25 +56,24 @@ def test_without_its_properties_a_note_is_an_ordinary_one(desk: Desk) -> None:
 
 @pytest.mark.parametrize("spelled", [STRIPPED, STRIPPED.upper(), STRIPPED.replace("Å", "A\u030a")])
 def test_the_note_of_a_private_conversation_is_private_and_no_source(desk: Desk, spelled: str) -> None:
-    (passage,) = [
-        one for one in desk.shelf.find("quorl code 0000", 12, local=True) if one.path == STRIPPED and "0000" in one.text
-    ]
+    found = desk.reader(True).retrieve("quorl code 0000", 12).passages
+    (passage,) = [one for one in found if one.path == STRIPPED and "0000" in one.text]
     desk.private = frozenset({spelled})
     for local in (True, False):
         assert desk.found(local=local) == {"Quorl.md", "Ferry.md"}
-        assert STRIPPED not in {one.path for one in desk.shelf.find("quorl code 0000", 12, local=local)}
+        assert STRIPPED not in {one.path for one in desk.reader(local).retrieve("quorl code 0000", 12).passages}
         with pytest.raises(Refused):
-            desk.shelf.attach("Åland talk", local=local)
-    assert {one.path for one in desk.shelf.retrieve("quorl", 1, local=True, memory=True).passages} <= {
+            desk.reader(local).attach("Åland talk")
+    assert {one.path for one in desk.reader(True).retrieve("quorl", 1, memory=True).passages} <= {
         "Quorl.md",
         "Ferry.md",
     }
-    assert desk.shelf.around(passage) == []
+    assert desk.reader(True).around(passage) == []
     view = desk.shelf.open("Åland talk")
     assert (view.local_only, view.ours) == (True, True)
-    assert STRIPPED not in [one.path for one in desk.shelf.list("", "", False, 50, local=False)]
-    assert [one.local_only for one in desk.shelf.list("tars", "", False, 50, local=True)] == [True]
-    assert desk.shelf.private([STRIPPED]) and not desk.shelf.private(["Quorl.md"])
+    assert STRIPPED not in [one.path for one in desk.reader(False).listing("", "", False, 50)]
+    assert [one.local_only for one in desk.reader(True).listing("tars", "", False, 50)] == [True]
+    assert desk.shelf.any_private([STRIPPED]) and not desk.shelf.any_private(["Quorl.md"])
 
 
 def test_a_vault_that_is_away_gives_no_private_conversation_either(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,8 +85,8 @@ def test_a_vault_that_is_away_gives_no_private_conversation_either(desk: Desk, m
     monkeypatch.setattr(desk.vault, "scan", away)
     for local in (True, False):
         with pytest.raises(Refused):
-            desk.shelf.attach("Åland talk", local=local)
-    assert desk.shelf.attach("Quorl", local=False)
+            desk.reader(local).attach("Åland talk")
+    assert desk.reader(False).attach("Quorl")
 
 
 def test_a_summary_of_a_private_conversation_is_a_source_on_this_machine_only(desk: Desk) -> None:
@@ -106,7 +106,7 @@ def test_such_a_note_goes_to_no_embedding_model_elsewhere(desk: Desk) -> None:
         desk.engine.config.chunk, False, (), "x", False, private=frozenset({STRIPPED.casefold()})
     )  # fmt: skip
     done = prepare_group(jobs, settings)
-    assert {one.path: one.local_only for one in done.prepared} == {
+    assert {prepared.note.path: prepared.note.local_only for prepared in done.prepared} == {
         "Quorl.md": False,
         "Ferry.md": False,
         STRIPPED: True,
@@ -122,7 +122,7 @@ def test_a_private_note_is_named_as_it_was_asked_for(desk: Desk, monkeypatch: py
 
     for _ in range(2):
         with pytest.raises(Refused) as told:
-            desk.shelf.attach("Me", local=False)
+            desk.reader(False).attach("Me")
         assert "“Me”" in told.value.message
         assert "illness" not in told.value.message
         monkeypatch.setattr(desk.vault, "scan", away)

@@ -14,7 +14,7 @@ from tarsd.config import SearchSettings
 from tarsd.embed.base import Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import BadRequest, EmbedderUnreachable, NotFound
-from tarsd.search import MODES, Hit, Searcher, band, fuse
+from tarsd.search import MODES, Searcher, band, fuse
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleIndex, edits, light_stem, nearest
 from tarsd.store import NoteRow
@@ -68,11 +68,11 @@ def test_a_conversation_does_not_stand_before_the_notes_it_repeats(tmp_path: Pat
 
 def test_a_hit_says_where_and_why(engine: Engine) -> None:
     hit = engine.search("celadon reduction")[0]
-    assert (hit.path, hit.title, hit.collection, hit.memory_type) == ("Glazes.md", "Glazes", "", None)
+    assert (hit.path, hit.title, hit.collection, hit.note.memory_type) == ("Glazes.md", "Glazes", "", "")
     assert hit.start_line <= 7 <= hit.end_line and "Celadon" in hit.text
     assert "words: celadon, reduction" in hit.why and any(reason.startswith("meaning") for reason in hit.why)
     assert 0.0 <= hit.score <= 1.0 and hit.relevance >= 0.75 and band(hit.relevance) == "relevant"
-    wire = hit.as_json()
+    wire = hit.as_hit()
     assert isinstance(wire["why"], list) and set(wire) >= {"path", "heading", "start_line", "end_line", "score"}
 
 
@@ -396,10 +396,6 @@ def test_light_stems_meet() -> None:
         lambda: {light_stem(word) for word in ("stop", "stopped", "stopping", "stops")},
     ]
     assert all(len(group()) == 1 for group in groups)
-
-
-def test_hits_are_plain_values() -> None:
-    assert Hit.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def test_a_query_with_private_text_goes_to_no_model_elsewhere(tmp_path: Path) -> None:

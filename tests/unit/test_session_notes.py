@@ -34,11 +34,11 @@ def notes(one: Talk, folder: str = "sessions") -> list[Path]:
 
 async def closed(one: Talk, conversation: str = "c", done: Callable[[], object] = lambda: True) -> None:
     """The conversation is closed, and its summary is where it is kept."""
-    diary = one.chat.diary
-    assert isinstance(diary, SessionNotes)
-    await diary.finish(conversation)
+    session_notes = one.chat.session_notes
+    assert isinstance(session_notes, SessionNotes)
+    await session_notes.finish(conversation)
     async with asyncio.timeout(30):
-        while diary.busy or not done():
+        while session_notes.busy or not done():
             await asyncio.sleep(0.01)
 
 
@@ -72,7 +72,7 @@ async def test_a_note_that_was_renamed_is_followed(tmp_path: Path, indexed: bool
     await one.ended(ask("first"))
     (note,) = notes(one)
     moved = note.rename(note.with_name("My talk.md"))
-    library = one.means.library
+    library = one.services.library
     assert isinstance(library, Shelf)
     library.moved = {"c": "tars/sessions/My talk.md"} if indexed else {}
     await one.ended(ask("second"))
@@ -88,7 +88,7 @@ async def test_another_note_in_its_place_is_left_alone(tmp_path: Path) -> None:
     elsewhere.parent.mkdir()
     note.rename(elsewhere)
     note.write_text("MINE")
-    library = one.means.library
+    library = one.services.library
     assert isinstance(library, Shelf)
     library.moved = {"c": "Deep/Old.md"}
     await one.ended(ask("second"))
@@ -148,15 +148,15 @@ async def test_a_turn_that_the_end_of_the_daemon_cut_is_in_the_note(tmp_path: Pa
     crashed = await two.chat.turn(await two.chat.start(ask("and on", conversation="d")))
     await until(crashed, "token")
     again = talk(tmp_path)
-    assert isinstance(again.chat.diary, SessionNotes)
-    await again.chat.diary.catch_up()
+    assert isinstance(again.chat.session_notes, SessionNotes)
+    await again.chat.session_notes.catch_up()
     assert sorted("half" in note.read_text() for note in notes(again)) == [False, True]
     before = [note.read_text() for note in notes(again)]
-    await again.chat.diary.catch_up()
+    await again.chat.session_notes.catch_up()
     assert [note.read_text() for note in notes(again)] == before
     for note in notes(again):
         note.unlink()
-    await again.chat.diary.catch_up()  # what the person took away does not come back
+    await again.chat.session_notes.catch_up()  # what the person took away does not come back
     assert notes(again) == []
     await two.chat.close()
 
@@ -222,8 +222,8 @@ async def test_a_conversation_of_an_earlier_run_is_summarised_once_it_is_idle(
     monkeypatch.setattr("tarsd.chat.session_notes.LOOK_S", 0.01)
     monkeypatch.setattr("tarsd.chat.session_notes.IDLE_S", 0.0)
     again = talk(tmp_path, SUMMARY)
-    assert isinstance(again.chat.diary, SessionNotes)
-    await again.chat.diary.catch_up()
+    assert isinstance(again.chat.session_notes, SessionNotes)
+    await again.chat.session_notes.catch_up()
     async with asyncio.timeout(30):
         while not notes(again, "summaries"):
             await asyncio.sleep(0.01)
@@ -289,10 +289,10 @@ async def test_a_long_conversation_is_summarised_and_goes_on(tmp_path: Path) -> 
     for number in range(8):
         fake.enqueue(f"reply {number} " + "and so on " * 150)
         await one.ended(ask(f"question {number}"))
-        diary = one.chat.diary
-        assert isinstance(diary, SessionNotes)
+        session_notes = one.chat.session_notes
+        assert isinstance(session_notes, SessionNotes)
         async with asyncio.timeout(30):
-            while diary.busy:
+            while session_notes.busy:
                 await asyncio.sleep(0.01)
     condensed = one.sessions.load("c").condensed
     assert condensed is not None and condensed.text

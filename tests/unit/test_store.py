@@ -18,9 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarsd.errors import DiskFull, StoreError
-from tarsd.store import NOT_READ, Batch, Prepared, SkippedRow, Stat, Store, links, schema, segment
+from tarsd.passage import NoteRow, Passage
+from tarsd.store import NOT_READ, Batch, FileStat, Prepared, Store, links, schema, segment
 from tarsd.store.codes import Codes, _nearest, pack
 from tarsd.store.spaces import MAX_TRIES
+from tarsd.vault import Skipped
 
 WEIGHTS = (4.0, 3.0, 2.0, 2.0, 1.0, 1.0)
 DIM = 96
@@ -47,25 +49,28 @@ def note(
     collection: str = "",
 ) -> Prepared:
     """A prepared note: one chunk a text; `linked` are (target, shown text)."""
-    return Prepared(
+    row = NoteRow(
         collection=collection,
         path=path,
-        disk=f"/{path}",
-        size=len("".join(texts)),
-        mtime_ns=mtime,
-        hash=digest(repr(texts)).hex(),
-        chunker="c1",
-        kind="note",
         title=path.rpartition("/")[2].removesuffix(".md"),
         aliases=tuple(aliases),
         tags=tuple(tags),
+        kind="note",
+        local_only=local_only,
+        mtime_ns=mtime,
+        size=len("".join(texts)),
+    )
+    return Prepared(
+        note=row,
+        disk=f"/{path}",
+        hash=digest(repr(texts)).hex(),
+        chunker="c1",
         properties="{}",
         words=words,
-        memory_type="",
-        ours=False,
-        local_only=local_only,
         problems=(),
-        chunks=tuple((i, "", "[]", i + 1, i + 1, text, digest(text), 3) for i, text in enumerate(texts)),
+        passages=tuple(
+            Passage(text, i + 1, i + 1, seq=i, tokens=3, hash=digest(text), note=row) for i, text in enumerate(texts)
+        ),
         links=tuple((i + 1, target, "", "", text, False) for i, (target, text) in enumerate(linked)),
     )
 
@@ -80,7 +85,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def filled(store: Store, *notes: Prepared, fingerprint: str = "f1") -> int:
     """Put notes with their vectors; the id of the space."""
     space = store.ensure_space("table", fingerprint, DIM, "table")
-    texts = [one[5] for each in notes for one in each.chunks]
+    texts = [passage.text for prepared in notes for passage in prepared.passages]
     if texts:
         store.cache_vectors(fingerprint, [digest(text) for text in texts], np.array([vector(text) for text in texts]))
     store.apply(Batch(put=notes))
@@ -143,7 +148,7 @@ def test_title_rows_of_unchanged_notes_are_the_same_objects(store: Store) -> Non
 def test_restat_and_state_touch_nothing_else(store: Store) -> None:
     filled(store, note("a.md", "one"))
     before = store.dump()
-    store.apply(Batch(restat=[Stat("", "a.md", "/a.md", 7, 99)]))
+    store.apply(Batch(restat=[FileStat("", "a.md", "/a.md", 7, 99)]))
     assert store.dump() == before
     assert store.rows()["", "a.md"].mtime_ns == 99
     store.apply(Batch(state=[(("", "a.md"), "not_downloaded")]))
@@ -172,7 +177,7 @@ def test_a_batch_happens_as_a_whole_or_not_at_all(store: Store) -> None:
     filled(store, note("a.md", "one"))
     before = store.dump()
     broken = note("c.md", "three")
-    object.__setattr__(broken, "chunks", ((0, "", "[]", 1, 1, "three", None, 1),))
+    object.__setattr__(broken.passages[0], "hash", None)
     with pytest.raises(StoreError):
         store.apply(Batch(put=[note("a.md", "two"), broken], delete=[("", "a.md")]))
     assert store.dump() == before
@@ -358,12 +363,12 @@ def test_missing_is_newest_first_each_text_once_and_keeps_private_notes_back(sto
             ]
         )
     )
-    assert [one.text for one in store.missing(space, 10, local=True)] == ["new", "both", "secret", "old"]
-    assert [one.text for one in store.missing(space, 10, local=False)] == ["new", "both", "old"]
+    assert [job.passage.text for job in store.missing(space, 10, local=True)] == ["new", "both", "secret", "old"]
+    assert [job.passage.text for job in store.missing(space, 10, local=False)] == ["new", "both", "old"]
     assert store.count_missing(space, local=False) == 4
     assert store.counts().held_back == 1
     store.apply(Batch(put=[note("copy.md", "secret", mtime=4)]))
-    assert "secret" not in [one.text for one in store.missing(space, 10, local=False)]
+    assert "secret" not in [job.passage.text for job in store.missing(space, 10, local=False)]
 
 
 def test_failures_are_counted_shown_and_forgiven(store: Store) -> None:
@@ -372,14 +377,14 @@ def test_failures_are_counted_shown_and_forgiven(store: Store) -> None:
     for _ in range(MAX_TRIES):
         assert len(store.missing(space, 9, local=True)) == 2
         store.fail("m1", [(digest("two"), "too long")])
-    assert [one.text for one in store.missing(space, 9, local=True)] == ["one"]
+    assert [job.passage.text for job in store.missing(space, 9, local=True)] == ["one"]
     assert store.counts().failed == 1
     assert [(one.path, one.line, one.reason) for one in store.problems()] == [("a.md", 2, "no vector: too long")]
     store.forgive("m1")
     assert store.problems() == [] and len(store.missing(space, 9, local=True)) == 2
     store.fail("m1", [(digest("one"), NOT_READ)], permanent=True)
     assert store.problems() == [] and (store.counts().failed, store.counts().not_read) == (0, 1)
-    assert [one.text for one in store.missing(space, 9, local=True)] == ["two"]
+    assert [job.passage.text for job in store.missing(space, 9, local=True)] == ["two"]
 
 
 def test_a_new_model_is_built_beside_the_old_one_and_the_way_back_costs_nothing(store: Store) -> None:
@@ -688,7 +693,7 @@ def test_churn_does_not_grow_the_index(tmp_path: Path) -> None:
 
 
 def test_skipped_files_are_remembered(store: Store) -> None:
-    rows = [SkippedRow("", "x.md", "conflict", "a copy", "delete it")]
+    rows = [Skipped("", "x.md", "conflict", "a copy", "delete it")]
     store.set_skipped(rows)
     generation = store.generation
     store.set_skipped(rows)

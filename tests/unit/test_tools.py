@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tarsd.config import load
 from tarsd.config.settings import ToolSettings
 from tarsd.errors import ConfigError, Conflict, ToolError
+from tarsd.notes import Reader
 from tarsd.tools import Context, Result, Tool, Toolbox, ToolProposal, build, tool
 from tarsd.tools.base import validate
 from tarsd.writing.edits import Change
@@ -25,7 +26,7 @@ async def no_write(change: Change) -> str:
     raise AssertionError
 
 
-CONTEXT = Context("c-1", True, no_write)
+CONTEXT = Context("c-1", Reader(Notes(Path("/nowhere"))), no_write)
 
 
 def brew(
@@ -286,7 +287,7 @@ def test_only_tools_whose_conditions_hold_are_there(
     (home / "config.toml").write_text(settings)
     config = load(vault=vault, env={"TARSD_HOME": str(home), "TARSD_CONFIG": str(home / "config.toml")})
     notes = Notes(vault)
-    tools = build(config, notes, notes.notebook, None, lambda name: token)
+    tools = build(config, notes.notebook, None, lambda name: token)
     assert [one.name for one in tools] == NATIVE + more
     assert all(one.description and one.group for one in tools)
 
@@ -297,4 +298,4 @@ def test_a_file_of_keys_that_cannot_be_read_means_no_todoist(vault: Path, home: 
 
     notes = Notes(vault)
     config = load(vault=vault, env={"TARSD_HOME": str(home)})
-    assert [one.name for one in build(config, notes, notes.notebook, None, key)] == NATIVE
+    assert [one.name for one in build(config, notes.notebook, None, key)] == NATIVE

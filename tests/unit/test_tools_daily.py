@@ -21,7 +21,7 @@ NOW = datetime.fromisoformat("2026-11-28T14:03:07+01:00")
 @pytest.fixture
 def desk(vault: Path) -> Desk:
     notes = Notes(vault)
-    return Desk(notes, Toolbox(DailyTools(notes, notes.notebook, vault, lambda: NOW).tools()))
+    return Desk(notes, Toolbox(DailyTools(notes.notebook, vault, lambda: NOW).tools()))
 
 
 @pytest.mark.parametrize(

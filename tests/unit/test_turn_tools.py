@@ -348,7 +348,7 @@ async def test_a_note_that_became_private_takes_what_was_said_from_it_along(tmp_
     first = Talk(tmp_path, shelf, FakeProvider("It is the ZQBRASS wedge."))
     await first.ended(ask("what is a quorl?"))
     await first.chat.close()
-    shelf.passages = (passage("Quorl.md", QUORL.text, local_only=True),)
+    shelf.passages_held = (passage("Quorl.md", QUORL.text, local_only=True),)
     away = FakeProvider("I do not know.", local=False)
     await Talk(tmp_path, shelf, away).ended(ask("and again, please?"))
     assert "ZQBRASS" not in str(away.requests)

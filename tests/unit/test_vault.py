@@ -710,10 +710,10 @@ def test_an_edit_between_reading_and_writing_wins(vault: Path, monkeypatch: pyte
 def test_a_full_disk_changes_nothing(vault: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     write(vault, "a.md", text="one")
 
-    def full(fd: int, data: object) -> int:
+    def full(fd: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "fsync", full)
     expected = Refused if number == errno.EIO else VaultUnavailable
     with pytest.raises(expected):
         Vault(vault).replace("a.md", b"two", content_hash(b"one"))

@@ -17,8 +17,10 @@ from typing import Any
 import pytest
 
 from tarsd.errors import Conflict, DiskFull, NotFound, PathRefused, Refused, StoreError, ToolError
+from tarsd.protocol import Writer as By
 from tarsd.protocol import WriteReport
 from tarsd.vault import Vault, content_hash
+from tarsd.writing.changes import until_written
 from tarsd.writing.edits import Change, append, create, patch, replace_text
 from tarsd.writing.journal import Journal
 from tarsd.writing.notes import Notebook
@@ -62,10 +64,12 @@ class Desk:
         return append(self.book.load(path), text)
 
     async def add(self, path: str, text: str, tries: int = 4) -> str:
-        return await self.writer.edit(path, lambda note: append(note, text), by="daemon", kind="note", tries=tries)
+        return await until_written(
+            lambda: self.writer.perform(self.added(path, text), by="daemon", kind="note"), tries=tries
+        )
 
-    def start(self, change: Change, by: str = "client") -> asyncio.Task[str]:
-        return self.writer.start(change, by="client" if by == "client" else "daemon", kind="note", emit=self.emit)
+    def start(self, change: Change, by: By = "client") -> asyncio.Task[str]:
+        return asyncio.create_task(self.writer.perform(change, by=by, kind="note", emit=self.emit))
 
 
 @pytest.fixture
@@ -125,11 +129,11 @@ async def test_nothing_is_written_that_could_not_be_taken_back(desk: Desk, monke
     desk.put("a.md", "one\n")
     change = desk.added("a.md", "two")
 
-    def full(fd: int, data: object) -> int:
+    def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as shim, pytest.raises(DiskFull):
-        shim.setattr(os, "write", full)
+        shim.setattr(os, "fsync", full)
         await desk.writer.perform(change, by="daemon", kind="note", emit=desk.emit)
     assert desk.text("a.md") == "one\n" and desk.told == []
     await desk.writer.perform(change, by="daemon", kind="note")
@@ -402,6 +406,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from tarsd.vault import Vault
+from tarsd.writing.changes import until_written
 from tarsd.writing.edits import append
 from tarsd.writing.journal import Journal
 from tarsd.writing.notes import Notebook
@@ -413,7 +418,9 @@ async def main():
     writer = Writer(book, Journal(Path(sys.argv[2])))
     print("ready", flush=True)
     while True:
-        await writer.edit("a.md", lambda note: append(note, "x" * 5000), by="daemon", kind="note")
+        await until_written(
+            lambda: writer.perform(append(book.load("a.md"), "x" * 5000), by="daemon", kind="note")
+        )
 
 asyncio.run(main())
 """

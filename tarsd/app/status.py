@@ -11,8 +11,8 @@ from typing import Any
 
 from tarsd.errors import VaultUnavailable
 from tarsd.index import EmbeddingProgress
-from tarsd.store import Counts, Key, ProblemRow, SkippedRow
-from tarsd.vault import Vault
+from tarsd.store import Counts, Key, ProblemRow
+from tarsd.vault import Skipped, Vault
 from tarsd.watch import WatchState
 
 MOST_PROBLEMS = 1_000
@@ -29,7 +29,7 @@ class ScanHistory:
         self.within = 0
         """Notes in folders that are left out, beyond one for each of these folders."""
 
-    def passed(self, vaults: Mapping[str, Vault], skipped: Iterable[SkippedRow], *, whole: bool) -> None:
+    def passed(self, vaults: Mapping[str, Vault], skipped: Iterable[Skipped], *, whole: bool) -> None:
         """A pass has ended; after one over everything the folders that are left out are looked into."""
         self.at = time.time()
         if not whole:
@@ -47,7 +47,7 @@ def _notes_in(folder: Path) -> int:
     return len(scan.files) + sum(row.state not in WARNINGS for row in scan.skipped)
 
 
-def counted(counts: Counts | None, skipped: Sequence[SkippedRow], pending: int, within: int = 0) -> dict[str, int]:
+def counted(counts: Counts | None, skipped: Sequence[Skipped], pending: int, within: int = 0) -> dict[str, int]:
     """Files by what became of them: notes + skipped + failed + excluded is every note on disk once nothing is pending.
 
     `within`: as in `ScanHistory`.
@@ -70,7 +70,7 @@ def counted(counts: Counts | None, skipped: Sequence[SkippedRow], pending: int, 
     }
 
 
-def left_out(skipped: Sequence[SkippedRow], at: float) -> list[dict[str, Any]]:
+def left_out(skipped: Sequence[Skipped], at: float) -> list[dict[str, Any]]:
     """Every file, or folder, that is not indexed: its state, why, and when it was looked at last (s since 1970)."""
     found = [row for row in skipped if row.state not in WARNINGS]
     return [dataclasses.asdict(row) | {"at": at} for row in found[:MOST_PROBLEMS]]
@@ -102,7 +102,7 @@ def problems(
     general: Iterable[tuple[str, str]],
     states: Mapping[str, WatchState],
     files: Sequence[ProblemRow],
-    skipped: Sequence[SkippedRow],
+    skipped: Sequence[Skipped],
     *,
     at: float = 0.0,
     indexed: Mapping[Key, float] | None = None,

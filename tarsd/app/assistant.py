@@ -7,27 +7,22 @@ import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tarsd import keys, providers, tools
 from tarsd.chat import Chat, SessionNotes, TurnServices
 from tarsd.config import Config
-from tarsd.daemon.library import Shelf
 from tarsd.errors import Conflict, NotFound, TarsdError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review
+from tarsd.notes import NoteLibrary
 from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
-from tarsd.providers.base import Message, Provider, Request, Retract, Text
+from tarsd.providers.base import Message, Provider, Request, complete
 from tarsd.session import Sessions
 from tarsd.tools.mcp import McpServers
-from tarsd.vault import Vault
-from tarsd.writing import Change, Journal, Notebook, Writer
-
-TRIES = 4
+from tarsd.writing import Change, Journal, Notebook, Writer, until_written
 
 Json = dict[str, Any]
-Say = Callable[[str, str], None]
 Indexed = Callable[[Sequence[str]], Awaitable[None]]
 T = TypeVar("T")
 
@@ -42,57 +37,60 @@ class _Review:
 
 
 class Assistant:
-    """As `server.Assistant`. Built before the event loop runs; nothing is connected or loaded until it is needed."""
+    """What is remembered, and who writes notes; all raise `TarsdError`.
 
-    def __init__(
-        self, config: Config, vault: Vault, shelf: Shelf, executor: Executor, say: Say, indexed: Indexed
-    ) -> None:
+    Built before the event loop runs; nothing is connected or loaded until it is needed. `problems` are those (reason,
+    hint) that hold until the settings change.
+    """
+
+    def __init__(self, config: Config, library: NoteLibrary, executor: Executor, indexed: Indexed) -> None:
+        self.problems: list[tuple[str, str]] = []
         self._config = config
         self._indexed = indexed
         self._executor = executor
-        self.notebook = Notebook(vault, own=config.memory_folder)
+        self.notebook = Notebook(library.vaults[""], own=config.memory_folder)
         self._journal = Journal(config.paths.state / "undo")
         self.writer = Writer(self.notebook, self._journal, executor=executor)
         self._memory = Memory(self.notebook, config.memory_folder, enabled=config.memory.enabled)
-        native = tools.build(config, shelf, self.notebook, self._memory, keys.get)
+        native = tools.build(config, self.notebook, self._memory, keys.get)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
-        self.provider = self._provider(config.chat.model, say) or providers.make("extractive", config.chat, keys.get)
-        means = TurnServices(
-            library=shelf,
+        self.provider = self._provider(config.chat.model) or providers.make("extractive", config.chat, keys.get)
+        services = TurnServices(
+            library=library,
             provider=self.provider,
             toolbox=tools.Toolbox(native, config.tools, [self.mcp]),
             memory=self._memory,
             writer=self.writer,
             settings=config.chat,
-            fallback=self._provider(config.chat.fallback, say) if config.chat.fallback else None,
+            fallback=self._provider(config.chat.fallback) if config.chat.fallback else None,
             indexed=indexed,
         )
         sessions = Sessions(config.paths.state / "conversations")
-        diary = SessionNotes(sessions, means, self.notebook, config.memory_folder, executor)
-        self.chat = Chat(sessions, means, diary if config.memory.session_notes else None, executor)
+        session_notes = SessionNotes(sessions, services, self.notebook, config.memory_folder, executor)
+        self.chat = Chat(sessions, services, session_notes if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
         self._memory_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def _provider(self, name: str, say: Say) -> Provider | None:
+    def _provider(self, name: str) -> Provider | None:
         try:
             return providers.make(name, self._config.chat, keys.get)
         except TarsdError as error:
-            say(error.message, f"{error.hint} Until then, answers quote the best passages.")
+            self.problems.append((error.message, f"{error.hint} Until then, answers quote the best passages."))
             return None
 
     async def start(self) -> None:
         """Settle what an earlier run left open."""
         with contextlib.suppress(TarsdError):  # a vault that is away is looked at when something is written
             await self.writer.recover()
-        if self.chat.diary is not None:
-            self._tasks.add(asyncio.create_task(self.chat.diary.catch_up(), name="diary"))
+        if self.chat.session_notes is not None:
+            self._tasks.add(asyncio.create_task(self.chat.session_notes.catch_up(), name="session-notes"))
 
     def state(self) -> Json:
         """The chat model and whether it is at work, for the status."""
         about: Json = {"model": self.provider.name, "state": self.chat.state(), "local": self.provider.local}
-        if self.chat.means.fallback is not None:
-            about["fallback"] = self.chat.means.fallback.name
+        if self.chat.services.fallback is not None:
+            about["fallback"] = self.chat.services.fallback.name
         if self.chat.trouble is not None:
             about["problem"] = self.chat.trouble.as_json()
         return about | ({"mcp": self.mcp.state()} if self._config.mcp else {})
@@ -102,14 +100,14 @@ class Assistant:
         await self.chat.close()
         await self.writer.close()
         await self.mcp.close()
-        for provider in (self.provider, self.chat.means.fallback):
+        for provider in (self.provider, self.chat.services.fallback):
             if provider is not None:
                 await provider.close()
 
     # -------------------------------------------------------------------------------------------- models and writes
 
     async def models(self) -> Json:
-        """As `server.Assistant.models`."""
+        """The configured models, and what each provider offers."""
         chat = self._config.chat
         named = {one.partition(":")[0] for one in (chat.model, chat.fallback, self._config.embedding.model)}
         return {
@@ -124,34 +122,34 @@ class Assistant:
         }
 
     def claim(self, write: str) -> Json:
-        """As `server.Assistant.claim`."""
+        """Let a client do a write; refused once it is settled."""
         return self.writer.claim(write)
 
     def report(self, write: str, report: WriteReport) -> Json:
-        """As `server.Assistant.report`."""
+        """What became of a write that a client claimed."""
         self.writer.report(write, report)
         return {"id": write, "ok": report.ok}
 
     async def undo(self, write: str) -> Json:
-        """As `server.Assistant.undo`."""
+        """Take a write back, if the note is still as it was left."""
         done = await self.writer.undo(write)
         await self._indexed([str(done["path"])])
         return done
 
     async def close_conversation(self, conversation: str) -> Json:
-        """As `server.Assistant.close_conversation`."""
-        if self.chat.diary is not None:
-            await self.chat.diary.finish(conversation)
+        """A conversation is over for now: its summary is made."""
+        if self.chat.session_notes is not None:
+            await self.chat.session_notes.finish(conversation)
         return {"closed": conversation}
 
     # -------------------------------------------------------------------------------------------- memory
 
     async def memory(self) -> Json:
-        """As `server.Assistant.memory`."""
+        """Facts, rules and what waits for a review."""
         return await self._thread(self._memory.listing)
 
     async def remember(self, request: RememberRequest) -> Json:
-        """As `server.Assistant.remember`."""
+        """Add a fact or a rule."""
         kind, session = request.kind, request.conversation
         if kind == "noticed":
             private = self._is_private(session)
@@ -180,11 +178,11 @@ class Assistant:
         return notes | {f"{self._config.memory_folder}/summaries/{path.rpartition('/')[2]}" for path in notes}
 
     async def forget(self, line: str) -> Json:
-        """As `server.Assistant.forget`."""
+        """Remove a line."""
         return await self._change(lambda: self._memory.forget(line))
 
     async def undo_memory(self) -> Json:
-        """As `server.Assistant.undo_memory`."""
+        """Take the last change of the memory back."""
         last = await self._thread(self._journal.last, "memory")
         if last is None:
             raise NotFound("There is no change of the memory to take back.")
@@ -203,16 +201,14 @@ class Assistant:
 
     async def _made(self, plan: Callable[[], Change | None]) -> Change | None:
         """The change that was planned and made; planned again when somebody has saved the note in between."""
-        for tries in range(TRIES):
+
+        async def attempt() -> Change | None:
             change = await self._thread(plan)
-            try:
-                if change is not None:
-                    await self._write(change)
-                return change
-            except Conflict:
-                if tries + 1 == TRIES:
-                    raise
-        raise AssertionError  # the last try returns or raises
+            if change is not None:
+                await self._write(change)
+            return change
+
+        return await until_written(attempt)
 
     async def _write(self, change: Change) -> None:
         """Verdicts and archives are no memory: taking back the last change of the memory passes them over."""
@@ -222,7 +218,7 @@ class Assistant:
     # -------------------------------------------------------------------------------------------- feedback, review
 
     async def feedback(self, request: FeedbackRequest) -> Json:
-        """As `server.Assistant.feedback`."""
+        """Keep a verdict on a turn."""
         conversation, turn = await self._thread(self.chat.sessions.turn, request.turn)
         return await self._change(
             lambda: feedback.record(
@@ -237,13 +233,14 @@ class Assistant:
         )
 
     async def review(self) -> Json:
-        """As `server.Assistant.review`."""
+        """Propose rules and facts from what was kept."""
         provider = self.provider
         await provider.prepare()
         sources = await self._thread(lambda: review.gather(self._memory, local=provider.local))
         reply = None
         if not provider.quotes and sources.asks:
-            reply = await _ask(provider, *review.prompt(sources))
+            system, question = review.prompt(sources)
+            reply = (await complete(provider, Request(system, (Message("user", question),)))).text
         proposals = review.propose(reply, sources)
         self._review = _Review(uuid.uuid4().hex[:12], proposals, sources)
         return {
@@ -254,7 +251,7 @@ class Assistant:
         }
 
     async def apply_review(self, decisions: ReviewDecisions) -> Json:
-        """As `server.Assistant.apply_review`."""
+        """Carry out what was decided on the proposals."""
         current = self._review
         if current is None or current.id != decisions.review:
             raise Conflict("This review is not the last one.", "Begin a review again.")
@@ -270,15 +267,3 @@ class Assistant:
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
-
-
-async def _ask(provider: Provider, system: str, question: str) -> str:
-    """A model's whole reply to one question, no tools and no passages."""
-    parts: list[str] = []
-    async with aclosing(provider.stream(Request(system, (Message("user", question),)))) as events:
-        async for event in events:
-            if isinstance(event, Text):
-                parts.append(event.text)
-            elif isinstance(event, Retract):
-                parts.clear()
-    return "".join(parts)

@@ -1,4 +1,4 @@
-"""What a note says of its own privacy: its property, the tags of its property block, and comments. Pure.
+"""The rule of privacy: whether a note may leave this machine, by its folder, its tags and what it says of itself. Pure.
 
 A mark that cannot be read for certain counts: only a clear no is a no.
 """
@@ -6,6 +6,7 @@ A mark that cannot be read for certain counts: only a clear no is a no.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tarsd.parse import hidden
@@ -22,6 +23,26 @@ _REMARK = re.compile(r"(?:^|\s)#.*")
 _COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->")
 _LONG_COMMENT = re.compile(r"%%(.*?)%%|<!--(.*?)-->", re.DOTALL)
 _PRIVATE = re.compile(r"(?<![\w-])private(?![\w-])", re.IGNORECASE)
+
+
+def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -> bool:
+    """Whether a note must not leave this machine: by its folder, by a tag, or since it says so (`local_only: true`).
+
+    The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
+    Our own lists mark single lines instead, in comments. `text` is the note's own: in it such lines stand, and marks
+    in properties that cannot be read.
+    """
+    if says_private(note, text) or (note.ours and private_comments(text)):
+        return True
+    folded = path.casefold()
+    for rule in rules:
+        name = rule.casefold().strip()
+        if name.startswith("#"):
+            if names_tag(note, name[1:], text):
+                return True
+        elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
+            return True
+    return False
 
 
 def says_private(note: Note, text: str = "") -> bool:

@@ -39,8 +39,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Thread(Protocol):
-    """`Engine.thread`."""
+class RunInThread(Protocol):
+    """`Application.thread`."""
 
     async def __call__(self, work: Callable[..., T], *arguments: Any) -> T:
         """`work(*arguments)` in a thread."""
@@ -54,12 +54,12 @@ class HealthCheck:
         searcher: Callable[[], Searcher],
         embedders: Callable[[], Sequence[Embedder]],
         vaults: Mapping[str, Vault],
-        means: TurnServices,
+        services: TurnServices,
         behind: Callable[[], int],
-        thread: Thread,
+        thread: RunInThread,
     ) -> None:
         self._embedders = embedders
-        self._providers = {"chat": means.provider, "chat fallback": means.fallback}
+        self._providers = {"chat": services.provider, "chat fallback": services.fallback}
         self._soundness = IndexCheck(searcher, vaults, behind)
         self._thread = thread
         self._end = time.monotonic() + TOTAL_S

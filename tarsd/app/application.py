@@ -1,0 +1,219 @@
+"""Everything behind the routes. Built once, by hand, in `Application.__init__`; its methods are the use cases."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import tarsd
+from tarsd.app import status
+from tarsd.app.assistant import Assistant
+from tarsd.app.health import HealthCheck
+from tarsd.app.indexing import Indexing
+from tarsd.app.process import DaemonThreads, resident_mb
+from tarsd.config import Config
+from tarsd.daemon import carry
+from tarsd.embed.base import Embedder
+from tarsd.errors import StoreError
+from tarsd.notes import NoteLibrary, Reader
+from tarsd.passage import Key
+from tarsd.protocol import (
+    FEATURES,
+    PROTOCOL,
+    Audience,
+    CheckRequest,
+    ReindexRequest,
+    RelatedRequest,
+    SearchRequest,
+    VectorsRequest,
+    WhyRequest,
+    read_audience,
+)
+from tarsd.store import ProblemRow, examine
+from tarsd.vault import Skipped, Vault
+from tarsd.why import why
+
+THREADS, FEW_THREADS = 8, 3
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class Application:
+    """The daemon's parts; `stop` is called when a client asks it to end, `http` tells how the TCP listener stands.
+
+    Methods that are not coroutines may block, and run in threads; all raise `TarsdError`.
+    """
+
+    def __init__(
+        self, config: Config, stop: Callable[[], object], http: Callable[[], Json] = lambda: {"state": "off"}
+    ) -> None:
+        self.config = config
+        self._stop = stop
+        self._http = http
+        self._started = time.monotonic()
+        self._settings_problem = ("", "")
+        self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
+        vaults = {"": Vault(config.vault, "", config.exclude)}
+        vaults |= {
+            collection.name: Vault(collection.root, collection.name, config.exclude)
+            for collection in config.collections
+        }
+        self.indexing = Indexing(
+            config, vaults, busy=lambda: self._pool.busy, private_paths=lambda: self.assistant.private_paths()
+        )
+        self.library = NoteLibrary(
+            self.indexing.searcher,
+            vaults,
+            config,
+            behind=self.indexing.behind,
+            notices=self.indexing.notices,
+            private_paths=lambda: self.assistant.private_paths(),
+        )
+        self.assistant = Assistant(config, self.library, self._pool, self.indexing.indexed)
+        self.chat = self.assistant.chat
+
+    # -------------------------------------------------------------------------------------------- life
+
+    def start(self) -> None:
+        """Begin to load and index; returns at once."""
+        self.indexing.start()
+
+    def close(self) -> None:
+        """End all work, at most a few seconds; what is half done is done at the next start."""
+        self.indexing.close()
+        self._pool.shutdown(wait=False)
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer, or for the end of a pass."""
+        return self.chat.busy or self.indexing.busy
+
+    def shutdown(self) -> None:
+        """Begin to stop."""
+        self._stop()
+
+    async def thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        """`work(*arguments)` in the pool for requests."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
+
+    # -------------------------------------------------------------------------------------------- state
+
+    def settings_say(self, reason: str, hint: str) -> None:
+        """What keeps new settings out, shown in the status; empty texts when nothing does."""
+        self._settings_problem = (reason, hint)
+
+    def hello(self) -> Json:
+        """Who answers; never blocks."""
+        vault = self.config.vault
+        return {
+            "name": "tarsd",
+            "version": tarsd.__version__,
+            "protocol": PROTOCOL,
+            "vault": {"id": self.config.vault_id, "name": vault.name, "path": str(vault)},
+            "collections": [
+                {"name": collection.name, "path": str(collection.root)} for collection in self.config.collections
+            ],
+            "chat_model": self.assistant.provider.name,
+            "embedding_model": self.config.embedding.model,
+            "features": list(FEATURES),
+        }
+
+    def status(self) -> Json:
+        """The state of everything, answered at any time."""
+        indexing = self.indexing
+        general = [*indexing.problems(), *self.assistant.problems]
+        general += [self._settings_problem] if self._settings_problem[0] else []
+        http = self._http()
+        if http["state"] in ("failed", "no token"):
+            general.append((http["reason"], http["hint"]))
+        counts, files, skipped, vectors = None, list[ProblemRow](), list[Skipped](), None
+        indexed: Mapping[Key, float] = {}
+        if indexing.store is not None and indexing.indexer is not None:
+            store, state = indexing.store, indexing.indexer.state
+            if state.reason:
+                general.append((state.reason, state.hint))
+            try:
+                counts, files, skipped = store.counts(), store.problems(), store.skipped()
+                files += indexing.now_empty()
+                indexed = examine.indexed_at(store, [(row.collection, row.path) for row in files])
+                vectors = indexing.indexer.embedding
+            except StoreError as error:
+                general.append((error.message, error.hint))
+        if vectors is not None and vectors.reason:
+            general.append((vectors.reason, vectors.hint))
+        watching, behind, history = indexing.watching(), indexing.behind(), indexing.history
+        return {
+            "vault": self.hello()["vault"],
+            "watch": status.watching(watching),
+            "counts": status.counted(counts, skipped, behind, history.within),
+            "behind": behind,
+            "embedding": status.embedding(vectors, self.config.embedding.model, counts),
+            "chat": self.assistant.state(),
+            "http": http,
+            "problems": status.problems(general, watching, files, skipped, at=history.at, indexed=indexed),
+            "left_out": status.left_out(skipped, history.at),
+            "process": {
+                "pid": os.getpid(),
+                "version": tarsd.__version__,
+                "uptime_s": round(time.monotonic() - self._started, 1),
+                "rss_mb": round(resident_mb(), 1),
+            },
+        }
+
+    # -------------------------------------------------------------------------------------------- search and notes
+
+    def search(self, request: SearchRequest) -> Json:
+        """Hits, best first."""
+        return Reader(self.library, request.audience).search(request) | {"behind": self.indexing.behind()}
+
+    def related(self, request: RelatedRequest) -> Json:
+        """Hits for a note, itself excluded."""
+        return Reader(self.library, request.audience).related(request) | {"behind": self.indexing.behind()}
+
+    def notes(self, filters: Mapping[str, str]) -> Json:
+        """The notes by folder, tag or how recent they are."""
+        audience = read_audience(filters)
+        behind = {} if audience == "person" else {"behind": self.indexing.behind()}
+        return Reader(self.library, audience).notes(filters) | behind
+
+    def note(self, path: str, audience: Audience) -> Json:
+        """One note as it is in the vault now; for a model also by a name that leads to it."""
+        return Reader(self.library, audience).note(path)
+
+    def why(self, request: WhyRequest) -> Json:
+        """Why a note is or is not found."""
+        key, searcher = self.library.key_of(request.path), self.indexing.searcher()
+        return why(searcher.store, searcher, list(self.indexing.vaults.values()), key, request.query).as_json()
+
+    # -------------------------------------------------------------------------------------------- the index
+
+    def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
+        """Progress and then a report; goes on when nobody reads it."""
+        return self.indexing.reindex(request)
+
+    def check(self, request: CheckRequest) -> AsyncGenerator[Json, None]:
+        """What is found when everything is looked at, a line each; nothing is repaired."""
+        indexing = self.indexing
+
+        def embedders() -> Sequence[Embedder]:
+            indexing.searcher()
+            return indexing.embedders
+
+        look = HealthCheck(
+            indexing.searcher, embedders, indexing.vaults, self.chat.services, indexing.behind, self.thread
+        )
+        return look.run(request)
+
+    def vectors(self) -> AsyncGenerator[Json, None]:
+        """The model's vectors of the passages that are here, some with every object."""
+        return carry.export(lambda: self.indexing.searcher().store, self.thread)
+
+    def add_vectors(self, request: VectorsRequest) -> Json:
+        """Take in vectors that were made elsewhere; nothing of a request is kept when a part of it is bad."""
+        store = self.indexing.searcher().store
+        assert self.indexing.indexer is not None
+        return carry.add(store, self.indexing.indexer, request)

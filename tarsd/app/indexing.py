@@ -1,0 +1,312 @@
+"""The index at work: its store, watchers and threads, from the start to the end of the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import logging
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from tarsd import embed, keys
+from tarsd.app.process import give_memory_back
+from tarsd.app.status import ScanHistory
+from tarsd.config import Config
+from tarsd.daemon.embedding import EmbeddingThread
+from tarsd.daemon.worker import IndexJob, Worker
+from tarsd.embed.base import Embedder
+from tarsd.errors import PathRefused, StoreError, TarsdError
+from tarsd.index import Indexer, Report
+from tarsd.passage import Key
+from tarsd.protocol import ReindexRequest
+from tarsd.search import Searcher
+from tarsd.store import ProblemRow, Store
+from tarsd.vault import Vault, nfc
+from tarsd.watch import Watcher, WatchState
+
+LOAD_S = 20.0
+REST_S = 60.0
+PROGRESS_S = 0.05
+INDEXED_S = 3.0
+SAID_S = 3600.0
+"""How long what was mended by itself stays among the problems."""
+
+Json = dict[str, Any]
+
+log = logging.getLogger(__name__)
+
+
+class _Stopping(Exception):
+    """Thrown through a running pass to end it between two notes."""
+
+
+class Indexing:
+    """Keeps the index of `vaults` true in threads of its own, once `start` was called.
+
+    `busy`: whether somebody waits for an answer, who goes first. `private_paths` as in `NoteLibrary`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        vaults: Mapping[str, Vault],
+        *,
+        busy: Callable[[], bool],
+        private_paths: Callable[[], Collection[str]],
+    ) -> None:
+        self.vaults = vaults
+        self.history = ScanHistory()
+        self.store: Store | None = None
+        self.indexer: Indexer | None = None
+        self.embedders: list[Embedder] = []
+        self._config = config
+        self._busy = busy
+        self._private_paths = private_paths
+        self._search: Searcher | None = None
+        self._loaded = threading.Event()
+        self._said: list[tuple[float, str, str]] = []
+        self._emptied: set[Key] = set()
+        self._asked = 0
+        self._changed = 0
+        # a pass over single notes does not wait for one over everything
+        self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work)
+        self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
+        self._embedding = EmbeddingThread()
+        self._watchers = {name: self._watcher(name, vault) for name, vault in vaults.items()}
+
+    def _watcher(self, name: str, vault: Vault) -> Watcher:
+        def changed(paths: set[str] | None) -> None:
+            if paths is None:
+                self._long.look({(name, "")}, hurry=True)
+            else:
+                self._short.look((name, path) for path in paths)
+
+        return Watcher(vault, self._config.watch, changed)
+
+    def start(self) -> None:
+        """Begin to load and index; returns at once."""
+        self._long.start()
+        self._short.start()
+        for watcher in self._watchers.values():
+            watcher.start()
+
+    def close(self) -> None:
+        """End all work, at most a few seconds; what is half done is done at the next start."""
+        self._embedding.ask_to_stop()
+        for watcher in self._watchers.values():
+            watcher.stop(0.5)
+        if not (self._short.stop(2.0) and self._long.stop(4.0)):
+            log.warning("the index thread did not end in time")
+        self._embedding.stop(2.0)
+        if self.indexer is not None:
+            self.indexer.close()
+        if self.store is not None:
+            with contextlib.suppress(StoreError):
+                self.store.close()
+
+    # -------------------------------------------------------------------------------------------- in the index thread
+
+    def _prepare(self) -> None:
+        config, settings = self._config, self._config.embedding
+        store = Store(config.paths.index_db, config.paths.embeddings_db)
+        if settings.model.startswith("openai:"):
+            settings = dataclasses.replace(settings, openai_key=keys.get("openai"))
+        table = embed.make(dataclasses.replace(settings, model="table"))
+        model: Embedder | None = None
+        if settings.model != "table":
+            rest_s = REST_S if config.performance.small else None
+            model = embed.make(settings, rest_s=rest_s, rested=give_memory_back)
+        self.store = store
+        self._search = Searcher(store, config.search, table, model)
+        self.embedders = [table] if model is None else [table, model]
+        self.indexer = Indexer(
+            config,
+            list(self.vaults.values()),
+            store,
+            table,
+            model,
+            self._event,
+            busy=self._busy,
+            private_paths=self._private_paths,
+        )
+        self._loaded.set()
+        if model is not None:
+            self._embedding.start(self.indexer.embed_pending)
+        log.info("the index is open")
+
+    def _wait_for_index(self) -> None:
+        while not self._loaded.wait(0.2):
+            if self._short.stopping:
+                raise TarsdError("The daemon is stopping.")
+
+    def _work(self, job: IndexJob[Report]) -> Report:
+        assert self.indexer is not None and self.store is not None
+        if self.store.damaged:  # met by a reader: only a pass that touches everything meets it as well
+            job = dataclasses.replace(job, paths=None, full=True)
+
+        def progress(event: Json) -> None:
+            if self._long.stopping:
+                raise _Stopping
+            if job.progress is not None:
+                job.progress(event["done"], event["total"], event["path"])
+
+        try:
+            report = self.indexer.reconcile(job.paths, full=job.full, progress=progress)
+        except _Stopping:
+            raise TarsdError("The daemon is stopping.") from None
+        whole = job.paths is None or any(not path for _, path in job.paths)
+        self.history.passed(self.vaults, self.store.skipped(), whole=whole)
+        if report.again_s is not None:
+            for name, watcher in self._watchers.items():
+                watcher.look(_below(name, job.paths), report.again_s)
+        self._changed += report.added + report.changed
+        if self._changed > 100:
+            self._changed = 0
+            give_memory_back()
+        return report
+
+    def _event(self, event: Json) -> None:
+        """What the index tells of itself, from any of its threads."""
+        kind = event["type"]
+        if kind == "damaged":
+            log.error("the index is damaged and is made anew")
+            self._long.look({(name, "") for name in self.vaults}, hurry=True)
+        elif kind == "emptied":
+            self._emptied.add((event["collection"], event["path"]))
+        elif kind == "repaired":
+            log.warning("the index was repaired")
+            self._say(str(event["reason"]), "Nothing to do.")
+        elif kind == "rebuilding":
+            self._say("The index was damaged and was made anew.", "Nothing to do; your notes are untouched.")
+
+    def _say(self, reason: str, hint: str) -> None:
+        self._said.append((time.monotonic() + SAID_S, reason, hint))
+
+    # -------------------------------------------------------------------------------------------- state
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for the end of a pass."""
+        return self._asked > 0
+
+    def searcher(self) -> Searcher:
+        """The searcher, waited for while the daemon starts. Raises what keeps the index from being opened."""
+        deadline = time.monotonic() + LOAD_S
+        while not self._loaded.wait(0.1):
+            if (trouble := self._long.trouble) is not None:
+                raise trouble.error
+            if time.monotonic() > deadline:
+                break
+        if self._search is None:
+            raise StoreError("The index is still being opened.", "Try again in a moment.")
+        return self._search
+
+    def behind(self) -> int:
+        """Notes that changed on disk and are not indexed yet; at least 1 until the first pass is complete."""
+        return max(self._short.waiting, self.indexer.behind if self.indexer is not None else 1)
+
+    def watching(self) -> dict[str, WatchState]:
+        """How the vault and each collection are watched now."""
+        return {name: watcher.state for name, watcher in self._watchers.items()}
+
+    def notices(self) -> list[str]:
+        """What answers must say now."""
+        own = self._watchers[""].state
+        index = self.indexer.state if self.indexer is not None else None
+        if own.mode == "waiting" and own.hint:
+            return [f"{own.reason} This comes from what was indexed before."]
+        if index is not None and index.reason:
+            return [index.reason]
+        if failures := self._failures():
+            return [failures[0].message]
+        if index is None or index.name == "starting":
+            return ["The index is still being built, so that notes may be missing here."]
+        return []
+
+    def problems(self) -> list[tuple[str, str]]:
+        """What concerns the index as a whole: (reason, hint)."""
+        found = [(reason, hint) for until, reason, hint in self._said if until > time.monotonic()]
+        found += [(error.message, error.hint) for error in self._failures()]
+        if self._embedding.failure:
+            found.append((f"Embedding failed ({self._embedding.failure}); it begins again.", "The log says where."))
+        if self.store is not None and not self.store.vec0:
+            found.append(("sqlite-vec cannot be loaded; vectors are compared in memory.", "Install tarsd anew."))
+        return found
+
+    def now_empty(self) -> list[ProblemRow]:
+        """Notes that had text and are empty now."""
+        store = self.store
+        rows = [(key, store.note(key)) for key in sorted(self._emptied)] if store is not None else []
+        reason, hint = "It has become empty; what was in it is found no more.", "If that was a mistake, restore it."
+        return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
+
+    def _failures(self) -> list[TarsdError]:
+        return [worker.trouble.error for worker in (self._long, self._short) if worker.trouble is not None]
+
+    # -------------------------------------------------------------------------------------------- on request
+
+    async def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
+        """Progress and then a report; goes on when nobody reads it."""
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[Json | TarsdError] = asyncio.Queue()
+        last = 0.0
+
+        def tell(item: Json | TarsdError) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, item)
+
+        def progress(done: int, total: int, path: str) -> None:
+            nonlocal last
+            if done < total and time.monotonic() - last < PROGRESS_S:
+                return
+            last = time.monotonic()
+            with contextlib.suppress(RuntimeError):  # the loop has ended; the pass goes on
+                tell({"type": "progress", "done": done, "total": total, "path": path})
+
+        def done(report: Report | None, error: TarsdError | None) -> None:
+            tell(error or {"type": "report", **(dataclasses.asdict(report) if report is not None else {})})
+
+        scope = self._scope(request.paths)
+        worker = self._long if scope is None or request.full else self._short
+        worker.ask(IndexJob(scope, request.full, progress, done))
+        self._asked += 1
+        try:
+            while True:
+                item = await queue.get()
+                if isinstance(item, TarsdError):
+                    raise item
+                yield item
+                if item["type"] == "report":
+                    return
+        finally:
+            self._asked -= 1
+
+    async def indexed(self, paths: Sequence[str]) -> None:
+        """Until these notes are in the index as they are now, but not for long: what was just written is found."""
+        with contextlib.suppress(TarsdError, TimeoutError):
+            async with (
+                asyncio.timeout(INDEXED_S),
+                contextlib.aclosing(self.reindex(ReindexRequest(tuple(paths)))) as steps,
+            ):
+                async for _ in steps:
+                    pass
+
+    def _scope(self, paths: tuple[str, ...]) -> frozenset[Key] | None:
+        wanted = {nfc(path).strip("/") for path in paths}
+        if not wanted or wanted & {"", "."}:
+            return None
+        for path in paths:
+            if path.startswith("/"):
+                raise PathRefused("This path is refused: it is absolute.", "Give one relative to the vault.")
+        for path in wanted:
+            self.vaults[""].resolve(path, excluded=True)
+        return frozenset(("", path) for path in wanted)
+
+
+def _below(collection: str, paths: frozenset[Key] | None) -> list[str] | None:
+    """Those of the paths that are in a collection, None for all of it."""
+    if paths is None or (collection, "") in paths:
+        return None
+    return [path for name, path in paths if name == collection]

@@ -1,0 +1,322 @@
+"""Who gets what of the notes: one reader for each audience.
+
+Our own conversations are no sources, and a model on another machine gets nothing of a private note, neither text nor
+name, by what holds on disk now. Somebody else's model elsewhere does not learn either what is in one, or what one is
+called, by guessing: no count and no error depends on how a request fits private notes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
+from tarsd.notes.library import NoteLibrary, NoteView
+from tarsd.notes.resolve import file_of, link_target, matching
+from tarsd.parse import parse
+from tarsd.passage import NoteRow, Passage
+from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
+from tarsd.providers.text import printable, visible
+from tarsd.search import MAX_LIMIT, Results
+from tarsd.vault import nfc
+from tarsd.vault.files import Unreadable
+from tarsd.vault.names import safe_parts
+
+MAYBE = 0.25
+MOST_LISTED = 250
+MOST_NAMED = 10
+"""So many of the notes that share a name are told."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """Passages for a query, best first, without numbers; `degraded` says what of the search did not work.
+
+    `withheld` are the paths of private notes that would have been among them, were the model on this machine.
+    """
+
+    passages: tuple[Passage, ...]
+    degraded: str | None = None
+    withheld: tuple[str, ...] = ()
+
+
+class Reader:
+    """The notes for one audience. Called from threads.
+
+    "person" is who owns the notes; "here" and "elsewhere" are other programs' models, on this machine or not. Without
+    `model_is_local` the words go to a model on another machine, whoever asks.
+    """
+
+    def __init__(self, library: NoteLibrary, audience: Audience = "person", model_is_local: bool = True) -> None:
+        self._library = library
+        self._audience = audience
+        self.sees_private = model_is_local and audience != "elsewhere"
+
+    # -------------------------------------------------------------------------------------------- passages for a turn
+
+    def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
+        """The best passages for a query; `memory`: facts and rules are among them. Raises `StoreError`.
+
+        `private`: the query may hold text of private notes, and must not leave this machine to be embedded.
+        """
+        searcher, library = self._library.searcher(), self._library
+        results = searcher.search(query, limit=limit, evidence=True, here=private)
+        found = library.marked(results.hits)
+        if len(found) < len(results.hits):  # a conversation took the place of notes
+            found = library.marked(searcher.search(query, limit=3 * limit, evidence=True, here=private).hits)[:limit]
+        found = [hit for hit in found if memory or hit.note.memory_type not in ("semantic", "procedural")]
+        if self.sees_private:
+            return Retrieval(tuple(found), results.degraded)
+        found = library.looked_at(found)
+        held = [hit.path for hit in found if hit.local_only and hit.relevance >= MAYBE]
+        told = () if self._audience == "elsewhere" else tuple(dict.fromkeys(held))
+        return Retrieval(tuple(hit for hit in found if not hit.local_only), results.degraded, told)
+
+    def around(self, passage: Passage) -> Sequence[Passage]:
+        """The passages right before and after this one in its note, as they are indexed. Raises `StoreError`."""
+        store = self._library.searcher().store
+        row = store.note(passage.note.key)
+        if row is None:
+            return []
+        beside = self._library.marked(store.chunks_of(row.id))
+        at = next((n for n, other in enumerate(beside) if other.start_line == passage.start_line), None)
+        return [] if at is None else [beside[n] for n in (at - 1, at + 1) if 0 <= n < len(beside)]
+
+    def attach(self, name: str) -> Sequence[Passage]:
+        """All passages of the note with this path, name or alias, read from the vault: as it is now.
+
+        Raises `NotFound`, `PathRefused`, and `Refused` for a conversation, or a private note that the model may not
+        see; who asks from elsewhere is not told which of these it is.
+        """
+        try:
+            return [replace(passage, attached=True, relevance=1.0) for passage in self._attach(name)]
+        except TarsdError:
+            if self._audience == "elsewhere":
+                raise _missing(name) from None
+            raise
+
+    def _attach(self, name: str) -> Sequence[Passage]:
+        try:
+            view = self._library.open(name)
+        except VaultUnavailable:
+            note, passages = self._library.stored(name)
+        else:
+            note, passages = view.note, self._library.passages(view)
+        if note.local_only and not self.sees_private:
+            raise _private(name)
+        if note.ours and not note.memory_type:
+            raise Refused(f"“{note.title}” is a conversation with tars and is not used as a source.")
+        return passages
+
+    # -------------------------------------------------------------------------------------------- notes for tools
+
+    def open(self, name: str) -> NoteView:
+        """The note with this path, title or alias, as it is on disk now.
+
+        Raises `NotFound`, `Unreadable`, `StoreError`, and `Refused` for a private note that the model may not see.
+        """
+        return self._allowed(self._library.open(name), name)
+
+    def open_path(self, path: str) -> NoteView:
+        """As `open`, the note at exactly this path of the vault."""
+        return self._allowed(self._library.view(("", path)), path)
+
+    def _allowed(self, view: NoteView, name: str) -> NoteView:
+        if view.local_only and not self.sees_private:
+            raise _private(name)
+        return view
+
+    def listing(self, folder: str, tag: str, recent: bool, limit: int) -> Sequence[NoteRow]:
+        """Notes in a folder (and below) and with a tag, "" for any; by path, or the last changed first."""
+        rows = matching(self._library.rows(), folder, tag, recent=recent)
+        return [row for row in rows if self.sees_private or not row.local_only][:limit]
+
+    # -------------------------------------------------------------------------------------------- over the socket
+
+    def search(self, request: SearchRequest) -> Json:
+        """The hits of a query. Raises `StoreError`."""
+        searcher = self._library.searcher()
+        sources, hidden = self._audience != "person", self._hidden()
+
+        def find(limit: int) -> Results:
+            wanted = (request.query, request.mode, limit, request.min_score, request.filters)
+            return searcher.search(*wanted, evidence=sources, without=hidden)
+
+        return self._hits(find, request.limit)
+
+    def related(self, request: RelatedRequest) -> Json:
+        """The hits for a note that is in the index. Raises `NotFound`, `Conflict`, `PathRefused`."""
+        searcher = self._library.searcher()
+        key = self._library.key_of(request.path) if self._audience == "person" else self._indexed(request.path).key
+
+        def find(limit: int) -> Results:
+            return Results(tuple(searcher.related(key, limit)), None, 0.0)
+
+        return self._hits(find, request.limit)
+
+    def _hits(self, find: Callable[[int], Results], limit: int) -> Json:
+        """The best `limit` hits that may be shown; looked for further down where some may not."""
+        started = time.perf_counter()
+        for most in (limit, min(3 * limit, MAX_LIMIT), MAX_LIMIT):
+            found = find(most)
+            shown = self._shown(found.hits)[:limit]
+            if self._audience == "person" or len(shown) == limit or len(found.hits) < most:
+                break
+        reply: Json = {"hits": [self._clean(hit) for hit in shown]} | self._withheld()
+        reply |= {"degraded": found.degraded} if found.degraded else {}
+        return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
+
+    def _shown(self, hits: Sequence[Passage]) -> list[Passage]:
+        if self._audience == "person":
+            return list(hits)
+        sources = [hit for hit in self._library.marked(hits) if hit.note.memory_type or not hit.note.ours]
+        if self.sees_private:
+            return sources
+        return [hit for hit in self._library.looked_at(sources) if not hit.local_only]
+
+    def _clean(self, hit: Passage) -> Json:
+        reply = hit.as_hit()
+        if self._audience == "person":
+            return reply
+        return reply | {name: _seen(reply[name]) for name in ("title", "heading", "text")}
+
+    def notes(self, filters: Mapping[str, str]) -> Json:
+        """Notes by folder, tag and name; with `recent` the last changed. `total` counts all that there are.
+
+        A model gets the person's own notes only, always the last changed first, and at most 250.
+        """
+        recent = query_number(filters.get("recent"), "recent", 0, 10_000)
+        wanted = {name: filters.get(name, "") for name in ("folder", "tag", "name")}
+        if self._audience == "person":
+            rows = matching(self._library.rows(), **wanted, recent=bool(recent))
+            return {"notes": [_entry(row) for row in (rows[:recent] if recent else rows)], "total": len(rows)}
+        every = matching(self._library.rows(), **wanted, recent=True)
+        rows = [row for row in every if not row.ours and (self.sees_private or not row.local_only)]
+        most, total = min(recent or MOST_LISTED, MOST_LISTED), len(rows)
+        shown: list[NoteRow] = []
+        for row in rows:
+            if len(shown) == most:
+                break
+            private = not self.sees_private and self._library.private_now(row)
+            total -= bool(private)
+            if private is False:
+                shown.append(row)
+        return {"notes": [_entry(row) for row in shown], "total": total} | self._withheld()
+
+    def note(self, given: str) -> Json:
+        """A note as it is in the vault now: for a person the one at a path, for a model what `[[given]]` leads to.
+
+        Raises `NotFound`, `PathRefused`, `VaultUnavailable`, and `Conflict` where several notes have the name. A
+        private note is not there for a model elsewhere: no error tells it from one that does not exist.
+        """
+        if self._audience == "person":
+            return self._whole(given)
+        name = _name(given)
+        row = self._row(name)
+        if row is None and self._audience == "here":  # which is told of links that lead out of the vault
+            self._library.check(file_of(name))
+        try:
+            view = self._library.view(row.key if row is not None else ("", file_of(name)))
+        except NotFound:
+            raise _missing(name) from None
+        except Unreadable:
+            if row is None and not self.sees_private:  # it may be private, and nobody can look
+                raise _missing(name) from None
+            raise
+        if view.local_only and not self.sees_private:
+            raise _missing(name)
+        note = parse(view.loaded.text, view.path, include_comments=self._library.config.include_comments)
+        lines = [line.replace("\n", " ") for line in view.lines(note)]
+        return {
+            "path": view.path,
+            "collection": view.collection,
+            "title": note.title,
+            "aliases": list(note.aliases),
+            "tags": list(note.tags),
+            "properties": note.properties,
+            "text": _seen("\n".join(lines)),
+            "hash": view.loaded.hash,
+        }
+
+    def _whole(self, path: str) -> Json:
+        """The note at a path of the vault with every byte of its text, comments included."""
+        self._library.check(path)
+        try:
+            view = self._library.view(("", nfc(path)))
+        except NotFound:
+            raise NotFound("There is no such note.", "GET /v1/notes lists them.") from None
+        note = parse(view.loaded.text, view.path, include_comments=True)
+        return {
+            "path": view.path,
+            "title": note.title,
+            "aliases": list(note.aliases),
+            "tags": list(note.tags),
+            "properties": note.properties,
+            "text": view.loaded.text,
+            "hash": view.loaded.hash,
+            "modified": view.note.mtime_ns / 1e9,
+        }
+
+    def _hidden(self) -> frozenset[int]:
+        """The notes (ids) of which nothing may show, not even in the relevance of others."""
+        if self.sees_private:
+            return frozenset()
+        return frozenset(row.id for row in self._library.rows() if row.local_only)
+
+    def _withheld(self) -> Json:
+        """For a model: the number of private notes in the whole index, the same whatever was asked."""
+        return {} if self._audience == "person" else {"withheld": len(self._hidden())}
+
+    def _indexed(self, given: str) -> NoteRow:
+        name = _name(given)
+        row = self._row(name)
+        if row is None or (not self.sees_private and self._library.private_now(row)):
+            raise _missing(name)
+        return row
+
+    def _row(self, name: str) -> NoteRow | None:
+        """The note in the index with this path, name or alias. Raises `Conflict`."""
+        found = self._library.named(name, self._hidden())
+        if len(found) > 1 and not self.sees_private:  # the index learns a moment later that a note became private
+            found = [row for row in found if self._library.private_now(row) is False]
+        if len(found) > 1:
+            places = sorted(f"{row.collection}/{row.path}".lstrip("/") for row in found)
+            listed = ", ".join(places[:MOST_NAMED]) + (", …" if len(places) > MOST_NAMED else "")
+            raise Conflict(f"{len(found)} notes go by the name “{name}”.", f"Give the path of one: {listed}.")
+        return found[0] if found else None
+
+
+def _entry(row: NoteRow) -> Json:
+    """A note as it stands in a list."""
+    return {
+        "path": row.path,
+        "collection": row.collection,
+        "title": row.title,
+        "aliases": list(row.aliases),
+        "tags": list(row.tags),
+        "modified": row.mtime_ns / 1e9,
+    }
+
+
+def _name(given: str) -> str:
+    """The note's name in what may be a whole `[[link]]`. Raises `PathRefused`."""
+    name = nfc(link_target(given)[0]) or given
+    safe_parts(name)
+    return name
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(f"There is no note “{name}” that may be read here.", "Search for it; private notes are withheld.")
+
+
+def _private(name: str) -> Refused:
+    """`name` is what was asked for: what the note calls itself is private too."""
+    return Refused(f"“{name}” is private and would leave this machine: it is not read.")
+
+
+def _seen(text: str) -> str:
+    return visible(printable(text))

@@ -1,0 +1,88 @@
+"""Which notes are meant: by a name, as a link has it, or by folder and tag. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+
+from tarsd.passage import NoteRow
+
+_LINK = re.compile(r"!?\[\[([^\[\]|#^]*)([#^][^\[\]|]*)?(?:\|[^\[\]]*)?\]\]")
+_WHOLE, _ENDING, _TITLE = range(3)
+
+
+class NameIndex:
+    """All names that notes go by: their paths, the ends of these, titles and aliases."""
+
+    def __init__(self, rows: Sequence[NoteRow]) -> None:
+        self._named: dict[str, list[tuple[int, NoteRow]]] = {}
+        for row in sorted(rows, key=lambda row: (row.collection != "", row.path.count("/"), len(row.path), row.path)):
+            parts = fold(row.path).split("/")
+            if row.collection:
+                self._add(fold(f"{row.collection}/{row.path}"), _WHOLE, row)
+            for start in range(len(parts)):
+                self._add("/".join(parts[start:]), _ENDING if start else _WHOLE, row)
+            for name in {fold(name) for name in (row.title, *row.aliases)}:
+                self._add(name, _TITLE, row)
+
+    def _add(self, name: str, kind: int, row: NoteRow) -> None:
+        self._named.setdefault(name, []).append((kind, row))
+
+    def find(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
+        """The notes that a link with this target may mean, the one with the shortest path first.
+
+        Paths go before ends of paths, and these before titles and aliases; of paths that differ by case, the one that
+        is spelled so. Notes of the vault go before those of a collection. Those with `hidden` ids are not known.
+        """
+        found = [(kind, row) for kind, row in self._named.get(fold(name), ()) if row.id not in hidden]
+        if not found:
+            return []
+        best = min(kind for kind, _ in found)
+        rows = list({row.key: row for kind, row in found if kind == best}.values())
+        if best == _WHOLE:
+            exact = unicodedata.normalize("NFC", name)
+            rows = [row for row in rows if exact in (row.path, f"{row.collection}/{row.path}")] or rows
+        return [row for row in rows if not row.collection] or rows
+
+
+def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, name: str = "") -> list[NoteRow]:
+    """Those in a folder (and below), with a tag (or one below it) and with `name` in their path, "" for any.
+
+    They come by path, or last changed first.
+    """
+    folder, tag = unicodedata.normalize("NFC", folder).strip("/"), tag.lstrip("#").casefold()
+    name = fold_path(name)
+    found = [
+        row
+        for row in rows
+        if (not folder or row.path.startswith(f"{folder}/"))
+        and (not tag or any(f"{own.casefold()}/".startswith(f"{tag}/") for own in row.tags))
+        and (not name or name in fold_path(row.path))
+    ]
+    return sorted(found, key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))
+
+
+def link_target(name: str) -> tuple[str, str]:
+    """A note's name as people and models write it (`[[Note#Heading|alias]]`, `Note`), and its heading or `^block`."""
+    name = name.strip()
+    match = _LINK.fullmatch(name)
+    if match is None:
+        return name.strip("[]").strip(), ""
+    return match[1].strip(), (match[2] or "").removeprefix("#").strip()
+
+
+def file_of(name: str) -> str:
+    """The path that a name means while the index does not know it."""
+    return name if "." in name[-7:] else f"{name}.md"
+
+
+def fold(name: str) -> str:
+    """A name as it is compared: in any case, with or without its ending."""
+    folded = unicodedata.normalize("NFC", name).strip().strip("/").casefold()
+    return folded.removesuffix(".md")
+
+
+def fold_path(path: str) -> str:
+    """A path as it is compared, whatever its case and Unicode form."""
+    return unicodedata.normalize("NFC", path).casefold()
