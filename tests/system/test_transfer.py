@@ -24,7 +24,7 @@ from tests.conftest import Daemon
 from tests.support.double import Ollama
 from tests.support.engine import until, write
 from tests.support.stub import Run, Stub
-from tests.unit.test_store import digest, note
+from tests.unit.store.conftest import digest, note
 
 Start = Callable[..., Daemon]
 

@@ -1,4 +1,4 @@
-"""The vault on disk: scan, reading, contained paths, atomic writing."""
+"""What a scan of a vault finds, and the rules of what is left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import socket
-import stat
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -15,47 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tarsd.errors import Conflict, NotFound, PathRefused, Refused, VaultUnavailable
+from tarsd.errors import VaultUnavailable
 from tarsd.vault import (
     FileInfo,
     Rules,
     Scan,
     Unreadable,
     Vault,
-    content_hash,
-    decode,
-    encode,
     is_conflict_copy,
     settled,
 )
-
-NFC = unicodedata.normalize("NFC", "Příští schůzka é.md")
-NFD = unicodedata.normalize("NFD", NFC)
-
-names_apart = pytest.mark.skipif(
-    sys.platform == "darwin", reason="macOS disks take these names for one, or refuse them"
-)
-
-
-def write(root: Path, *names: str, text: str = "text\n") -> None:
-    for name in names:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-
-
-def exclude_in_obsidian(root: Path, *filters: str) -> None:
-    write(root, ".obsidian/app.json", text=json.dumps({"userIgnoreFilters": list(filters)}))
-
-
-def paths(scan: Scan) -> set[str]:
-    return {path for _, path in scan.files}
-
-
-def states(scan: Scan) -> dict[str, str]:
-    return {item.path: item.state for item in scan.skipped}
+from tests.unit.vault.conftest import NFC, NFD, Evicted, paths, write
 
 
 class Entry:
@@ -83,13 +53,17 @@ def shim_stat(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, os.stat_re
     monkeypatch.setattr(scan, "list_folder", lambda folder: [Entry(entry, change) for entry in real(folder)])
 
 
-class Evicted:
-    """What stat says of a file that is in the cloud only."""
+def states(scan: Scan) -> dict[str, str]:
+    return {item.path: item.state for item in scan.skipped}
 
-    def __init__(self, real: os.stat_result, flags: int = 0) -> None:
-        self.st_mode, self.st_size, self.st_mtime_ns = real.st_mode, real.st_size, real.st_mtime_ns
-        self.st_blocks = 0 if not flags else real.st_blocks
-        self.st_flags = flags
+
+def exclude_in_obsidian(root: Path, *filters: str) -> None:
+    write(root, ".obsidian/app.json", text=json.dumps({"userIgnoreFilters": list(filters)}))
+
+
+names_apart = pytest.mark.skipif(
+    sys.platform == "darwin", reason="macOS disks take these names for one, or refuse them"
+)
 
 
 # ---------------------------------------------------------------------------------------------------------------- scan
@@ -460,389 +434,3 @@ def test_which_changes_are_no_reason_to_look(vault: Path) -> None:
     assert look.ignores("Private", folder=True) and not look.ignores("Private.md", folder=False)
     assert look.excluded_by("Private/x.md") == "It is left out by the rule Private/."
     assert look.excluded_by("ok.md") is None
-
-
-# ------------------------------------------------------------------------------------------------------------- reading
-
-
-def test_reading_one_file(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(vault, "a.md", "b.md", "c.md", "d.md", "e.md")
-    look = Vault(vault)
-    files = look.scan().files
-    assert look.read(files["", "a.md"]) == b"text\n"
-    (vault / "b.md").unlink()
-    with pytest.raises(NotFound):
-        look.read(files["", "b.md"])
-    os.replace(vault / "c.md", vault / "b.md")
-    os.mkfifo(vault / "c.md")
-    (vault / "d.md").unlink()
-    (vault / "d.md").symlink_to("a.md")
-    (vault / "e.md").unlink()
-    (vault / "e.md").mkdir()
-    for name in ("c.md", "d.md", "e.md"):
-        with pytest.raises(Unreadable) as caught:
-            look.read(files["", name])
-        assert caught.value.state == "unreadable"
-    real = os.fstat
-    with monkeypatch.context() as shim, pytest.raises(Unreadable) as caught:
-        shim.setattr(os, "fstat", lambda fd: Evicted(real(fd)))
-        look.read(files["", "a.md"])
-    assert caught.value.state == "not_downloaded"
-
-
-@pytest.mark.parametrize(
-    ("raw", "text", "encoding"),
-    [
-        (b"", "", "utf-8"),
-        ("Zürich\r\nx\ry\n".encode(), "Zürich\r\nx\ry\n", "utf-8"),
-        (b"\xef\xbb\xbf# A\n", "# A\n", "utf-8-sig"),
-        (b"\xff\xfe" + "gantries\n".encode("utf-16-le"), "gantries\n", "utf-16-le"),
-        (b"\xfe\xff" + "gantries\n".encode("utf-16-be"), "gantries\n", "utf-16-be"),
-        (b"\xff\xfe\0\0" + "gantries\n".encode("utf-32-le"), "gantries\n", "utf-32-le"),
-        (b"\0\0\xfe\xff" + "gantries\n".encode("utf-32-be"), "gantries\n", "utf-32-be"),
-        ("already \N{REPLACEMENT CHARACTER}".encode(), "already \N{REPLACEMENT CHARACTER}", "utf-8"),
-    ],
-)
-def test_text_that_survives(raw: bytes, text: str, encoding: str) -> None:
-    read = decode(raw)
-    assert (read.text, read.encoding, read.lossless, read.problem, read.line) == (text, encoding, True, None, 0)
-    assert encode(read.text, read.encoding) == raw
-
-
-@pytest.mark.parametrize(
-    ("raw", "word", "line"),
-    [
-        (b"one\r\ntwo\rCaf\xe9 menu: quiche\n", "quiche", 3),  # github.com/HKUDS/DeepTutor/issues/922
-        (b"before\0after: hawser\n", "hawser", 1),
-        (b"\xff\xfea\0\n\0b", "a\n", 2),
-        (b"\xff\xfe\0\xd8a\0", "a", 1),
-    ],
-)
-def test_text_that_does_not(raw: bytes, word: str, line: int) -> None:
-    read = decode(raw)
-    assert word in read.text and "\N{REPLACEMENT CHARACTER}" in read.text and "\0" not in read.text
-    assert not read.lossless and read.problem and read.hint and read.line == line
-    pickle.dumps(read)
-
-
-@given(
-    st.binary()
-    | st.text().map(str.encode)
-    | st.text().map(lambda text: b"\xff\xfe" + text.encode("utf-16-le", "replace"))
-)
-def test_any_bytes_are_text_and_lossless_means_it(raw: bytes) -> None:
-    read = decode(raw)
-    assert "\0" not in read.text and (read.problem is None) == read.lossless
-    if read.lossless:
-        assert encode(read.text, read.encoding) == raw
-
-
-# --------------------------------------------------------------------------------------------------------------- paths
-
-REFUSED = [
-    "../../etc/passwd",  # github.com/MarkusPfundstein/mcp-obsidian/issues/150
-    "..%2f..%2fetc%2fpasswd",
-    "%252e%252e/x.md",
-    "/etc/passwd",
-    "C:\\Windows\\x.md",
-    "C:/Windows/x.md",
-    "..\\..\\x.md",
-    "note.md/../../../x",
-    "./././../x.md",
-    "~/x.md",
-    "~root/x.md",
-    ".obsidian/plugins/x/data.json",
-    ".git/config",
-    "foo\\u0000.md",
-    "foo\0.md",
-    "\u2024\u2024/x.md",
-    "a/\u2025/x.md",
-    "..\uff0fx.md",
-    "a/" * 400 + "x.md",
-    "x" * 300 + ".md",
-    "é" * 130 + "/" + "é" * 120 + "/" + "é" * 127 + "/" + "é" * 127 + "/x.md",
-    "",
-    "  ",
-    "a//x.md",
-    "a/./x.md",
-    "a/",
-    "x.md.",
-    "x.md ",
-    "new./x.md",
-    "a\nb.md",
-    "\udce9.md",
-    "file:///etc/passwd",
-]
-
-
-@pytest.mark.parametrize("path", REFUSED)
-def test_paths_that_are_refused(vault: Path, path: str) -> None:
-    look = Vault(vault)
-    for use in (look.resolve, lambda p: look.create(p, b"x"), lambda p: look.replace(p, b"x", "")):
-        with pytest.raises(PathRefused):
-            use(path)
-    assert sorted(p.name for p in vault.rglob("*")) == [".obsidian"]
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "a.md",
-        "Ordner/ä ö.md",
-        "日本/メモ.md",
-        "100% sure.md",
-        "a…b.md",
-        "50／50.md",
-        "~draft.md",
-        "Q: what.md",
-        "x..y.md",
-        "etc./a.md",
-    ],
-)
-def test_paths_that_are_fine(vault: Path, path: str) -> None:
-    (vault / "etc.").mkdir()
-    assert Vault(vault).resolve(path) == vault / path
-
-
-def test_paths_through_links_and_into_excluded_folders_are_refused(vault: Path, tmp_path: Path) -> None:
-    write(vault, "a/x.md", "Private/p.md")
-    (vault / "out").symlink_to(tmp_path)
-    (vault / "in").symlink_to("a")
-    (vault / "link.md").symlink_to("a/x.md")
-    look = Vault(vault, exclude=["Private/"])
-    for path in ("out/x.md", "in/x.md", "link.md", "Private/p.md", "private/new.md"):
-        with pytest.raises(PathRefused):
-            look.resolve(path)
-    assert look.resolve("Private/p.md", excluded=True) == vault / "Private/p.md"
-    with pytest.raises(PathRefused):
-        look.create("out/new.md", b"x")
-    assert not (tmp_path / "new.md").exists()
-
-
-@given(st.text(alphabet="./\\~%2e5c\0 ․‥／:aC", max_size=12))
-def test_whatever_resolves_lies_inside(path: str) -> None:
-    look = Vault(Path("/nonexistent/vault"))
-    try:
-        found = look.resolve(path)
-    except PathRefused:
-        return
-    assert Path(os.path.normpath(found)).is_relative_to(look.root) and found != look.root
-
-
-# ------------------------------------------------------------------------------------------------------------- writing
-
-
-def leftovers(root: Path) -> list[str]:
-    return [path.name for path in root.rglob("*") if path.suffix == ".tmp"]
-
-
-def test_a_new_note_never_overwrites(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    look = Vault(vault)
-    assert look.create("new/folder/a.md", b"first") == content_hash(b"first")
-    with pytest.raises(Conflict):
-        look.create("new/folder/a.md", b"second")
-    monkeypatch.setattr(os.path, "lexists", lambda path: False)  # it appears after we looked
-    with pytest.raises(Conflict):
-        look.create("new/folder/a.md", b"second")
-
-    def no_links(*_: object) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
-    with pytest.raises(Conflict):
-        look.create("new/folder/a.md", b"second")
-    look.create("b.md", b"without hard links")
-    assert (vault / "b.md").read_bytes() == b"without hard links"
-    assert (vault / "new/folder/a.md").read_bytes() == b"first" and leftovers(vault) == []
-
-
-def test_only_notes_are_written(vault: Path) -> None:
-    for path in ("script.sh", "no ending", "a.md/b"):
-        with pytest.raises(PathRefused):
-            Vault(vault).create(path, b"x")
-    write(vault, "file.md")
-    with pytest.raises(Refused):
-        Vault(vault).create("file.md/below.md", b"x")
-
-
-def test_a_note_is_replaced_only_in_the_version_that_was_read(vault: Path) -> None:
-    write(vault, "sub/a.md", text="one")
-    (vault / "sub/a.md").chmod(0o640)
-    look = Vault(vault)
-    new = look.replace("sub/a.md", b"two", content_hash(b"one"))
-    assert (vault / "sub/a.md").read_bytes() == b"two" and new == content_hash(b"two")
-    assert stat.S_IMODE((vault / "sub/a.md").stat().st_mode) == 0o640
-    with pytest.raises(Conflict):
-        look.replace("sub/a.md", b"three", content_hash(b"one"))
-    with pytest.raises(Conflict):
-        look.replace("sub/gone.md", b"three", new)
-    assert (vault / "sub/a.md").read_bytes() == b"two" and not (vault / "sub/gone.md").exists()
-    assert leftovers(vault) == []
-
-
-def test_a_replaced_note_keeps_its_name_on_disk_and_its_attributes(vault: Path) -> None:
-    write(vault, NFD, text="one")
-    try:
-        os.setxattr(vault / NFD, "user.tag", b"red")
-        tagged = True
-    except OSError:  # this disk has none
-        tagged = False
-    Vault(vault).replace(NFC, b"two", content_hash(b"one"))
-    assert os.listdir(vault) == [".obsidian", NFD] or os.listdir(vault) == [NFD, ".obsidian"]
-    assert not tagged or os.getxattr(vault / NFD, "user.tag") == b"red"
-
-
-def test_an_edit_between_reading_and_writing_wins(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(vault, "a.md", text="one")
-    real = os.fsync
-
-    def meanwhile(fd: int) -> None:
-        write(vault, "a.md", text="typed just now")
-        real(fd)
-
-    monkeypatch.setattr(os, "fsync", meanwhile)
-    with pytest.raises(Conflict):
-        Vault(vault).replace("a.md", b"two", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "typed just now" and leftovers(vault) == []
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-def test_a_full_disk_changes_nothing(vault: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    write(vault, "a.md", text="one")
-
-    def full(fd: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(os, "fsync", full)
-    expected = Refused if number == errno.EIO else VaultUnavailable
-    with pytest.raises(expected):
-        Vault(vault).replace("a.md", b"two", content_hash(b"one"))
-    with pytest.raises(expected):
-        Vault(vault).create("b.md", b"two")
-    monkeypatch.undo()
-    assert (vault / "a.md").read_text() == "one" and leftovers(vault) == [] and not (vault / "b.md").exists()
-
-
-def test_nothing_is_written_into_a_vault_that_is_away(tmp_path: Path) -> None:
-    with pytest.raises(VaultUnavailable):
-        Vault(tmp_path / "unmounted").create("a.md", b"x")
-    assert not (tmp_path / "unmounted").exists()
-
-
-def test_temporary_files_are_no_notes_and_no_events(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    real = os.link
-
-    def spy(source: str, target: str) -> None:
-        seen.append(os.path.relpath(source, vault))
-        assert Vault(vault).scan().files == {}
-        real(source, target)
-
-    monkeypatch.setattr(os, "link", spy)
-    Vault(vault).create("a.md", b"x")
-    assert len(seen) == 1 and Vault(vault).ignores(seen[0])
-
-
-def test_a_read_only_note_is_not_replaced(vault: Path) -> None:
-    write(vault, "a.md", text="one")
-    (vault / "a.md").chmod(0o444)
-    with pytest.raises(Refused, match="read-only"):
-        Vault(vault).replace("a.md", b"two", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "one" and leftovers(vault) == []
-
-
-def test_a_hard_linked_copy_keeps_its_bytes(vault: Path, tmp_path: Path) -> None:
-    write(vault, "a.md", text="one")
-    os.link(vault / "a.md", tmp_path / "backup.md")
-    Vault(vault).replace("a.md", b"two", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "two" and (tmp_path / "backup.md").read_text() == "one"
-
-
-@pytest.mark.parametrize("how", ["in place", "beside and renamed"])
-@pytest.mark.report("https://github.com/alangrainger/obsidian-frontmatter-modified-date/issues/32")
-def test_a_save_at_the_very_moment_of_writing_wins(vault: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    import tarsd.vault.files as files
-
-    write(vault, "a.md", text="one")
-    write(vault, "probe one.md", "probe two.md")
-    if not files._exchange(str(vault / "probe one.md"), str(vault / "probe two.md")):
-        pytest.skip("this disk cannot exchange two names in one step")
-    real, saves = files._exchange, ["typed just now", "and a moment later"]
-
-    def save() -> None:
-        if how == "in place":
-            write(vault, "a.md", text=saves.pop(0))
-        else:
-            write(vault, "new.md", text=saves.pop(0))
-            os.replace(vault / "new.md", vault / "a.md")
-
-    def exchange(one: str, other: str) -> bool:
-        if saves:  # after the check, before each exchange
-            save()
-        return real(one, other)
-
-    monkeypatch.setattr(files, "_exchange", exchange)
-    with pytest.raises(Conflict):
-        Vault(vault).replace("a.md", b"two", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "and a moment later" and leftovers(vault) == []
-
-
-def test_where_names_cannot_be_exchanged_a_note_is_replaced_all_the_same(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import tarsd.vault.files as files
-
-    monkeypatch.setattr(files, "_exchange", lambda one, other: False)
-    write(vault, "a.md", text="one")
-    Vault(vault).replace("a.md", b"two", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "two" and leftovers(vault) == []
-
-
-def test_a_discarded_note_lies_in_the_trash(vault: Path) -> None:
-    look = Vault(vault)
-    for number in ("", " 2", " 3"):
-        write(vault, "sub/Plan.md", text=f"text{number}")
-        assert look.discard("sub/Plan.md", content_hash(f"text{number}".encode())) == f".trash/Plan{number}.md"
-        assert not (vault / "sub/Plan.md").exists()
-        assert (vault / f".trash/Plan{number}.md").read_text() == f"text{number}"
-    assert look.scan().files == {}
-    write(vault, "a.md", text="one")
-    for path, hash in (("a.md", content_hash(b"two")), ("gone.md", content_hash(b"one"))):
-        with pytest.raises(Conflict):
-            look.discard(path, hash)
-    with pytest.raises(PathRefused):
-        look.discard(".obsidian/app.json", "")
-    assert (vault / "a.md").read_text() == "one"
-
-
-def test_a_note_saved_while_it_is_discarded_comes_back(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(vault, "a.md", text="one")
-    real = os.rename
-
-    def meanwhile(source: Path, target: Path) -> None:
-        write(vault, "a.md", text="typed just now")
-        real(source, target)
-
-    monkeypatch.setattr(os, "rename", meanwhile)
-    with pytest.raises(Conflict):
-        Vault(vault).discard("a.md", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "typed just now" and os.listdir(vault / ".trash") == []
-
-
-def test_the_trash_is_a_folder_in_the_vault(vault: Path, tmp_path: Path) -> None:
-    write(vault, "a.md", text="one")
-    (tmp_path / "elsewhere").mkdir()
-    (vault / ".trash").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Refused):
-        Vault(vault).discard("a.md", content_hash(b"one"))
-    assert (vault / "a.md").read_text() == "one" and os.listdir(tmp_path / "elsewhere") == []
-
-
-def test_what_a_crash_left_is_cleared_and_a_strangers_text_is_kept(vault: Path) -> None:
-    write(vault, "sub/a.md", text="new")
-    write(vault, "sub/.tarsd-0123456789abcdef.tmp", text="old")
-    write(vault, "sub/.tarsd-fedcba9876543210.tmp", text="typed just then")
-    Vault(vault).sweep("sub/a.md", (content_hash(b"old"), content_hash(b"new"), None))
-    assert leftovers(vault) == [] and (vault / "sub/a.md").read_text() == "new"
-    assert {file.name: file.read_text() for file in (vault / ".trash").iterdir()} == {"a.md": "typed just then"}
-    Vault(vault).sweep("no folder/a.md", ())
