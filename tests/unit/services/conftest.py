@@ -39,7 +39,7 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 
 def sample(platform: str) -> tuple[Path, str]:
-    """The file that shows what a service looks like, and its text; `python -m tests.unit.services.test_files` writes both."""
+    """The sample of a service, its path and its text; `python -m tests.unit.services.test_files` writes them."""
     home, language = ("/Users/ada", "en_US.UTF-8") if platform == "darwin" else ("/home/ada", "C.UTF-8")
     arguments = (f"{home}/tarsd/.venv/bin/python3", *program.MODULE, "run", "--vault", f"{home}/Notes")
     environment = {"HOME": home, "PATH": program.PATHS[platform], "LANG": language, "LC_ALL": language}
