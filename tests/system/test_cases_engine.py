@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import signal
@@ -28,7 +29,8 @@ from tarsd.errors import EmbedderUnreachable, EmbedError, RateLimited, StoreErro
 from tarsd.search import MODES
 from tarsd.store import Store
 from tests.conftest import Daemon
-from tests.support.double import Ollama, Reply
+from tests.support.doubles.embedder import Ollama
+from tests.support.doubles.server import Call, Reply
 from tests.support.engine import LONG, Engine, contents, until, write
 
 Start = Callable[..., Daemon]
@@ -129,7 +131,7 @@ def test_notes_cut_by_an_older_rule_are_cut_anew(short_tmp: Path) -> None:
 def test_a_passage_that_no_model_takes_holds_up_nothing(short_tmp: Path) -> None:
     with Ollama() as server:
         said = {"error": "the input length exceeds the context length"}
-        server.answer = lambda batch: (400, said, {}) if any("poison" in text for text in batch) else None
+        server.answer = lambda batch: Reply(said, 400) if any("poison" in text for text in batch) else None
         with Engine(short_tmp, model=ollama(server.url)) as engine:
             fill(engine.vault, 40)
             write(engine.vault, "bad.md", "# Fine\n\nA fine part.\n\n# Bad\n\n" + "poison ivy " * 60)
@@ -648,7 +650,7 @@ def test_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pyte
         missing = engine.indexer.embedding
         assert missing.state == "model_missing" and "ollama pull nomic-embed-text" in missing.hint
         server.model = "nomic-embed-text:latest"
-        server.answer = lambda batch: (500, {"error": "llm server loading model"}, {})
+        server.answer = lambda batch: Reply({"error": "llm server loading model"}, 500)
         engine.embed()
         loading = engine.indexer.embedding
         assert "loading" in loading.reason and loading.state not in ("model_missing", "unreachable")
@@ -660,12 +662,12 @@ def test_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pyte
 class Both(Ollama):
     """The double, with the answers of the other API too."""
 
-    def reply(self, path: str, body: dict[str, Any]) -> Reply:
-        status, told, headers = super().reply(path, body)
-        if path == "/v1/embeddings" and "embeddings" in told:
-            data = [{"index": at, "embedding": row} for at, row in enumerate(told["embeddings"])]
-            told = {"object": "list", "model": "m", "data": data}
-        return status, told, headers
+    def reply(self, call: Call) -> Reply:
+        said = super().reply(call)
+        if call.path == "/v1/embeddings" and "embeddings" in said.json:
+            data = [{"index": at, "embedding": row} for at, row in enumerate(said.json["embeddings"])]
+            return dataclasses.replace(said, json={"object": "list", "model": "m", "data": data})
+        return said
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
@@ -713,14 +715,12 @@ def test_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
 def test_a_server_that_lies_for_a_while(short_tmp: Path) -> None:
     lies: list[list[Any]] = [[0.0] * 32, [None] * 32, [], [1.0, 2.0]]
     with Both() as server:
-        server.answer = lambda batch: (
-            200,
+        server.answer = lambda batch: Reply(
             {
                 "embeddings": [
                     lies[int(text.split("liar")[1][0])] if "liar" in text else server.vector(text) for text in batch
                 ]
-            },
-            {},
+            }
         )
         with Engine(short_tmp, model=ollama(server.url)) as engine:
             fill(engine.vault)

@@ -11,7 +11,8 @@ import pytest
 
 from tarsd.vault import MAX_BYTES, kind_of
 from tests.conftest import Daemon
-from tests.support.double import Ollama
+from tests.support.doubles.embedder import Ollama
+from tests.support.doubles.server import Reply
 from tests.support.engine import write
 
 Start = Callable[..., Daemon]
@@ -52,7 +53,7 @@ def test_every_file_has_a_state_and_the_counts_add_up(daemon: Start, home: Path,
     write(home, "config.toml", f'[vault]\npath = "{vault}"\nexclude = ["Templates/", "*.excalidraw.md"]\n')
     with Ollama() as server:
         said = {"error": "the input length exceeds the context length"}
-        server.answer = lambda batch: (400, said, {}) if any("poison" in text for text in batch) else None
+        server.answer = lambda batch: Reply(said, 400) if any("poison" in text for text in batch) else None
         one = daemon(TARSD_EMBEDDING="ollama:nomic-embed-text", OLLAMA_HOST=server.url)
         status = one.wait(lambda status: status["behind"] == 0 and status["embedding"]["state"] == "complete")
 

@@ -276,12 +276,15 @@ def test_reindex_shows_progress_and_a_report(run: Run, stub: Stub, vault: Path) 
     assert (json.loads(out)["added"], err) == (3, "")
 
 
-def test_a_bar_needs_no_total() -> None:
-    with BarProgress("Indexing") as step:
-        step(0, 0, "[red]a.md")
-        step(1, 2, "b.md")
+def test_a_bar_needs_no_total(capsys: pytest.CaptureFixture[str]) -> None:
+    with BarProgress("Indexing") as bar:
+        bar(0, 0, "[red]a.md")
+        assert (bar.bar.tasks[0].total, bar.bar.tasks[0].fields["what"]) == (None, "[red]a.md")
+        bar(1, 2, "b.md")
+        assert (bar.bar.tasks[0].completed, bar.bar.tasks[0].total) == (1, 2)
     with LineProgress("Indexing") as lines:
         lines(0, 0)
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_stop_waits_until_nobody_listens(run: Run, stub: Stub) -> None:
