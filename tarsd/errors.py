@@ -14,6 +14,10 @@ TarsdError
 │   ├── EmbedderUnreachable
 │   ├── ModelMissing
 │   └── RateLimited
+├── ProviderError          a chat model did not deliver
+│   ├── ProviderUnreachable, ProviderBusy, ProviderRefused
+│   └── ChatModelMissing, ContextTooLong, AnswerCut
+├── ToolError              a tool failed; its message goes to the model
 └── ClientError            seen by the clients of the socket
     └── NoDaemon           nobody listens
 """
@@ -28,12 +32,18 @@ EXIT_OK, EXIT_NOTHING, EXIT_USAGE, EXIT_NO_DAEMON, EXIT_REFUSED, EXIT_CONFIG = 0
 class TarsdError(Exception):
     """Base of all errors a person can meet: a sentence, a hint, a code for machines.
 
-    `code` and `status` are the wire code and the HTTP status; `exit_code` is what the CLI ends with.
+    `code` and `status` are the wire code and the HTTP status; `exit_code` is what the CLI ends with. A class names in
+    its head those that differ from its base.
     """
 
     code = "error"
     status = 500
     exit_code = EXIT_REFUSED
+
+    def __init_subclass__(cls, *, code: str = "", status: int = 0, exit_code: int | None = None) -> None:
+        cls.code = code or cls.code
+        cls.status = status or cls.status
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -45,23 +55,16 @@ class TarsdError(Exception):
         return {"code": self.code, "message": self.message, "hint": self.hint}
 
 
-class ConfigError(TarsdError):
+class ConfigError(TarsdError, code="bad_config", exit_code=EXIT_CONFIG):
     """The configuration has faults; `problems` holds one sentence each, with line and key."""
-
-    code = "bad_config"
-    exit_code = EXIT_CONFIG
 
     def __init__(self, problems: Sequence[str], hint: str = "") -> None:
         super().__init__("\n".join(problems), hint)
         self.problems = tuple(problems)
 
 
-class BadRequest(TarsdError):
+class BadRequest(TarsdError, code="bad_request", status=422, exit_code=EXIT_USAGE):
     """A request that cannot be meant; `field` names what is wrong with it."""
-
-    code = "bad_request"
-    status = 422
-    exit_code = EXIT_USAGE
 
     def __init__(self, message: str, hint: str = "", *, field: str = "") -> None:
         super().__init__(message, hint)
@@ -72,63 +75,39 @@ class BadRequest(TarsdError):
         return super().as_json() | ({"field": self.field} if self.field else {})
 
 
-class PathRefused(BadRequest):
+class PathRefused(BadRequest, code="path_refused", status=400):
     """A path that is absolute, leaves the vault, or is no path at all."""
 
-    code = "path_refused"
-    status = 400
 
-
-class NotFound(TarsdError):
+class NotFound(TarsdError, code="not_found", status=404, exit_code=EXIT_NOTHING):
     """There is no such thing."""
 
-    code = "not_found"
-    status = 404
-    exit_code = 1
 
-
-class Conflict(TarsdError):
+class Conflict(TarsdError, code="conflict", status=409):
     """The thing changed since it was read, or is already settled or taken."""
 
-    code = "conflict"
-    status = 409
 
-
-class Refused(TarsdError):
+class Refused(TarsdError, code="refused", status=403):
     """Not allowed, or not without a yes that nobody is there to give."""
 
-    code = "refused"
-    status = 403
 
-
-class VaultUnavailable(TarsdError):
+class VaultUnavailable(TarsdError, code="vault_unavailable", status=503):
     """The vault cannot be read now; the index is kept as it is."""
 
-    code = "vault_unavailable"
-    status = 503
 
-
-class StoreError(TarsdError):
+class StoreError(TarsdError, code="index_unavailable", status=503):
     """The index cannot be used."""
 
-    code = "index_unavailable"
-    status = 503
 
-
-class DiskFull(StoreError):
+class DiskFull(StoreError, code="disk_full"):
     """No space is left where the index lies."""
 
-    code = "disk_full"
 
-
-class EmbedError(TarsdError):
+class EmbedError(TarsdError, code="embedding_failed", status=503):
     """An embedding model did not deliver.
 
     `permanent` means that trying the same text again is useless; `retry_after` is the server's wish in seconds.
     """
-
-    code = "embedding_failed"
-    status = 503
 
     def __init__(
         self, message: str, hint: str = "", *, permanent: bool = False, retry_after: float | None = None
@@ -138,77 +117,52 @@ class EmbedError(TarsdError):
         self.retry_after = retry_after
 
 
-class EmbedderUnreachable(EmbedError):
+class EmbedderUnreachable(EmbedError, code="embedder_unreachable"):
     """The embedding server does not answer."""
 
-    code = "embedder_unreachable"
 
-
-class ModelMissing(EmbedError):
+class ModelMissing(EmbedError, code="model_missing"):
     """The server answers, and has no such model."""
 
-    code = "model_missing"
 
-
-class RateLimited(EmbedError):
+class RateLimited(EmbedError, code="rate_limited"):
     """The server asks us to wait."""
 
-    code = "rate_limited"
 
-
-class ProviderError(TarsdError):
+class ProviderError(TarsdError, code="model_failed", status=502):
     """A chat model did not deliver; `retry_after` is the server's wish in seconds."""
-
-    code = "model_failed"
-    status = 502
 
     def __init__(self, message: str, hint: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(message, hint)
         self.retry_after = retry_after
 
 
-class ProviderUnreachable(ProviderError):
+class ProviderUnreachable(ProviderError, code="model_unreachable"):
     """No server answers, or it broke the connection before it had said anything."""
 
-    code = "model_unreachable"
 
-
-class ProviderBusy(ProviderError):
+class ProviderBusy(ProviderError, code="model_busy", status=503):
     """Overloaded, or a rate limit."""
 
-    code = "model_busy"
-    status = 503
 
-
-class ProviderRefused(ProviderError):
+class ProviderRefused(ProviderError, code="model_refused"):
     """No key, a wrong key, no credit, or a request that is not taken."""
 
-    code = "model_refused"
 
-
-class ChatModelMissing(ProviderError):
+class ChatModelMissing(ProviderError, code="model_missing"):
     """The server answers, and has no such model."""
 
-    code = "model_missing"
 
-
-class ContextTooLong(ProviderError):
+class ContextTooLong(ProviderError, code="context_too_long", status=413):
     """The request is more than the model can read, though all that may be left out was left out."""
 
-    code = "context_too_long"
-    status = 413
 
-
-class AnswerCut(ProviderError):
+class AnswerCut(ProviderError, code="answer_cut"):
     """The stream of a chat model ended before the model was finished."""
 
-    code = "answer_cut"
 
-
-class ToolError(TarsdError):
+class ToolError(TarsdError, code="tool_failed"):
     """A tool failed; its message goes to the model, and the turn goes on."""
-
-    code = "tool_failed"
 
 
 class ClientError(TarsdError):

@@ -60,11 +60,11 @@ class Explanation:
 def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str) -> Explanation:
     """Explain the place of the note at (collection, path) in the answer to a query. Never raises for a missing note."""
     steps = _on_disk(vaults, store, key)
-    note = store.note(key)
+    note = store.notes.note(key)
     if note is None:
         steps.append(Step("indexed", False, "It is not in the index."))
         return Explanation(key[1], query, tuple(steps), (), {}, None, _verdict(steps, None))
-    rows = store.chunks_of(note.id)
+    rows = store.notes.passages_of(note.id)
     held = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
     steps.append(Step("indexed", True, f"It is in the index with {_many(len(rows), 'passage')}.{held}"))
     if note.ours:
@@ -95,7 +95,7 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
         return [Step("in the vault", False, error.message)]
     if key in scan.files:
         return [Step("in the vault", True, "The file is there."), Step("not excluded", True, "Nothing excludes it.")]
-    left_out = {one.path: f"{one.reason} {one.hint}" for one in store.skipped() if one.collection == collection}
+    left_out = {one.path: f"{one.reason} {one.hint}" for one in store.notes.skipped() if one.collection == collection}
     left_out |= {one.path: f"{one.reason} {one.hint}" for one in scan.skipped}
     if path in left_out:
         detail = left_out[path].strip()

@@ -15,7 +15,6 @@ from tarsd.app.health import HealthCheck
 from tarsd.app.indexing import Indexing
 from tarsd.app.process import DaemonThreads, resident_mb
 from tarsd.config import Config
-from tarsd.daemon import carry
 from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
 from tarsd.notes import NoteLibrary, Reader
@@ -32,7 +31,8 @@ from tarsd.protocol import (
     WhyRequest,
     read_audience,
 )
-from tarsd.store import ProblemRow, examine
+from tarsd.store import ProblemRow
+from tarsd.store.transfer import export_vectors, import_vectors
 from tarsd.vault import Skipped, Vault
 from tarsd.why import why
 
@@ -137,9 +137,9 @@ class Application:
             if state.reason:
                 general.append((state.reason, state.hint))
             try:
-                counts, files, skipped = store.counts(), store.problems(), store.skipped()
+                counts, files, skipped = store.counts(), store.problems(), store.notes.skipped()
                 files += indexing.now_empty()
-                indexed = examine.indexed_at(store, [(row.collection, row.path) for row in files])
+                indexed = store.notes.indexed_at([(row.collection, row.path) for row in files])
                 vectors = indexing.indexer.embedding
             except StoreError as error:
                 general.append((error.message, error.hint))
@@ -208,12 +208,20 @@ class Application:
         )
         return look.run(request)
 
-    def vectors(self) -> AsyncGenerator[Json, None]:
+    async def vectors(self) -> AsyncGenerator[Json, None]:
         """The model's vectors of the passages that are here, some with every object."""
-        return carry.export(lambda: self.indexing.searcher().store, self.thread)
+        searcher = await self.thread(self.indexing.searcher)
+        batches = export_vectors(searcher.store)
+        while (batch := await self.thread(next, batches, None)) is not None:
+            yield batch
 
     def add_vectors(self, request: VectorsRequest) -> Json:
-        """Take in vectors that were made elsewhere; nothing of a request is kept when a part of it is bad."""
+        """Take in vectors that were made elsewhere; nothing of a request is kept when a part of it is bad.
+
+        `fits` of the reply: whether they are of the configured model, None while that is not known.
+        """
         store = self.indexing.searcher().store
         assert self.indexing.indexer is not None
-        return carry.add(store, self.indexing.indexer, request)
+        added = import_vectors(store, request.model, request.rows)
+        fits = self.indexing.indexer.took_in(request.model)
+        return {"added": added, "known": len(request.rows) - added, "fits": fits}

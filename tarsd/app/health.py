@@ -15,9 +15,9 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 
 from tarsd.chat import TurnServices
-from tarsd.daemon.soundness import CheckResult, IndexCheck
 from tarsd.embed.base import Embedder, is_bad
 from tarsd.errors import ProviderBusy, RateLimited, TarsdError
+from tarsd.index.index_check import CheckResult, IndexCheck
 from tarsd.protocol import CheckRequest
 from tarsd.providers.base import Message, Provider, Request, StreamEnd, Text, Thinking, Waiting
 from tarsd.search import Searcher
@@ -60,7 +60,7 @@ class HealthCheck:
     ) -> None:
         self._embedders = embedders
         self._providers = {"chat": services.provider, "chat fallback": services.fallback}
-        self._soundness = IndexCheck(searcher, vaults, behind)
+        self._soundness = IndexCheck(lambda: searcher().store, vaults, behind)
         self._thread = thread
         self._end = time.monotonic() + TOTAL_S
 

@@ -15,11 +15,10 @@ from tarsd import embed, keys
 from tarsd.app.process import give_memory_back
 from tarsd.app.status import ScanHistory
 from tarsd.config import Config
-from tarsd.daemon.embedding import EmbeddingThread
-from tarsd.daemon.worker import IndexJob, Worker
 from tarsd.embed.base import Embedder
 from tarsd.errors import PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
+from tarsd.index.worker import EmbeddingThread, IndexJob, Worker
 from tarsd.passage import Key
 from tarsd.protocol import ReindexRequest
 from tarsd.search import Searcher
@@ -144,7 +143,7 @@ class Indexing:
 
     def _work(self, job: IndexJob[Report]) -> Report:
         assert self.indexer is not None and self.store is not None
-        if self.store.damaged:  # met by a reader: only a pass that touches everything meets it as well
+        if self.store.database.damaged:  # met by a reader: only a pass that touches everything meets it as well
             job = dataclasses.replace(job, paths=None, full=True)
 
         def progress(event: Json) -> None:
@@ -158,7 +157,7 @@ class Indexing:
         except _Stopping:
             raise TarsdError("The daemon is stopping.") from None
         whole = job.paths is None or any(not path for _, path in job.paths)
-        self.history.passed(self.vaults, self.store.skipped(), whole=whole)
+        self.history.passed(self.vaults, self.store.notes.skipped(), whole=whole)
         if report.again_s is not None:
             for name, watcher in self._watchers.items():
                 watcher.look(_below(name, job.paths), report.again_s)
@@ -232,14 +231,14 @@ class Indexing:
         found += [(error.message, error.hint) for error in self._failures()]
         if self._embedding.failure:
             found.append((f"Embedding failed ({self._embedding.failure}); it begins again.", "The log says where."))
-        if self.store is not None and not self.store.vec0:
+        if self.store is not None and not self.store.database.vec0:
             found.append(("sqlite-vec cannot be loaded; vectors are compared in memory.", "Install tarsd anew."))
         return found
 
     def now_empty(self) -> list[ProblemRow]:
         """Notes that had text and are empty now."""
         store = self.store
-        rows = [(key, store.note(key)) for key in sorted(self._emptied)] if store is not None else []
+        rows = [(key, store.notes.note(key)) for key in sorted(self._emptied)] if store is not None else []
         reason, hint = "It has become empty; what was in it is found no more.", "If that was a mistake, restore it."
         return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
 

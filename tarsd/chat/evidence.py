@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tarsd.passage import Passage
 from tarsd.search import words
+from tarsd.store import split_words
 
 RELEVANT = 0.5
 NEAR = 0.2
@@ -58,7 +59,7 @@ def queries(message: str, earlier: Sequence[str]) -> list[str]:
     plain = re.sub(r"(?<!\S)-+(?=\S)", "", " ".join(plain.split()))[:QUERY_CHARS].strip()
     if not earlier or not earlier[-1]:
         return [plain]
-    said = words.split(_EXPLETIVE.sub(" ", plain).lower())
+    said = split_words(_EXPLETIVE.sub(" ", plain).lower())
     empty = words.is_stop(said)
     content = [word for word, no in zip(said, empty, strict=True) if not no and word not in _PRONOUNS | _MORE]
     together = f"{earlier[-1]} {plain}"[-QUERY_CHARS:]

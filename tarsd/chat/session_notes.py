@@ -19,10 +19,10 @@ from tarsd.chat.answer import TurnServices
 from tarsd.chat.prompt import history_tokens
 from tarsd.chat.turn import Turn
 from tarsd.errors import TarsdError, VaultUnavailable
-from tarsd.parse import parse
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
+from tarsd.session.properties import properties
 from tarsd.writing import Change, Loaded, Notebook, create, replace_text, until_written
 
 FULL = 0.5
@@ -156,8 +156,8 @@ class SessionNotes:
                 return None
             path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
             return begun(path, replace(conversation, turns=tuple(finished)))
-        written = [at for at, record in enumerate(finished) if holds(loaded.text, record)]
-        missing = finished[written[-1] + 1 :] if written else [] if late else finished[-1:]
+        written = next((at for at in range(len(finished), 0, -1) if holds(loaded.text, finished[at - 1])), 0)
+        missing = finished[written:] if written else [] if late else finished[-1:]
         return grown(loaded, *missing, private=conversation.private) if missing else None
 
     def _note_of(self, conversation: Conversation) -> Loaded | None:
@@ -177,8 +177,8 @@ class SessionNotes:
         for path in filter(None, paths):
             with contextlib.suppress(TarsdError):
                 loaded = self._notebook.load(path)
-                properties = parse(loaded.text, path).properties
-                if properties.get("id") == id and properties.get("tars") == kind:
+                found = properties(loaded.text)
+                if found.get("id") == id and found.get("tars") == kind:
                     return loaded
         return None
 
@@ -213,7 +213,7 @@ class SessionNotes:
         if provider.quotes:
             return
         await provider.prepare()
-        open_turns = _open(found)
+        open_turns = found.since
         before = found.condensed.text if found.condensed else ""
         if history_tokens(open_turns, before) <= FULL * provider.window:
             return
@@ -228,7 +228,7 @@ class SessionNotes:
         await provider.prepare()
         found = await self._thread(self._sessions.load, conversation)
         kept = {record.id for record in tail}
-        head = [one for one in _open(found) if one.id not in kept and one.text]
+        head = [one for one in found.since if one.id not in kept and one.text]
         if not head:
             return
         earlier = found.condensed
@@ -313,14 +313,6 @@ class SessionNotes:
 
     async def _thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
-
-
-def _open(conversation: Conversation) -> list[TurnRecord]:
-    """The finished turns after those that the summary stands for."""
-    turns = [record for record in conversation.turns if record.state != "running"]
-    upto = conversation.condensed.upto if conversation.condensed else ""
-    at = next((n for n, record in enumerate(turns, 1) if record.id == upto), 0)
-    return turns[at:]
 
 
 def _stamped(old: str, new: str) -> str:

@@ -19,20 +19,14 @@ from tarsd.config.settings import (
     OLLAMA,
     OPENAI,
     ChatSettings,
-    ChunkSettings,
     Collection,
     Config,
     EmbeddingSettings,
-    HttpSettings,
     McpServer,
-    MemorySettings,
     Paths,
-    PerformanceSettings,
     PrivacySettings,
-    SearchSettings,
     ToolSettings,
     VaultSettings,
-    WatchSettings,
 )
 from tarsd.config.spelling import base_url, check_model, ollama_host
 from tarsd.errors import ConfigError
@@ -41,6 +35,9 @@ SECTIONS = (
     "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
     "tools", "privacy", "http", "performance", "mcp"
 )  # fmt: skip
+PLAIN = ("chunk", "search", "watch", "memory", "http", "performance")
+"""Sections that are nothing but their fields."""
+
 NO_KEYS = "keys never stand in the config: use tarsd key set"
 
 Settings = TypeVar("Settings", bound=Any)
@@ -106,17 +103,12 @@ class _ConfigReader:
             memory_folder=own.memory_folder.strip("/"),
             include_comments=own.include_comments,
             collections=self.collections(table, root),
-            chunk=self.fill(ChunkSettings(), table, "chunk"),
             embedding=self.model(embedding, "embedding"),
-            search=self.fill(SearchSettings(), table, "search"),
-            watch=self.fill(WatchSettings(), table, "watch"),
             chat=self.model(chat, "chat"),
-            memory=self.fill(MemorySettings(), table, "memory"),
             tools=self.tools(table),
             privacy=privacy,
-            http=self.fill(HttpSettings(), table, "http"),
             mcp=self.mcp(table),
-            performance=self.fill(PerformanceSettings(), table, "performance"),
+            **{name: self.fill(getattr(Config, name), table, name) for name in PLAIN},
         )
         if self.found:
             raise ConfigError([text for _, text in sorted(self.found, key=lambda one: one[0])])
@@ -154,18 +146,25 @@ class _ConfigReader:
 
     def fill(self, default: Settings, table: dict[str, Any], name: str) -> Settings:
         """`default` with those values of section `name` that are right."""
-        values = self.section(table, name)
-        fields = {one.name: one for one in dataclasses.fields(default) if not one.metadata.get("elsewhere")}
-        self.unknown(values, tuple(fields), (name,))
+        return self.filled(default, self.section(table, name), (name,))
+
+    def filled(self, default: Settings, values: dict[str, Any], where: Key) -> Settings:
+        """`default` with those values of a table that are right."""
+        fields = {field.name: field for field in dataclasses.fields(default) if not field.metadata.get("elsewhere")}
+        self.unknown(values, tuple(fields), where)
         right = {}
         for key, field in fields.items():
-            if key in values and (value := self.value(values[key], field, default, (name, key))) is not None:
+            if key in values and (value := self.value(values[key], field, default, (*where, key))) is not None:
                 right[key] = value
         return dataclasses.replace(default, **right)
 
     def value(self, value: Any, field: dataclasses.Field[Any], default: Any, key: Key) -> Any:
         """`value` in the type of its field, or None after noting what is wrong with it."""
         kind = str(field.type).removesuffix(" | None")
+        if kind == "Mapping[str, str]":
+            if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
+                return value
+            return self.fault(key, 'must be a table of texts: { NAME = "value" }')
         if kind.startswith("Mapping"):
             return self.scores(value, getattr(default, field.name), key)
         if kind.startswith("tuple"):
@@ -320,35 +319,16 @@ class _ConfigReader:
         """The MCP servers to start or to call."""
         found: list[McpServer] = []
         for key, values in self.array(table, "mcp"):
-            self.unknown(values, ("name", "command", "url", "env", "timeout_s", "allow"), key)
-            name = values.get("name")
-            if not isinstance(name, str) or not name or name in {one.name for one in found}:
+            name: Any = values.get("name")
+            server = self.filled(McpServer(""), {**values, "name": ""}, key)
+            if not isinstance(name, str) or not name or name in [other.name for other in found]:
                 self.fault((*key, "name"), "must be a name that no other server has")
-                name = None
-            command = self.texts(values, "command", key)
-            url = values.get("url", "")
-            if not isinstance(url, str) or bool(command) == bool(url):
+            if bool(server.command) == bool(server.url):
                 self.fault((*key, "command"), 'a server has either a command, ["program", "argument"], or a url')
-                continue
-            if url:
-                self.check_url(url, (*key, "url"))
-            env = values.get("env", {})
-            if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
-                self.fault((*key, "env"), 'must be a table of texts: { NAME = "value" }')
-                env = {}
-            limits = {"low": 0.1, "high": 600.0}
-            timeout = self.number(values.get("timeout_s", 30.0), "float", limits, (*key, "timeout_s"))
-            if name is not None and timeout is not None:
-                found.append(McpServer(name, command, url, env, timeout, self.texts(values, "allow", key)))
+            elif server.url:
+                self.check_url(server.url, (*key, "url"))
+            found.append(dataclasses.replace(server, name=name))
         return tuple(found)
-
-    def texts(self, values: dict[str, Any], name: str, key: Key) -> tuple[str, ...]:
-        """A list of texts in a table of an array; empty when it is missing."""
-        value = values.get(name, [])
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            return tuple(value)
-        self.fault((*key, name), 'must be a list of texts: ["…", "…"]')
-        return ()
 
     def check_folders(self, own: VaultSettings) -> None:
         """Faults of the paths within the vault."""

@@ -169,7 +169,7 @@ class McpServer:
     command: tuple[str, ...] = ()
     url: str = ""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    timeout_s: float = 30.0
+    timeout_s: float = _range(30.0, 0.1, 600.0)
     allow: tuple[str, ...] = ()
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from tarsd import keys
 from tarsd.app import Application
 from tarsd.config import HttpSettings
@@ -23,7 +21,6 @@ from tarsd.server.guard import BODY_S, Guard, Token, bracketed, is_local
 AGAIN_S = 30.0
 HEAD_S = 20.0
 LINGER_S = 2.0
-CLOSE_S = 1.0
 FIRST_PORT = 8427
 PORTS = 100
 """How many ports are tried, for as many vaults side by side."""
@@ -74,22 +71,18 @@ class TcpListener:
         guard = Guard(settings, self._token, body_s=self._body_s)
         runner = Runner(
             application(app, guard=guard),
-            access_log=None,
-            handle_signals=False,
-            shutdown_timeout=CLOSE_S,
             keepalive_timeout=self._head_s,  # it is counted from the connection on: so it bounds the head as well
             lingering_time=LINGER_S,
         )
         await runner.setup()
         try:
-            await self._bind(runner)
+            ports = await self._bind(runner)
         except (OSError, ValueError) as error:  # a name that is none fails as a UnicodeError, or for its NUL
             await runner.cleanup()
             if self._failure is None:
                 log.error("cannot listen on TCP", extra={"reason": type(error).__name__, "port": settings.port})
             self._failure = _failure(error, settings)
             return False
-        ports = {int(address[1]) for address in runner.addresses}
         if settings.port is None:
             self._keep(min(ports))
         guard.listens(ports)
@@ -98,16 +91,15 @@ class TcpListener:
         log.info("listening on TCP", extra={"port": min(ports)})
         return True
 
-    async def _bind(self, runner: web.AppRunner) -> None:
+    async def _bind(self, runner: Runner) -> set[int]:
         *taken, last = self._ports()
         for port in taken:
             try:
-                await web.TCPSite(runner, self._settings.host or None, port).start()
-                return
+                return await runner.listen(host=self._settings.host or None, port=port)
             except OSError as error:
                 if error.errno != errno.EADDRINUSE:
                     raise
-        await web.TCPSite(runner, self._settings.host or None, last).start()
+        return await runner.listen(host=self._settings.host or None, port=last)
 
     def _ports(self) -> list[int]:
         """Those to try, in order: the one that was set; else the one found before, and then all from the first on."""

@@ -17,11 +17,8 @@ from tarsd.errors import Conflict, Refused, StoreError
 BACKLOG = 128
 
 
-class AlreadyRunning(Conflict):
+class AlreadyRunning(Conflict, code="already_running", exit_code=0):
     """Another daemon holds the lock of this vault; `pid` is what it wrote there, 0 if that cannot be read."""
-
-    code = "already_running"
-    exit_code = 0
 
     def __init__(self, pid: int) -> None:
         who = f"process {pid}" if pid else "another process"

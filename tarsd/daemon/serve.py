@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import web
-
 from tarsd.app import Application
 from tarsd.app.process import give_memory_back
 from tarsd.config import Config
@@ -25,7 +23,6 @@ from tarsd.daemon.supervised import pulse, tell
 from tarsd.errors import TarsdError
 from tarsd.server import Runner, application
 
-CLOSE_S = 1.0
 LOOK_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -74,7 +71,7 @@ async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) 
     app = Application(config, lambda: loop.call_soon_threadsafe(stopping.set), tcp.state)
     app.start()
     await app.assistant.start()
-    runner = Runner(application(app), access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S)
+    runner = Runner(application(app))
     await runner.setup()
     await door.open(runner)
     return Parts(app, runner, tcp)
@@ -138,7 +135,7 @@ class SocketListener:
 
     async def open(self, runner: Runner) -> None:
         """Let a server answer."""
-        await web.SockSite(runner, self._server.dup()).start()  # a site closes what it is given
+        await runner.listen(sock=self._server.dup())  # a runner closes what it is given
 
     async def keep(self, runner: Runner) -> None:
         """Listen anew when the socket file has been removed: tools that tidy /tmp do that."""

@@ -77,7 +77,7 @@ class Background:
         self._later: dict[bytes, float] = {}
         self._delivered = False
         self._given = 0
-        self._kept_up = store.generation
+        self._kept_up = store.database.generation
         self._children_died = 0
         self._closing = threading.Event()
 
@@ -90,13 +90,13 @@ class Background:
         model = self._model
         if model is None:
             return EmbeddingProgress("", "none")
-        space = next((one for one in self._store.spaces() if one.id == self._space), None)
+        space = next((one for one in self._store.vectors.spaces() if one.id == self._space), None)
         if space is None:
             remaining = self._store.counts().chunks if self._state != "complete" else 0
             return EmbeddingProgress(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
         counts = self._store.counts()
         held = 0 if self._local else counts.held_back
-        remaining = self._store.count_missing(space.id, local=self._local, later=list(self._later))
+        remaining = self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later))
         return EmbeddingProgress(
             model.name,
             self._state,
@@ -128,9 +128,9 @@ class Background:
     def forgive(self) -> None:
         """Try again what failed, for good or for now."""
         self._later = {}
-        space = next((one for one in self._store.spaces() if one.id == self._space), None)
+        space = next((one for one in self._store.vectors.spaces() if one.id == self._space), None)
         if space is not None:
-            self._store.forgive(space.fingerprint)
+            self._store.vectors.forgive(space.fingerprint)
 
     def close(self) -> None:
         """Stop soon, and end the child process."""
@@ -138,33 +138,32 @@ class Background:
         self._wake.set()
         self._pool.close()
 
-    def run(self, stop: threading.Event) -> None:
-        """Embed until `stop` is set (looked at between batches and, while idle, within a second)."""
-        while not self._over(stop):
-            pause = self._step(stop)
-            self._sleep(stop, pause)
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Embed until `stopped()` (asked between batches and, while idle, within a second)."""
+        while not self._over(stopped):
+            pause = self._step(stopped)
+            self._sleep(stopped, pause)
 
     def drain(self) -> int:
         """Embed until nothing is left or the model does not deliver; how many passages were given a vector."""
-        stop = threading.Event()
         before = self._given
-        while self._step(stop) == 0.0:
+        while self._step(lambda: False) == 0.0:
             pass
         return self._given - before
 
-    def _over(self, stop: threading.Event) -> bool:
-        return stop.is_set() or self._closing.is_set()
+    def _over(self, stopped: Callable[[], bool]) -> bool:
+        return stopped() or self._closing.is_set()
 
-    def _sleep(self, stop: threading.Event, seconds: float) -> None:
+    def _sleep(self, stopped: Callable[[], bool], seconds: float) -> None:
         """Wait; while nothing is wrong, an edit ends it."""
         deadline = time.monotonic() + seconds
-        while not self._over(stop) and (left := deadline - time.monotonic()) > 0:
+        while not self._over(stopped) and (left := deadline - time.monotonic()) > 0:
             if self._failures:
                 self._closing.wait(min(left, 0.5))
             elif self._wake.wait(min(left, 1.0)):
                 return
 
-    def _step(self, stop: threading.Event) -> float:
+    def _step(self, stopped: Callable[[], bool]) -> float:
         """One batch. Seconds to wait before the next: 0 to go on at once, a minute when nothing is left."""
         model = self._model
         try:
@@ -175,8 +174,8 @@ class Background:
             if not batch:
                 self._upkeep()
                 return _IDLE_S
-            self._let_others(stop)
-            if self._over(stop):
+            self._let_others(stopped)
+            if self._over(stopped):
                 return 0.0
             self._embed(model, batch)
         except EmbedError as error:
@@ -190,8 +189,8 @@ class Background:
 
     def _upkeep(self) -> None:
         """Once in a while, when there is nothing else to do."""
-        if self._store.generation - self._kept_up >= _COMMITS_BETWEEN_UPKEEP:
-            self._kept_up = self._store.generation
+        if self._store.database.generation - self._kept_up >= _COMMITS_BETWEEN_UPKEEP:
+            self._kept_up = self._store.database.generation
             self._store.maintain()
 
     def _next(self, model: Embedder) -> list[EmbedJob]:
@@ -202,11 +201,13 @@ class Background:
             self._stale, self._local = False, model.local
             now = time.monotonic()
             self._later = {hash: when for hash, when in self._later.items() if when > now}
-            self._queue = deque(self._store.missing(space.id, _QUEUE, local=self._local, later=list(self._later)))
+            self._queue = deque(
+                self._store.vectors.missing(space.id, _QUEUE, local=self._local, later=list(self._later))
+            )
         if not self._queue:
-            others = any(other.role == "model" and other.id != space.id for other in self._store.spaces())
+            others = any(other.role == "model" and other.id != space.id for other in self._store.vectors.spaces())
             if others or (space.state == "building" and space.chunks):
-                self._store.activate(space.id)
+                self._store.vectors.activate(space.id)
             self._failures = 0
             self._say("complete")
             return []
@@ -228,7 +229,7 @@ class Background:
     def _ensure(self, model: Embedder) -> Space:
         """The model's space. The first look at a new model may ask its server for the width of a vector."""
         fingerprint = model.fingerprint
-        known = self._store.space_for(fingerprint)
+        known = self._store.vectors.space_for(fingerprint)
         if known is None or (known.id, fingerprint) != (self._space, self._fingerprint):
             dim = known.dim if known is not None else model.dim
             if not dim:
@@ -236,16 +237,16 @@ class Background:
                 dim = int(probe.shape[1])
                 if not dim or bool(is_bad(probe)[0]):
                     raise EmbedError(f"{model.name} gives no vectors.", "Is it an embedding model?")
-            known = self._store.ensure_space(model.name, fingerprint, dim, "model")
+            known = self._store.vectors.ensure_space(model.name, fingerprint, dim, "model")
             self._space, self._fingerprint, self._dim = known.id, fingerprint, known.dim
             self._later = {}
             self._stale = True
         return known
 
-    def _let_others(self, stop: threading.Event) -> None:
+    def _let_others(self, stopped: Callable[[], bool]) -> None:
         """Questions go first."""
         deadline = time.monotonic() + _MOST_BUSY_S
-        while self._busy() and not self._over(stop) and time.monotonic() < deadline:
+        while self._busy() and not self._over(stopped) and time.monotonic() < deadline:
             time.sleep(_BUSY_S)
 
     def _embed(self, model: Embedder, batch: Sequence[EmbedJob]) -> None:
@@ -263,9 +264,11 @@ class Background:
         """One text may have spoiled the batch: find it, and give it up alone. If all fail, no text is to blame."""
         if len(batch) == 1:
             if not self._delivered and batch[0].tries == 0:
-                self._store.fail(self._fingerprint, [(batch[0].passage.hash, error.message)])
+                self._store.vectors.fail(self._fingerprint, [(batch[0].passage.hash, error.message)])
                 raise error
-            self._store.fail(self._fingerprint, [(batch[0].passage.hash, error.message)], permanent=self._delivered)
+            self._store.vectors.fail(
+                self._fingerprint, [(batch[0].passage.hash, error.message)], permanent=self._delivered
+            )
             return
         delivered, self._delivered = self._delivered, False
         bad: list[tuple[EmbedJob, EmbedError]] = []
@@ -276,7 +279,9 @@ class Background:
             self._delivered = self._delivered or delivered
         if not fine:
             raise error
-        self._store.fail(self._fingerprint, [(job.passage.hash, why.message) for job, why in bad], permanent=True)
+        self._store.vectors.fail(
+            self._fingerprint, [(job.passage.hash, why.message) for job, why in bad], permanent=True
+        )
 
     def _search(self, model: Embedder, batch: Sequence[EmbedJob], bad: list[tuple[EmbedJob, EmbedError]]) -> None:
         """In groups, then one by one in a group that fails: no text is asked for more than three times."""
@@ -307,7 +312,7 @@ class Background:
                 raise OtherWidth(vectors.shape[1], self._dim)
             vectors = nothing(len(batch), self._dim)
         hashes = [job.passage.hash for job in batch]
-        bad = self._store.put_vectors(self._space, hashes, vectors)
+        bad = self._store.vectors.put(self._space, hashes, vectors)
         self._given += len(batch) - len(bad)
         if len(bad) < len(batch):
             self._delivered = True
@@ -318,7 +323,7 @@ class Background:
                 continue
             reason = f"{model.name} {'sent nothing usable for' if again else 'makes no vector of'} this text"
             reason = NOT_READ if model.name == _BUILTIN else reason
-            self._store.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
+            self._store.vectors.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
             for at in some if again else ():
                 pause = _LEFT_ALONE_S[min(batch[at].tries, len(_LEFT_ALONE_S) - 1)]
                 self._later[hashes[at]] = time.monotonic() + pause
@@ -359,11 +364,11 @@ class Background:
     def top_up(self, space_id: int, table: Embedder) -> int:
         """Give every passage its table vector that lacks one; how many got one."""
         added = 0
-        while jobs := self._store.missing(space_id, 512, local=True):
+        while jobs := self._store.vectors.missing(space_id, 512, local=True):
             vectors = table.embed([text_of(job.passage, table.max_tokens) for job in jobs], "document")
             hashes = [job.passage.hash for job in jobs]
-            bad = self._store.put_vectors(space_id, hashes, vectors)
-            self._store.fail(table.fingerprint, [(hashes[at], "no known words") for at in bad], permanent=True)
+            bad = self._store.vectors.put(space_id, hashes, vectors)
+            self._store.vectors.fail(table.fingerprint, [(hashes[at], "no known words") for at in bad], permanent=True)
             added += len(jobs) - len(bad)
         return added
 
@@ -383,11 +388,11 @@ def text_of(passage: Passage, limit: int) -> str:
 def embed_texts(store: Store, table: Embedder, notes: Sequence[Prepared]) -> int:
     """Cache the table's vectors of new notes, made here; how many were new."""
     passages = {passage.hash: passage for note in notes for passage in note.passages}
-    known = store.cached(table.fingerprint, list(passages))
+    known = store.cache.known(table.fingerprint, list(passages))
     wanted = [passage for hash, passage in passages.items() if hash not in known]
     added = 0
     for start in range(0, len(wanted), max(1, table.batch)):
         part = wanted[start : start + max(1, table.batch)]
         vectors = table.embed([text_of(passage, table.max_tokens) for passage in part], "document")
-        added += store.cache_vectors(table.fingerprint, [passage.hash for passage in part], np.asarray(vectors))[0]
+        added += store.cache.put(table.fingerprint, [passage.hash for passage in part], np.asarray(vectors))[0]
     return added

@@ -42,7 +42,7 @@ class ChangeGuard:
         if not todo.vanished or not lost_too_much(known, found, marker=scan.marker):
             return None
         # A folder that never held `.obsidian` is recognised by being the same folder as before.
-        familiar = scan.marker or (not self._store.meta(f"marker:{name}") and self._roots.get(name) == root)
+        familiar = scan.marker or (not self._store.database.meta(f"marker:{name}") and self._roots.get(name) == root)
         shown = f"collection {name}" if name else str(vault.root)
         missing = f"{known - found} of {known} notes are missing from {shown}; what is known of them is kept"
         if not familiar or found:
@@ -65,8 +65,8 @@ class ChangeGuard:
         name = vault.collection
         self._doubts.pop(name, None)
         self._roots[name] = root
-        if scan.marker and not self._store.meta(f"marker:{name}"):
-            self._store.set_meta(f"marker:{name}", 1)
+        if scan.marker and not self._store.database.meta(f"marker:{name}"):
+            self._store.database.set_meta(f"marker:{name}", 1)
 
     def emptied(self, todo: Plan, scan: Scan, *, force: bool) -> tuple[list[FileInfo], float | None]:
         """Notes that became empty and stayed so for the grace time; seconds until the others are to be seen again."""

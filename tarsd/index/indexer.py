@@ -107,7 +107,7 @@ class Indexer:
         self._trouble: IndexState | None = None
         self._faults: dict[str, IndexState] = {}
         self._guards = ChangeGuard(store, config.watch.grace_empty_s)
-        store.on_damage = lambda: self._on_event({"type": "damaged"})
+        store.database.on_damage = lambda: self._on_event({"type": "damaged"})
 
     @staticmethod
     def _pool_for_model() -> Pool:
@@ -138,9 +138,9 @@ class Indexer:
         """How far background embedding is."""
         return self._background.status()
 
-    def embed_pending(self, stop: threading.Event) -> None:
-        """Give every passage a vector of the model, until `stop` is set; for a thread of its own."""
-        self._background.run(stop)
+    def embed_pending(self, stopped: Callable[[], bool]) -> None:
+        """Give every passage a vector of the model, until `stopped()`; for a thread of its own."""
+        self._background.run(stopped)
 
     def embed_once(self) -> int:
         """The same until nothing is left or the model does not answer; how many passages got one."""
@@ -182,7 +182,7 @@ class Indexer:
                 try:
                     self._run(one, scopes, full=full, force=force, progress=progress)
                 except StoreError:
-                    if not self.store.damaged:
+                    if not self.store.database.damaged:
                         raise
                     scopes = self._scopes(None)
                     self._rebuild(one, scopes, progress)
@@ -199,7 +199,7 @@ class Indexer:
         if report.changed + report.moved + report.removed > _MANY:
             self.store.maintain()
         if not short and self._scanned:
-            self.store.tidy()
+            self.store.cache.tidy()
         self._on_event({"type": "report", **report.__dict__})
         return report
 
@@ -219,7 +219,7 @@ class Indexer:
     def _rebuild(self, one: _Pass, scopes: Mapping[str, set[str] | None], progress: OnEvent | None) -> None:
         self._trouble = IndexState("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
         self._on_event({"type": "rebuilding"})
-        self.store.reopen()
+        self.store.database.reopen()
         self._started = False
         one.total = one.done = 0
         one.left.clear()
@@ -243,7 +243,7 @@ class Indexer:
         self, one: _Pass, scopes: Mapping[str, set[str] | None], *, full: bool, force: bool, progress: OnEvent | None
     ) -> None:
         self._start(one)
-        whole = self.store.rows() if any(scope is None for scope in scopes.values()) else {}
+        whole = self.store.notes.rows() if any(scope is None for scope in scopes.values()) else {}
         self._purge(one, whole)
         if full:
             self._background.forgive()
@@ -252,7 +252,7 @@ class Indexer:
             if scope is None:
                 own = {key: row for key, row in whole.items() if key[0] == collection}
             else:
-                own = self.store.rows(collection, scope)
+                own = self.store.notes.rows(collection, scope)
             try:
                 self._collection(one, collection, scope, own, full, force or full, progress)
             except VaultUnavailable as error:
@@ -274,18 +274,18 @@ class Indexer:
 
     def _prepare_store(self, one: _Pass) -> None:
         repaired = self.store.check()
-        if self.store.notice:
-            repaired.insert(0, self.store.notice)
-        space = self.store.ensure_space(self._table.name, self._table.fingerprint, self._table.dim, "table")
+        if self.store.database.notice:
+            repaired.insert(0, self.store.database.notice)
+        space = self.store.vectors.ensure_space(self._table.name, self._table.fingerprint, self._table.dim, "table")
         added = self._background.top_up(space.id, self._table)
         if added:
             repaired.append(f"{added} passages got their missing vectors.")
-        self.store.activate(space.id)
+        self.store.vectors.activate(space.id)
         self.store.maintain()
         if not self._background.has_model:
-            for other in self.store.spaces():
+            for other in self.store.vectors.spaces():
                 if other.role == "model":
-                    self.store.drop_space(other.id)
+                    self.store.vectors.drop_space(other.id)
         self.repaired = tuple(repaired)
         one.report = replace(one.report, repaired=self.repaired)
         for sentence in repaired:
@@ -314,9 +314,9 @@ class Indexer:
         root = vault.check()
         scan = vault.scan(scope)
         todo = plan(scan, rows, self._settings.chunker, scope=scope, full=full)
-        if scope is not None and len(todo.vanished) > self.store.known(collection) // 2:
+        if scope is not None and len(todo.vanished) > self.store.notes.known(collection) // 2:
             # Too much to believe from a partial look.
-            scope, scan, rows = None, vault.scan(), self.store.rows(collection)
+            scope, scan, rows = None, vault.scan(), self.store.notes.rows(collection)
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=full)
         doubt = None
         if not force and scope is None:
@@ -352,8 +352,10 @@ class Indexer:
 
     def _note_skipped(self, collection: str, scope: set[str] | None, scan: Scan) -> None:
         found = {row.key: row for row in scan.skipped}
-        kept = [row for row in self.store.skipped() if row.collection != collection or not in_scope(row.path, scope)]
-        self.store.set_skipped([*kept, *found.values()])
+        kept = [
+            row for row in self.store.notes.skipped() if row.collection != collection or not in_scope(row.path, scope)
+        ]
+        self.store.notes.set_skipped([*kept, *found.values()])
 
     # Reading and storing
 
@@ -399,7 +401,7 @@ class Indexer:
         few: bool,
     ) -> None:
         if self._settings.table and done.vectors is not None:
-            added, _ = self.store.cache_vectors(self._table.fingerprint, done.hashes, done.vectors)
+            added, _ = self.store.cache.put(self._table.fingerprint, done.hashes, done.vectors)
         else:
             added = embed_texts(self.store, self._table, done.prepared)
         with self._apply_lock:
@@ -418,8 +420,8 @@ class Indexer:
             self.store.apply(Batch(put=put, move=moves, restat=same, state=states), settle=few)
             self._overtake(one, [note.key for note in put] + [old for old, _ in moves])
         if done.failed:
-            known = {row.key: row for row in (*self.store.skipped(), *done.failed)}
-            self.store.set_skipped(list(known.values()))
+            known = {row.key: row for row in (*self.store.notes.skipped(), *done.failed)}
+            self.store.notes.set_skipped(list(known.values()))
         new = sum(1 for note in put if note.key not in rows)
         one.count(
             added=new - len(moves),

@@ -6,14 +6,18 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from tarsd.client import Client
 from tarsd.errors import ClientError, TarsdError
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.link import DaemonLink
 from tarsd.mcp_stdio.results import PRIVATE, ROOM, Json, ToolReply, counted, cut, fitting, line, listed, passage
-from tarsd.protocol import LAST_EVENTS, MAX_ID, MAX_MESSAGE, Fields
+from tarsd.protocol import LAST_EVENTS, MAX_ID, Request
+from tarsd.protocol.codec import PLAIN
+from tarsd.protocol.requests import Message
 
 PREFIX = "mcp-"
 """Conversations that were begun here, so that no client reads or goes on with one of the person's own."""
@@ -22,15 +26,20 @@ TOLD_S = 0.5
 STOP_S = 1.0
 
 
-def ask(arguments: Fields, call: Call) -> ToolReply:
+class AskArguments(Request, frozen=True):
+    """What `ask` takes."""
+
+    question: Message
+    conversation: Annotated[str, Meta(max_length=MAX_ID - len(PREFIX), pattern=PLAIN)] = ""
+
+
+def ask(arguments: AskArguments, call: Call) -> ToolReply:
     """The answer of the daemon's own model, or the passages that it quotes. Raises `TarsdError`."""
-    question = arguments.text("question", limit=MAX_MESSAGE)
-    named = arguments.text("conversation", default="", limit=MAX_ID - len(PREFIX)).strip()
-    conversation = f"{PREFIX}{named.removeprefix(PREFIX) or os.urandom(6).hex()}"
+    conversation = f"{PREFIX}{arguments.conversation.strip().removeprefix(PREFIX) or os.urandom(6).hex()}"
     link = call.link
     body = {
         "conversation": conversation,
-        "message": question,
+        "message": arguments.question,
         "request_id": os.urandom(16).hex(),
         "writer": "daemon",
         "approvals": False,

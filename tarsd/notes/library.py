@@ -84,15 +84,15 @@ class NoteLibrary:
     def rows(self) -> Sequence[NoteRow]:
         """All notes as the index knows them, marked as private by the conversations' logs as well."""
         private = self._private()
-        rows = self.searcher().store.titles()
+        rows = self.searcher().store.notes.titles()
         return [self._marked(row, private) for row in rows] if private else rows
 
     def named(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
         """The notes that a link with this target may mean, as `NameIndex.find`. Raises `StoreError`."""
         store = self.searcher().store
-        generation = store.generation
+        generation = store.database.generation
         if self._names[0] != generation:
-            self._names = (generation, NameIndex(store.titles()))
+            self._names = (generation, NameIndex(store.notes.titles()))
         private = self._private()
         return [self._marked(row, private) for row in self._names[1].find(name, hidden)]
 
@@ -108,13 +108,13 @@ class NoteLibrary:
         self.check(path, excluded=True)
         store = self.searcher().store
         places = [(name, nfc(path)) for name in self.vaults]
-        return next((key for key in places if store.note(key) is not None), places[0])
+        return next((key for key in places if store.notes.note(key) is not None), places[0])
 
     def session_note(self, conversation: str) -> str | None:
         """The path of the note that holds a conversation, wherever the person moved it."""
-        store = self.searcher().store
-        ours = {row.id: row.path for row in store.titles() if row.ours and not row.memory_type and not row.collection}
-        properties = store.properties(ours) if ours else {}
+        notes = self.searcher().store.notes
+        ours = {row.id: row.path for row in notes.titles() if row.ours and not row.memory_type and not row.collection}
+        properties = notes.properties(ours) if ours else {}
         found = (path for id, path in ours.items() if properties.get(id, {}).get("id") == conversation)
         return next(found, None)
 
@@ -131,7 +131,8 @@ class NoteLibrary:
         rows = self.named(name)
         if not rows:
             raise NotFound(f"There is no note “{name}” to read.")
-        return rows[0], [replace(passage, note=rows[0]) for passage in self.searcher().store.chunks_of(rows[0].id)]
+        passages = self.searcher().store.notes.passages_of(rows[0].id)
+        return rows[0], [replace(passage, note=rows[0]) for passage in passages]
 
     # -------------------------------------------------------------------------------------------- on disk
 
@@ -207,7 +208,7 @@ class NoteLibrary:
         if not self._private().isdisjoint(map(fold_path, paths)):
             return True
         wanted = set(paths)
-        rows = [row for row in self.searcher().store.titles() if row.path in wanted]
+        rows = [row for row in self.searcher().store.notes.titles() if row.path in wanted]
         gone = wanted - {row.path for row in rows}
         rules = self.config.privacy.local_only
         return any(row.local_only for row in rows) or any(

@@ -79,10 +79,10 @@ class Reader:
     def around(self, passage: Passage) -> Sequence[Passage]:
         """The passages right before and after this one in its note, as they are indexed. Raises `StoreError`."""
         store = self._library.searcher().store
-        row = store.note(passage.note.key)
+        row = store.notes.note(passage.note.key)
         if row is None:
             return []
-        beside = self._library.marked(store.chunks_of(row.id))
+        beside = self._library.marked(store.notes.passages_of(row.id))
         at = next((n for n, other in enumerate(beside) if other.start_line == passage.start_line), None)
         return [] if at is None else [beside[n] for n in (at - 1, at + 1) if 0 <= n < len(beside)]
 

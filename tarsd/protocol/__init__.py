@@ -1,15 +1,15 @@
 """The words on the socket: routes, requests, events and their JSON, version 1.
 
-A request is read once, strictly, into a frozen dataclass: a wrong type or size is a `BadRequest` naming the field,
-an unknown field is ignored. Replies are plain JSON made by `encode`, which no value can break.
+A request is read once, strictly, into a frozen struct: a wrong type or size is a `BadRequest` naming the field, an
+unknown field is ignored. Replies are plain JSON made by `encode`, which no value can break.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from tarsd.protocol.codec import MalformedJson, decode, encode, error_json, query_number
 from tarsd.protocol.events import Event, read_event
-from tarsd.protocol.fields import Fields, MalformedJson, checked, decode, encode, error_json, query_number
 from tarsd.protocol.limits import (
     HEARTBEAT_S,
     LAST_EVENTS,
@@ -35,9 +35,12 @@ from tarsd.protocol.requests import (
     CheckRequest,
     Decision,
     FeedbackRequest,
+    ForgetRequest,
     ReindexRequest,
     RelatedRequest,
     RememberRequest,
+    RenameRequest,
+    Request,
     ReviewDecisions,
     SearchRequest,
     TurnRequest,
@@ -45,17 +48,15 @@ from tarsd.protocol.requests import (
     WhyRequest,
     WriteReport,
     read_audience,
-    read_line,
-    read_title,
 )
 
 __all__ = [
     "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_MESSAGE", "MAX_NUMBERS", "MAX_PATH",
     "MAX_PATHS", "MAX_QUERY", "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
-    "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "Fields", "MalformedJson", "MemoryKind",
-    "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "ReviewDecisions", "Route", "SearchRequest",
-    "TurnRequest", "VectorsRequest", "WhyRequest", "WriteReport", "Writer", "checked", "decode", "encode", "error_json",
-    "query_number", "read_audience", "read_event", "read_line", "read_title",
+    "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest", "MalformedJson",
+    "MemoryKind", "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "Request",
+    "ReviewDecisions", "Route", "SearchRequest", "TurnRequest", "VectorsRequest", "WhyRequest", "WriteReport",
+    "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
 ]  # fmt: skip
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from tarsd.protocol.limits import LAST_EVENTS, EventType
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One numbered thing that happened in a turn; `seq` starts at 1 and has no gaps."""
 
     seq: int
     type: EventType
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """`{seq, type, …data}`, the form on the wire and in the log."""

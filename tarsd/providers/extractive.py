@@ -15,7 +15,7 @@ from tarsd.passage import Passage
 from tarsd.providers.base import ProviderEvent, Request, StreamEnd, Text
 from tarsd.providers.text import without_hidden
 from tarsd.search import words
-from tarsd.store import is_spaceless
+from tarsd.store import is_spaceless, split_words
 
 PASSAGES = 4
 BESIDE_THE_BEST = 0.7
@@ -212,13 +212,13 @@ def _weights(terms: Sequence[str], blocks: Sequence[frozenset[str]]) -> dict[str
 
 def _terms(query: str) -> list[str]:
     """The content words of a question, folded and stemmed; all of its words when it has no others."""
-    found = words.split(words.fold(query))
+    found = split_words(words.fold(query))
     content = [word for word, empty in zip(found, words.is_stop(found), strict=True) if not empty]
     return list(dict.fromkeys(_stems(content or found)))
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_stems(words.split(words.fold(text))))
+    return frozenset(_stems(split_words(words.fold(text))))
 
 
 def _stems(found: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter]) ->
     if not filters:
         return None
     wanted = any(one.kind in ("before", "after", "property") for one in filters)
-    properties = store.properties() if wanted else {}
+    properties = store.notes.properties() if wanted else {}
     return {
         note.id
         for note in notes

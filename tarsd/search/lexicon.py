@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tarsd.search import words
 from tarsd.search.query import Query, Term
 from tarsd.search.titles import light_stem, nearest
-from tarsd.store import Store, terms
+from tarsd.store import Store
 
 _LEAST_PREFIX = 3
 _CORRECTIONS = 3
@@ -111,7 +111,7 @@ class Lexicon:
     def _counts(self, expressions: Sequence[str]) -> dict[str, int]:
         """How many chunks hold each; what is found at all is only counted again when the index has grown or shrunk."""
         with self._lock:
-            generation = self._store.generation
+            generation = self._store.database.generation
             if self._generation != generation or len(self._known) > _CACHED:
                 total = self._store.counts().chunks
                 if abs(total - self._total) > _DRIFT * self._total or len(self._known) > _CACHED:
@@ -126,11 +126,11 @@ class Lexicon:
         return known
 
     def _frequencies(self, expressions: Sequence[str]) -> dict[str, int]:
-        counts = terms.frequencies(self._store, expressions)
+        counts = self._store.search.frequencies(expressions)
         if self.without:
             most = self._store.counts().chunks
             found = [one for one, count in counts.items() if count]
-            counts |= {one: counts[one] - len(self._store.fts(one, _ALIKE, most, self.without)) for one in found}
+            counts |= {one: counts[one] - len(self._store.search.fts(one, _ALIKE, most, self.without)) for one in found}
         return counts
 
     def _sought(self, term: Term, count: int, total: int) -> TermStats:
@@ -145,7 +145,7 @@ class Lexicon:
 
     def _guess(self, word: str) -> tuple[bool, tuple[str, ...], int]:
         """What a word that is nowhere may mean: whether it is a beginning, else the near words; chunks with either."""
-        if len(word) >= _LEAST_PREFIX and terms.words_from(self._store, words.fold(word), 1):
+        if len(word) >= _LEAST_PREFIX and self._store.search.words_from(words.fold(word), 1):
             expression = f'"{word}"*'
             if count := self._counts([expression])[expression]:
                 return True, (), count
@@ -153,8 +153,8 @@ class Lexicon:
             return False, (), 0
         near = self._title_words(words.fold(word))
         if len(near) < _CORRECTIONS:
-            stem = terms.stems(self._store, [word]).get(word, word)
-            listed = terms.words_from(self._store, stem[:2], _NEIGHBOURS)
+            stem = self._store.search.stems([word]).get(word, word)
+            listed = self._store.search.words_from(stem[:2], _NEIGHBOURS)
             most = _SPARE if self.without else _CORRECTIONS
             near += [one for one in nearest(stem, listed, most) if one not in near]
         counts = self._counts([f'"{one}"' for one in near])

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tarsd.errors import BadRequest
 from tarsd.search import words
-from tarsd.store import is_spaceless, segment
+from tarsd.store import is_spaceless, segment, split_words
 
 MAX_TERMS = 64
 MAX_CHARS = 10_000
@@ -102,7 +102,7 @@ def parse_query(text: str) -> Query:
                 (negatives if negated else phrases).append(phrase)
             if not negated:
                 sentence.append(match["phrase"])
-        elif negated and match["word"] is not None and words.split(match["word"]):
+        elif negated and match["word"] is not None and split_words(match["word"]):
             phrase = _phrase(match["word"])
             if phrase is not None:
                 negatives.append(phrase)
@@ -216,7 +216,7 @@ def parse_date(value: str) -> str:
 
 
 def _phrase(text: str) -> Term | None:
-    found = [word.lower() for word in words.split(segment(text))]
+    found = [word.lower() for word in split_words(segment(text))]
     if not found:
         return None
     return Term(tuple(found), " ".join(text.lower().split()), spaceless=is_spaceless(text))
@@ -229,7 +229,7 @@ def _terms(typed: list[str]) -> list[Term]:
     wholes: list[Term] = []
     for token in typed:
         bare = token.lstrip(_LEADING).rstrip(_TRAILING).lower()
-        parts = [word.lower() for word in words.split(token)]
+        parts = [word.lower() for word in split_words(token)]
         if is_spaceless(token):
             spread, rest = _spaceless(token)
             wholes += spread
@@ -260,10 +260,10 @@ def _spaceless(token: str) -> tuple[list[Term], list[str]]:
         run.clear()
 
     for piece in segment(token).split():
-        if is_spaceless(piece) and words.split(piece) == [piece]:
+        if is_spaceless(piece) and split_words(piece) == [piece]:
             run.append(piece)
             continue
         close()
-        rest += [word.lower() for word in words.split(piece)]
+        rest += [word.lower() for word in split_words(piece)]
     close()
     return found, rest

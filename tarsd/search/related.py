@@ -12,7 +12,7 @@ from tarsd.errors import NotFound
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import VectorSpaces
-from tarsd.store import Store, terms
+from tarsd.store import Store
 
 _NEIGHBOURS = 100
 # Passages of a long note that look for neighbours of their own, besides the mean of all.
@@ -34,10 +34,10 @@ def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, li
 
     `relevance` is the nearness in meaning, with what links add. Raises NotFound for a note that is not in the index.
     """
-    note = store.note(key)
+    note = store.notes.note(key)
     if note is None:
         raise NotFound(f"{key[1]} is not in the index.", "`tarsd why` says why a note is not found.")
-    chunks = store.chunks_of(note.id)
+    chunks = store.notes.passages_of(note.id)
     found: defaultdict[int, _Candidate] = defaultdict(_Candidate)
     _by_meaning(store, spaces, note, chunks, found)
     _by_links(store, note, found)
@@ -50,7 +50,11 @@ def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, li
     for file_id, candidate in ranked:
         if len(hits) >= limit:
             break
-        rows = store.hits([candidate.chunk_id]) if candidate.chunk_id is not None else store.chunks_of(file_id)[:1]
+        rows = (
+            store.notes.passages([candidate.chunk_id])
+            if candidate.chunk_id is not None
+            else store.notes.passages_of(file_id)[:1]
+        )
         if rows:
             value = min(1.0, candidate.nearness + candidate.bonus)
             hits.append(replace(rows[0], score=value, relevance=value, why=tuple(candidate.reasons)))
@@ -68,7 +72,7 @@ def _by_meaning(
     space = spaces.best_space()
     if space is None:
         return
-    own, vectors = store.vectors(space.id, [chunk.id for chunk in chunks])
+    own, vectors = store.vectors.of(space.id, [chunk.id for chunk in chunks])
     if not len(own):
         return
     mean = vectors.mean(axis=0)
@@ -77,13 +81,13 @@ def _by_meaning(
     mine = set(own.tolist())
     nearest: dict[int, float] = {}
     for probe in probes:
-        for chunk_id, cosine in store.knn(space.id, probe, _NEIGHBOURS + min(len(mine), _NEIGHBOURS)):
+        for chunk_id, cosine in store.vectors.knn(space.id, probe, _NEIGHBOURS + min(len(mine), _NEIGHBOURS)):
             if chunk_id not in mine:
                 nearest[chunk_id] = max(cosine, nearest.get(chunk_id, -1.0))
-    ids, rows = store.vectors(space.id, nearest)
+    ids, rows = store.vectors.of(space.id, nearest)
     length = float(np.linalg.norm(mean))
     to_mean = dict(zip(ids.tolist(), (rows @ (mean / length)).tolist(), strict=True)) if length else {}
-    for chunk_id, file_id in terms.files_of(store, nearest).items():
+    for chunk_id, file_id in store.notes.files_of(nearest).items():
         # The mean says what the note is about, the nearest passage whether any part of it is.
         value = max(0.0, 0.5 * (to_mean.get(chunk_id, 0.0) + nearest[chunk_id]))
         candidate = found[file_id]
@@ -95,16 +99,16 @@ def _by_meaning(
 
 
 def _by_links(store: Store, note: NoteRow, found: defaultdict[int, _Candidate]) -> None:
-    by_path = {one.path: one.id for one in store.titles() if one.collection == note.collection}
-    out = {link.target_path for link in store.links_from(note.id) if link.target_path}
-    into = {link.source_path for link in store.links_to(note.id)}
+    by_path = {one.path: one.id for one in store.notes.titles() if one.collection == note.collection}
+    out = {link.target_path for link in store.notes.links_from(note.id) if link.target_path}
+    into = {link.source_path for link in store.notes.links_to(note.id)}
     for path in out | into:
         if path in by_path:
             _add(found[by_path[path]], _LINKED, "linked from here" if path in out else "links here")
     shared: Counter[str] = Counter()
     for path in sorted(out)[:50]:
         if path in by_path:
-            shared.update({link.source_path for link in store.links_to(by_path[path])})
+            shared.update({link.source_path for link in store.notes.links_to(by_path[path])})
     for path, count in shared.most_common(200):
         if path in by_path and by_path[path] != note.id:
             what = "1 link in common" if count == 1 else f"{count} links in common"

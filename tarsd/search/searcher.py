@@ -20,7 +20,7 @@ from tarsd.search.ranking import STRONG_TITLE, Mode, Ranking, judged
 from tarsd.search.related import related
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import VectorSpaces
-from tarsd.store import Store, terms
+from tarsd.store import Store
 
 MAX_LIMIT = 200
 COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0)
@@ -90,9 +90,9 @@ class Searcher:
 
     def related(self, key: Key, limit: int = 10) -> list[Passage]:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
-        notes = self.store.titles()
+        notes = self.store.notes.titles()
         with self._titles_lock:
-            self.titles.update(notes, self.store.generation)
+            self.titles.update(notes, self.store.database.generation)
             return related(self.store, self.spaces, self.titles, key, max(0, min(limit, MAX_LIMIT)))
 
     def rank(
@@ -112,9 +112,9 @@ class Searcher:
         wanted = (*query.filters, *parse_filters(filters))
         if query.blank and not wanted:
             return ranking
-        notes = self.store.titles()
+        notes = self.store.notes.titles()
         with self._titles_lock:
-            self.titles.update(notes, self.store.generation)
+            self.titles.update(notes, self.store.database.generation)
         ranking.allowed = conditions.select(self.store, notes, wanted)
         if without:
             ranking.allowed = ({note.id for note in notes} if ranking.allowed is None else ranking.allowed) - without
@@ -124,7 +124,7 @@ class Searcher:
             return self._listing(ranking, limit)
         if ranking.allowed is not None and not ranking.allowed:
             return ranking
-        total = self.store.counts().chunks - sum(terms.sizes(self.store, without).values())
+        total = self.store.counts().chunks - sum(self.store.notes.sizes(without).values())
         ranking.sought = self._lexicon_of(without).seek(query, total)
         required = self._required(ranking)
         if mode != "vec":
@@ -156,7 +156,7 @@ class Searcher:
         if ranking.allowed is not None:
             ranking.allowed -= own
         elif len(own) > _FEW_OWN:
-            ranking.allowed = {note.id for note in self.store.titles()} - own
+            ranking.allowed = {note.id for note in self.store.notes.titles()} - own
         else:
             ranking.barred = own
 
@@ -171,7 +171,7 @@ class Searcher:
             match = f"{phrase.expression} AND ({match})"
         if query.negatives:
             match = f"({match}) NOT ({' OR '.join(term.expression for term in query.negatives)})"
-        ranking.keyword = self.store.fts(match, COLUMN_WEIGHTS, _KEYWORD_LIST, ranking.allowed)
+        ranking.keyword = self.store.search.fts(match, COLUMN_WEIGHTS, _KEYWORD_LIST, ranking.allowed)
 
     def _vector_lists(self, ranking: Ranking, required: set[int] | None) -> None:
         probes, ranking.trouble = self.spaces.probes(ranking.query.text, here=ranking.here)
@@ -203,11 +203,11 @@ class Searcher:
         if not ranking.query.phrases:
             return None
         match = " AND ".join(phrase.expression for phrase in ranking.query.phrases)
-        return {i for i, _ in self.store.fts(match, COLUMN_WEIGHTS, _MANY, ranking.allowed)}
+        return {i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, _MANY, ranking.allowed)}
 
     def _fuse(self, ranking: Ranking, required: set[int] | None) -> None:
         ids = list(dict.fromkeys([i for i, _ in ranking.keyword] + [i for one in ranking.lists for i in one.cosines]))
-        files = terms.files_of(self.store, ids)
+        files = self.store.notes.files_of(ids)
         ranking.file_of = {i: file_id for i, file_id in files.items() if file_id not in ranking.barred}
         if required is None:
             self._add_titled(ranking)
@@ -227,7 +227,7 @@ class Searcher:
             settings.weight_title if hybrid else 0.0,
             settings.weight_support if hybrid else 0.0,
         )
-        sizes = terms.sizes(self.store, set(ranking.file_of.values())) if hybrid else {}
+        sizes = self.store.notes.sizes(set(ranking.file_of.values())) if hybrid else {}
         ranking.parts = fuse.parts(keyword, meaning, title, ranking.file_of, sizes, weights)
         if settings.fusion == "rrf" and hybrid:
             lists = [([i for i, _ in ranking.keyword], 1.0)]
@@ -249,7 +249,7 @@ class Searcher:
             and (ranking.allowed is None or one.file_id in ranking.allowed)
         ]
         for match in sorted(strong, key=lambda one: (-one.cover, one.file_id))[:_TITLES_ADDED]:
-            for row in self.store.chunks_of(match.file_id)[:1]:
+            for row in self.store.notes.passages_of(match.file_id)[:1]:
                 ranking.file_of[row.id] = match.file_id
 
     def _drop_negatives(self, ranking: Ranking) -> None:
@@ -257,8 +257,8 @@ class Searcher:
             return
         match = " OR ".join(term.expression for term in ranking.query.negatives)
         files = set(ranking.file_of.values())
-        found = [i for i, _ in self.store.fts(match, COLUMN_WEIGHTS, _MANY, files)]
-        bad = set(terms.files_of(self.store, found).values())
+        found = [i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, _MANY, files)]
+        bad = set(self.store.notes.files_of(found).values())
         ranking.file_of = {i: file_id for i, file_id in ranking.file_of.items() if file_id not in bad}
 
     def _listing(self, ranking: Ranking, limit: int) -> Ranking:
@@ -266,14 +266,16 @@ class Searcher:
         allowed, left_out = ranking.allowed, set(ranking.barred)
         if ranking.query.negatives:
             match = " OR ".join(term.expression for term in ranking.query.negatives)
-            found = [i for i, _ in self.store.fts(match, COLUMN_WEIGHTS, self.store.counts().chunks, allowed)]
-            left_out.update(terms.files_of(self.store, found).values())
+            found = [i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, self.store.counts().chunks, allowed)]
+            left_out.update(self.store.notes.files_of(found).values())
         listed = [
-            note for note in self.store.titles() if note.id not in left_out and (allowed is None or note.id in allowed)
+            note
+            for note in self.store.notes.titles()
+            if note.id not in left_out and (allowed is None or note.id in allowed)
         ]
         listed.sort(key=lambda note: (-note.mtime_ns, note.path))
         for note in listed[:limit]:
-            for row in self.store.chunks_of(note.id)[:1]:
+            for row in self.store.notes.passages_of(note.id)[:1]:
                 ranking.rows[row.id] = row
                 ranking.file_of[row.id] = note.id
                 ranking.parts[row.id] = fuse.ScoreParts(0.0, 0.0, 0.0, 0.0)
@@ -287,7 +289,7 @@ class Searcher:
         factor = self.settings.same_note
         ranked = fuse.spread(ranking.fused, ranking.file_of, factor)
         head, tail = ranked[:count], ranked[count:]
-        ranking.rows = {row.id: row for row in self.store.hits([i for i, _ in head])}
+        ranking.rows = {row.id: row for row in self.store.notes.passages([i for i, _ in head])}
         weight = sum(one.weight for one in ranking.sought) or 1.0
         exact: dict[int, float] = {}
         for chunk_id, row in ranking.rows.items():

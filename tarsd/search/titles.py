@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tarsd.search import words
-from tarsd.store import NoteRow, segment
+from tarsd.store import NoteRow, segment, split_words
 
 # A word in more names than this singles nobody out.
 _COMMON = 300
@@ -105,7 +105,7 @@ class TitleIndex:
             names.insert(1, (stem, False))
         made: list[_Name] = []
         for text, alias in names:
-            found = [words.fold(word) for word in words.split(segment(text))]
+            found = [words.fold(word) for word in split_words(segment(text))]
             if not found:
                 continue
             stop = words.is_stop(found)
@@ -151,7 +151,7 @@ class TitleIndex:
         for word, trust in spoken.items():
             stem = light_stem(word)
             sure[stem] = max(trust, sure.get(stem, 0.0))
-        folded = " ".join(words.fold(word) for word in words.split(segment(sentence)))
+        folded = " ".join(words.fold(word) for word in split_words(segment(sentence)))
         weights: dict[str, float] = {}
 
         def weigh(word: str) -> float:
@@ -190,7 +190,7 @@ class TitleIndex:
 
     def mentioned(self, text: str) -> Collection[int]:
         """Notes whose name of two or more words (or one of six letters and more) stands in the text."""
-        found = [words.fold(word) for word in words.split(segment(text))]
+        found = [words.fold(word) for word in split_words(segment(text))]
         files: set[int] = set()
         for length in range(1, 6):
             for start in range(len(found) - length + 1):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tarsd.embed.base import Embedder, is_unusable
 from tarsd.errors import EmbedError, StoreError
-from tarsd.store import Role, Space, Store, terms
+from tarsd.store import Role, Space, Store
 
 # Far more than any model's window of 256 tokens holds.
 _MAX_TEXT = 2_000
@@ -99,12 +99,12 @@ class VectorSpaces:
 
     def nearest(self, probe: QueryVector, k: int, files: Collection[int] | None) -> list[tuple[int, float]]:
         """(chunk id, cosine) of the k nearest, best first."""
-        return self._store.knn(probe.space.id, probe.vector, k, files)
+        return self._store.vectors.knn(probe.space.id, probe.vector, k, files)
 
     def cosines(self, probe: QueryVector, chunk_ids: Iterable[int]) -> dict[int, float]:
         """Exact cosines of those of the chunks that have a vector; none when the space was dropped meanwhile."""
         try:
-            ids, vectors = self._store.vectors(probe.space.id, chunk_ids)
+            ids, vectors = self._store.vectors.of(probe.space.id, chunk_ids)
         except StoreError as error:
             log.warning("no cosines: %s", error.message)
             return {}
@@ -120,7 +120,7 @@ class VectorSpaces:
     def _space(self, embedder: Embedder) -> Space | None:
         try:
             self._rested(embedder)
-            return self._store.space_for(self._soon(embedder, lambda: embedder.fingerprint))
+            return self._store.vectors.space_for(self._soon(embedder, lambda: embedder.fingerprint))
         except EmbedError as error:
             self._failed("model", embedder, error)
             return None
@@ -128,7 +128,7 @@ class VectorSpaces:
     def _probe(self, embedder: Embedder, text: str) -> QueryVector | None:
         self._rested(embedder)
         started = time.monotonic()
-        space = self._store.space_for(self._soon(embedder, lambda: embedder.fingerprint))
+        space = self._store.vectors.space_for(self._soon(embedder, lambda: embedder.fingerprint))
         if space is None or not space.vectors:
             return None
         key = (space.fingerprint, text[:_MAX_TEXT])
@@ -191,7 +191,7 @@ class VectorSpaces:
         """What to say while the vectors of a model that changed under its name are made anew."""
         if role != "model" or (probe is not None and probe.space.coverage >= 1.0):
             return ""
-        same = [space for space in self._store.spaces() if space.role == role and space.name == embedder.name]
+        same = [space for space in self._store.vectors.spaces() if space.role == role and space.name == embedder.name]
         # by the fingerprint: a space without vectors a moment ago may have its first ones by now
         own = probe.space.fingerprint if probe is not None else self._soon(embedder, lambda: embedder.fingerprint)
         if not any(space.vectors and space.fingerprint != own for space in same):
@@ -210,7 +210,7 @@ class VectorSpaces:
         size = 1 << space.vectors.bit_length()
         known = self._samples.get(space.id)
         if known is None or known[0] != (size, space.dim):
-            _, rows = self._store.vectors(space.id, terms.sample(self._store, _SAMPLE))
+            _, rows = self._store.vectors.of(space.id, self._store.notes.sample(_SAMPLE))
             known = self._samples[space.id] = ((size, space.dim), rows)
         rows = known[1]
         prior = _PRIOR.get(name, _PRIOR_ELSE)

@@ -1,4 +1,4 @@
-"""Words: what the keyword index takes for one, how they are folded, and which of them carry no meaning."""
+"""Words: how they are folded, and which of them carry no meaning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import unicodedata
 from tarsd.passage import Passage
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_KEPT = frozenset({"Mn", "Mc", "Co"})
 
 # Closed-class words only; what is also a common noun or verb elsewhere ("will", "may") stays in English alone.
 _ENGLISH = (
@@ -40,13 +39,6 @@ _BOTH = "bin come die dove era es fast hat hay ha ho la lo man men met mi mon no
 ENGLISH = frozenset(_ENGLISH.split())
 _AMBIGUOUS = ENGLISH | frozenset(_BOTH.split())
 OTHERS = {name: frozenset(words.split()) for name, words in _OTHERS.items()}
-
-
-def split(text: str) -> list[str]:
-    """The words of a text as the index would cut them: letters, digits and the marks on them."""
-    if text.isascii():
-        return "".join(c if c.isalnum() else " " for c in text).split()
-    return "".join(c if c.isalnum() or unicodedata.category(c) in _KEPT else " " for c in text).split()
 
 
 def fold(text: str) -> str:

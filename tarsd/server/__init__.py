@@ -29,18 +29,12 @@ log = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class TooLarge(BadRequest):
+class TooLarge(BadRequest, code="too_large", status=413):
     """A body over the limit."""
 
-    code = "too_large"
-    status = 413
 
-
-class WrongMethod(BadRequest):
+class WrongMethod(BadRequest, code="wrong_method", status=405):
     """The route exists, with another method."""
-
-    code = "wrong_method"
-    status = 405
 
 
 def application(served: Application, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:

@@ -51,25 +51,16 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Thread = Callable[[Callable[[], None]], Awaitable[None]]
 
 
-class Unauthorized(Refused):
+class Unauthorized(Refused, code="unauthorized", status=401):
     """No token, or a wrong one."""
 
-    code = "unauthorized"
-    status = 401
 
-
-class TooMany(Refused):
+class TooMany(Refused, code="too_many_tries", status=429):
     """Too many wrong tokens came from there."""
 
-    code = "too_many_tries"
-    status = 429
 
-
-class TooSlow(BadRequest):
+class TooSlow(BadRequest, code="too_slow", status=408):
     """The body did not arrive in time."""
-
-    code = "too_slow"
-    status = 408
 
 
 class Token:

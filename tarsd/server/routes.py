@@ -163,7 +163,7 @@ class Routes:
         return json_reply(await self._app.assistant.remember(wanted))
 
     async def forget(self, request: web.Request) -> web.StreamResponse:
-        return json_reply(await self._app.assistant.forget(protocol.read_line(await _body(request))))
+        return json_reply(await self._app.assistant.forget(protocol.ForgetRequest.read(await _body(request)).line))
 
     async def undo_memory(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.undo_memory())
@@ -193,7 +193,7 @@ class Routes:
         return json_reply(found.as_json())
 
     async def rename_conversation(self, request: web.Request) -> web.StreamResponse:
-        title = protocol.read_title(await _body(request))
+        title = protocol.RenameRequest.read(await _body(request)).title.strip()
         rename = self._app.chat.sessions.rename
         return json_reply((await self._app.thread(rename, request.match_info["conversation"], title)).as_json())
 

@@ -1,9 +1,10 @@
-"""aiohttp's runner; what it refuses before any route or middleware is told is answered in our form, too."""
+"""Serves an application on sockets; what aiohttp refuses before any middleware is told is answered in our form, too."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Any
 
 from aiohttp import web
 
@@ -11,50 +12,75 @@ from tarsd.errors import BadRequest, TarsdError
 from tarsd.protocol import error_json
 from tarsd.server.routes import json_reply
 
+INSIDE_S = 1.0
+CLOSE_S = 1.0
 
-class MalformedRequest(BadRequest):
+
+class MalformedRequest(BadRequest, status=400):
     """What came is no HTTP, or its body is not what its headers say."""
 
-    status = 400
 
+class Runner:
+    """An application behind listening sockets; `connection` says how long one may be idle and the like."""
 
-INSIDE_S = 1.0
+    def __init__(self, app: web.Application, **connection: Any) -> None:
+        self._app = web.AppRunner(app)
+        self._server: web.Server | None = None
+        self._connection = {"access_log": None, **connection}
+        self._listening: list[asyncio.Server] = []
 
+    async def setup(self) -> None:
+        """Start the application; nobody is let in yet."""
+        await self._app.setup()
+        assert self._app.server is not None
+        handle = self._app.server.request_handler
 
-class Runner(web.AppRunner):
-    """As `web.AppRunner`."""
-
-    async def drain(self) -> None:
-        """Let nobody in any more, and wait a moment for those who are inside."""
-        loop = asyncio.get_running_loop()
-        for site in self.sites:
-            for listening in getattr(site._server, "sockets", ()):
-                loop.remove_reader(listening.fileno())
-        # who was just let in is not among the connections yet, and is thrown out when the site is closed before
-        await asyncio.sleep(INSIDE_S / 20)
-        for site in list(self.sites):
-            await site.stop()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(INSIDE_S):
-                while self.server is not None and self.server.connections:
-                    await asyncio.sleep(INSIDE_S / 20)
-
-    async def _make_server(self) -> web.Server:
-        made = await super()._make_server()
-
-        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        async def handle_or_refuse(request: web.BaseRequest) -> web.StreamResponse:
             try:
-                return await made.request_handler(request)
+                return await handle(request)
             except web.HTTPExpectationFailed as error:  # the only one that is raised outside of the middlewares
                 refusal = MalformedRequest("What the header Expect asks for is not done here.", "Leave it out.")
                 return json_reply(error_json(refusal), error.status)
 
-        return _Server(handle, request_factory=made.request_factory, **self._kwargs)
+        self._server = web.Server(handle_or_refuse, request_factory=self._app.server.request_factory)
 
+    async def listen(self, **where: Any) -> set[int]:
+        """Let in who connects to a `sock`, or to a `host` and `port`; the ports. Raises as `loop.create_server`."""
+        server, loop = self._server, asyncio.get_running_loop()
+        assert server is not None
+        listening = await loop.create_server(
+            lambda: _Connection(server, loop=loop, **self._connection), backlog=128, **where
+        )
+        self._listening.append(listening)
+        return {int(each.getsockname()[1]) for each in listening.sockets if "port" in where}
 
-class _Server(web.Server):
-    def __call__(self) -> web.RequestHandler:
-        return _Connection(self, loop=self._loop, **self._kwargs)
+    async def drain(self) -> None:
+        """Let nobody in any more, and wait a moment for those who are inside."""
+        loop = asyncio.get_running_loop()
+        for listening in self._listening:
+            for each in listening.sockets:
+                loop.remove_reader(each.fileno())
+        # who was just let in is not among the connections yet, and is thrown out when the socket is closed before
+        await asyncio.sleep(INSIDE_S / 20)
+        self._shut()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(INSIDE_S):
+                while self._server is not None and self._server.connections:
+                    await asyncio.sleep(INSIDE_S / 20)
+
+    async def cleanup(self) -> None:
+        """End all connections, and the application."""
+        self._shut()
+        await asyncio.sleep(0)  # what has come in by now is begun
+        if self._server is not None:
+            self._server.pre_shutdown()
+            await self._server.shutdown(CLOSE_S)
+        await self._app.cleanup()
+
+    def _shut(self) -> None:
+        for listening in self._listening:
+            listening.close()
+        self._listening.clear()
 
 
 class _Connection(web.RequestHandler):

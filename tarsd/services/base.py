@@ -19,10 +19,8 @@ RUN_S = 30.0
 TEMPLATES = Path(__file__).parent.parent / "data" / "services"
 
 
-class ServiceError(TarsdError):
+class ServiceError(TarsdError, code="service_failed"):
     """The system's supervisor cannot be asked, or does not do what it is asked."""
-
-    code = "service_failed"
 
 
 class CommandMissing(ServiceError):

@@ -136,23 +136,11 @@ class Sessions:
             note = self._index().notes.get(conversation, "")
             return Conversation(summary, tuple(_turns(lines)), note, _condensed(lines))
 
-    def note_path(self, conversation: str) -> str:
-        """Where in the vault the conversation's note was written, "" if it never was. Raises `NotFound`."""
-        with self._lock:
-            self._summary(conversation)
-            return self._index().notes.get(conversation, "")
-
     def private_notes(self) -> frozenset[str]:
         """The paths of the notes of all conversations that saw private text; reads no log but at first use."""
         with self._lock:
             index = self._index()
             return frozenset(path for one in index.private if (path := index.notes.get(one)))
-
-    def summary(self, conversation: str) -> SummaryRecord | None:
-        """The newest summary of the conversation's beginning, if there is one. Raises `NotFound`."""
-        with self._lock:
-            self._summary(conversation)
-            return _condensed(_lines(self._file(conversation), events=False))
 
     def turn(self, turn: str) -> tuple[str, TurnRecord]:
         """A turn and the conversation it belongs to. Raises `NotFound`."""

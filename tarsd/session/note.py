@@ -7,8 +7,9 @@ it is. Pure: all of this plans changes, and writes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
+from itertools import chain
 from typing import Any
 
 from tarsd.errors import Refused
@@ -66,8 +67,7 @@ def summarised(loaded: Loaded, text: str, *, before: str = "", private: bool = F
     if at >= 0:
         whole = note[:at] + new + note[at + len(old) :]
     else:
-        top = _offset(note, parse(note, loaded.path).body_line - 1)
-        head, rest = note[:top], note[top:]
+        head, rest = properties.split(note)
         start = "" if not head or head.endswith(("\n", "\r")) else end
         gap = end if rest.startswith(("\n", "\r")) or not rest else end * 2
         whole = f"{head}{start}{end if head else ''}{new}{gap}{rest}"
@@ -255,16 +255,19 @@ def _joined(text: str, block: str) -> str:
     start = "" if ended and not (text.endswith("\r") and end == "\n") else end
     blank = not text or (ended and not _LINE_END.split(text)[-2].strip())
     plain = start + ("" if blank else end)
-    for gap in (plain, *(f"{start}{mark}{end}{end}" for mark in (*_open_fence(text), *_CLOSERS))):
+    for gap in chain([plain], (f"{start}{mark}{end}{end}" for mark in _closers(text))):
         *_, found = [None, *parse(f"{text}{gap}## end", "note.md").headings]
         if found is not None and (found.level, found.text) == (2, "end"):
             return gap + block
     return plain + block
 
 
-def _open_fence(text: str) -> list[str]:
+def _closers(text: str) -> Iterator[str]:
+    """Marks that may close what is left open at the end of a note."""
     units = parse(text, "note.md", include_comments=True).units
-    return [re.sub(r"[^\s>`~]", " ", units[-1].closer)] if units and units[-1].kind == "fence" else []
+    if units and units[-1].kind == "fence":
+        yield re.sub(r"[^\s>`~]", " ", units[-1].closer)
+    yield from _CLOSERS
 
 
 def _check(loaded: Loaded) -> None:
@@ -278,14 +281,3 @@ def _block_at(text: str, block: str) -> int:
     """Where `block` stands in `text` as whole lines with a blank line or the end after it; -1 if nowhere."""
     found = re.search(rf"(?:(?<=[\r\n])|\A){re.escape(block)}(?=[ \t]*(?:\Z|(?:\r\n|\r|\n)(?!>)))", text)
     return found.start() if found else -1
-
-
-def _offset(text: str, lines: int) -> int:
-    """Where the line after the first `lines` lines begins."""
-    at = 0
-    for _ in range(lines):
-        found = _LINE_END.search(text, at)
-        if found is None:
-            return len(text)
-        at = found.end()
-    return at

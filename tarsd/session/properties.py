@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from tarsd.parse import JSON, parse
+from tarsd.parse import JSON, source_lines
+from tarsd.parse.properties import PropertyBlock, read
 from tarsd.session.markdown import clean
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -47,53 +48,61 @@ def update(text: str, *, sources: Sequence[str], model: str, updated: datetime, 
 
     Each property is changed by itself, and only where the note then reads as it should.
     """
-    text = _with(text, "updated", stamp(updated))
-    text = _with(text, "model", model) if model else text
-    have = _strings(_read(text).get("sources"))
+    head, body = split(text)
+    head = _with(head, "updated", stamp(updated))
+    head = _with(head, "model", model) if model else head
+    have = _strings(properties(head).get("sources"))
     missing = [source for source in dict.fromkeys(sources) if source not in have]
     if missing:
-        text = _checked(
-            text, "sources", lambda lines: _extend(lines, missing), lambda new: _strings(new) == [*have, *missing]
+        head = _checked(
+            head, "sources", lambda lines: _extend(lines, missing), lambda new: _strings(new) == [*have, *missing]
         )
-    return mark_private(text) if private else text
+    return mark_private(head + body) if private else head + body
 
 
-def _with(text: str, key: str, value: str) -> str:
-    return _checked(text, key, lambda lines: _set(lines, key, value), lambda new: new == value)
+def _with(head: str, key: str, value: str) -> str:
+    return _checked(head, key, lambda lines: _set(lines, key, value), lambda new: new == value)
+
+
+def properties(text: str) -> Mapping[str, JSON]:
+    """The properties of the note with this text. Its body is not read."""
+    return _block(text).values
+
+
+def split(text: str) -> tuple[str, str]:
+    """The note's text as its property block with both rules, "" without one, and its body."""
+    head = "".join(_LINE.findall(text)[: _block(text).end])
+    return head, text[len(head) :]
 
 
 def is_private(text: str) -> bool:
     """Whether the note's text has `local_only: true` among its properties."""
-    return _read(text).get("local_only") is True
+    return properties(text).get("local_only") is True
 
 
 def mark_private(text: str) -> str:
     """The note's text with `local_only: true` among its properties, whatever else is there."""
     if is_private(text):
         return text
-    marked = _checked(text, "local_only", _mark, lambda new: new is True)
-    if marked != text:
-        return marked
+    head, body = split(text)
+    marked = _checked(head, "local_only", _mark, lambda new: new is True)
+    if marked != head:
+        return marked + body
     end = line_end(text)
     return f"---{end}local_only: true{end}---{end}{text}"  # nobody who reads the note may miss it
 
 
-def _checked(text: str, key: str, edit: Callable[[Lines], Lines | None], right: Callable[[JSON], bool]) -> str:
-    """`text` with an edited property block, or as it was if anything but `key` would read otherwise."""
-    note = parse(text, "note.md")
-    count = note.body_line - 1
-    if not count:
-        return text
-    lines = _LINE.findall(text)
-    edited = edit(lines[:count])
+def _checked(head: str, key: str, edit: Callable[[Lines], Lines | None], right: Callable[[JSON], bool]) -> str:
+    """A property block, edited; or as it was if anything but `key` would read otherwise."""
+    before = _block(head)
+    edited = edit(_LINE.findall(head)[: before.end]) if head else None
     if edited is None:
-        return text
-    result = "".join([*edited, *lines[count:]])
-    after = parse(result, "note.md")
-    same = _without(after.properties, key) == _without(note.properties, key)
-    if not same or len(after.problems) > len(note.problems) or after.lines[after.body_line - 1 :] != note.lines[count:]:
-        return text
-    return result if right(after.properties.get(key)) else text
+        return head
+    result = "".join(edited)
+    after = _block(result)
+    same = after.end == len(edited) and _without(after.values, key) == _without(before.values, key)
+    fits = same and len(after.faults) <= len(before.faults) and right(after.values.get(key))
+    return result if fits else head
 
 
 def _set(lines: Lines, key: str, value: str) -> Lines | None:
@@ -141,8 +150,8 @@ def line_end(text: str) -> str:
     return found[0] if found else "\n"
 
 
-def _read(text: str) -> Mapping[str, JSON]:
-    return parse(text, "note.md").properties
+def _block(text: str) -> PropertyBlock:
+    return read(source_lines(text))
 
 
 def _without(values: Mapping[str, JSON], key: str) -> dict[str, JSON]:

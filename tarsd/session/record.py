@@ -160,11 +160,10 @@ class Conversation:
 
     @property
     def since(self) -> tuple[TurnRecord, ...]:
-        """The turns after those that are summarised; all of them when the summary's turn is not there."""
-        ids = [turn.id for turn in self.turns]
-        if self.condensed is None or self.condensed.upto not in ids:
-            return self.turns
-        return self.turns[ids.index(self.condensed.upto) + 1 :]
+        """The finished turns after those that are summarised; all of them when the summary's turn is not there."""
+        turns = [turn for turn in self.turns if turn.state != "running"]
+        upto = self.condensed.upto if self.condensed is not None else ""
+        return tuple(turns[next((n for n, turn in enumerate(turns, 1) if turn.id == upto), 0) :])
 
     def as_json(self) -> dict[str, object]:
         """The reply of `GET /v1/conversations/{id}`."""

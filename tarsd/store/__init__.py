@@ -18,8 +18,8 @@ from tarsd.store.rows import (
     Space,
 )
 from tarsd.store.schema import COLUMNS
-from tarsd.store.text import is_spaceless, segment
-from tarsd.store.upkeep import Store
+from tarsd.store.store import Store
+from tarsd.store.text import is_spaceless, segment, split_words
 
 __all__ = [
     "COLUMNS",
@@ -42,4 +42,5 @@ __all__ = [
     "Store",
     "is_spaceless",
     "segment",
+    "split_words",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ BUSY_MS = 5_000
 _RETRIES = 3
 _IDLE_READERS = 4
 _KEPT_ASIDE = 3
+_SLACK_PAGES = 100
 # A larger file is not read through at each start; its damage is met, and mended, when a statement comes upon it.
 _CHECKED_BYTES = 1_000_000_000
 _SIDE_FILES = ("", "-wal", "-shm", "-journal")
@@ -27,6 +29,11 @@ _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[Any]:
     """All rows of a query; what their columns hold is known to whoever wrote the SQL."""
     return db.execute(sql, values).fetchall()
+
+
+def listed(ids: Iterable[int]) -> str:
+    """Ids as a JSON list, for `json_each(?)`."""
+    return json.dumps([int(id) for id in ids])
 
 
 def load_vec(db: apsw.Connection) -> bool:
@@ -56,7 +63,10 @@ class Database:
     """One writer connection behind a lock, a pool of reading ones; `index.db` with `embeddings.db` attached as `emb`.
 
     `notice` says in one sentence what had to be rebuilt at opening ("" if nothing); `damaged` is set as soon as a
-    statement meets a malformed page, and then `on_damage` is called once, from the thread that met it.
+    statement meets a malformed page, and then `on_damage` is called once, from the thread that met it. `generation`
+    moves on with every change of the index. Whoever fills a cache from the file holds `publishing` meanwhile, and so
+    never sees the new file without its cache being told, nor the other way round; `after_reopen` is called for those
+    who keep something of it in memory.
     """
 
     def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True) -> None:
@@ -69,8 +79,9 @@ class Database:
         self._use_vec = use_vec
         self._lock = threading.RLock()
         self._pool_lock = threading.Lock()
-        self._publish = threading.RLock()
-        self._after: list[Callable[[], None]] = []
+        self.publishing = threading.RLock()
+        self.after_reopen: list[Callable[[], None]] = []
+        self._after_commit: list[Callable[[], None]] = []
         self._readers: list[apsw.Connection] = []
         self._closed = False
         self._epoch = 0
@@ -145,6 +156,8 @@ class Database:
             self._closed, self.damaged, self.notice = False, "", ""
             self._open_files()
             self.generation += 1
+            for action in self.after_reopen:
+                action()
 
     def close(self) -> None:
         """Close every connection; the store cannot be used afterwards."""
@@ -208,21 +221,28 @@ class Database:
                     else:
                         self._readers.append(db)
 
+    def write(self) -> contextlib.AbstractContextManager[apsw.Connection]:
+        """One write transaction on the index."""
+        return self._transaction(self._db)
+
+    def write_cache(self) -> contextlib.AbstractContextManager[apsw.Connection]:
+        """One write transaction on the cache of vectors."""
+        return self._transaction(self._vectors)
+
+    def after_commit(self, action: Callable[[], None]) -> None:
+        """Run an action together with the commit of the running transaction; not if it fails."""
+        self._after_commit.append(action)
+
     @contextlib.contextmanager
     def _transaction(self, db: apsw.Connection) -> Iterator[apsw.Connection]:
-        """One write transaction; `generation` moves on when the index itself was changed.
-
-        What was appended to `_after` runs with the commit under `_publish`: whoever fills a cache from the file
-        holds that lock, and so never sees the new file without its cache being told, nor the other way round.
-        """
         with self._lock, self._translated():
             _patiently(db, "BEGIN IMMEDIATE")
             try:
                 yield db
-                with self._publish:
+                with self.publishing:
                     db.execute("COMMIT")
                     self.generation += db is self._db
-                    for action in self._after:
+                    for action in self._after_commit:
                         action()
             except BaseException:
                 with contextlib.suppress(apsw.Error):
@@ -230,7 +250,16 @@ class Database:
                         db.execute("ROLLBACK")
                 raise
             finally:
-                self._after.clear()
+                self._after_commit.clear()
+
+    def give_back(self) -> None:
+        """Return free pages to the disk, where there are many."""
+        with self._lock, self._translated():
+            for db in (self._db, self._vectors):
+                free = int(db.execute("PRAGMA main.freelist_count").get)
+                if free > _SLACK_PAGES and free > int(db.execute("PRAGMA main.page_count").get) // 4:
+                    db.execute("PRAGMA main.incremental_vacuum").fetchall()
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def meta(self, key: str) -> Any:
         """A remembered value, None if there is none."""
@@ -239,7 +268,7 @@ class Database:
 
     def set_meta(self, key: str, value: str | int | float | None) -> None:
         """Remember a value under a key."""
-        with self._transaction(self._db) as db:
+        with self.write() as db:
             db.execute("INSERT INTO meta VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = ?2", (key, value))
 
 

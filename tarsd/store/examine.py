@@ -1,19 +1,17 @@
-"""What the index says of itself when it is asked whether it is whole. Only reads; repairs are `upkeep`'s."""
+"""What the index says of itself when it is asked whether it is whole. Only reads; repairs are `Store.check`'s."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import apsw
 
-from tarsd.store.codes import pack
 from tarsd.store.database import fetch, load_vec
-from tarsd.store.reading import Reading, fits
 from tarsd.store.rows import Space
+from tarsd.store.store import Store
+from tarsd.store.vectors import fits
 
 _STEPS: Final = 20_000
 """Steps of SQLite's machine between two looks at the clock."""
@@ -73,25 +71,25 @@ def _vectors(db: apsw.Connection) -> str:
         return ""
 
 
-def gaps(store: Reading) -> set[Gap]:
+def gaps(store: Store) -> set[Gap]:
     """Where the legs of the index differ: rows of one that have nothing to go with in another.
 
     What a thread is about to add is a gap as well: only what is still there at a second look is a fault.
     """
     found: set[Gap] = set()
-    with store.reader() as db:
+    with store.database.reader() as db:
         db.execute("BEGIN")  # one state of the index for all of these
         try:
             for what, sql in _GAPS:
                 found |= {(what, row[0]) for row in fetch(db, sql)}
-            for space in store.spaces():
-                found |= _gaps_of_space(store, db, space)
+            for space in store.vectors.spaces():
+                found |= _gaps_of_space(db, space)
         finally:
             db.execute("COMMIT")
     return found
 
 
-def _gaps_of_space(store: Reading, db: apsw.Connection, space: Space) -> set[Gap]:
+def _gaps_of_space(db: apsw.Connection, space: Space) -> set[Gap]:
     """The vectors are read after the index: they are written before it."""
     codes = f"SELECT chunk_id FROM vec_{space.id}"
     wanted = f"JOIN emb.vectors v ON v.embedder = ?1 AND v.hash = c.hash AND {fits(space.dim)}"
@@ -109,10 +107,10 @@ def _gaps_of_space(store: Reading, db: apsw.Connection, space: Space) -> set[Gap
     return {(what, row[0]) for what, sql, values in queries for row in fetch(db, sql, values)}
 
 
-def malformed(store: Reading, which: Literal["main", "emb"], seconds: float) -> list[str] | None:
+def malformed(store: Store, which: Literal["main", "emb"], seconds: float) -> list[str] | None:
     """What SQLite's own check finds in the index (main) or the cache of vectors (emb); None if that takes too long."""
     end = time.monotonic() + seconds
-    with store.reader() as db:
+    with store.database.reader() as db:
         db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
         try:
             said = [str(row[0]) for row in db.execute(f"PRAGMA {which}.quick_check({_MOST_FAULTS})")]
@@ -121,30 +119,3 @@ def malformed(store: Reading, which: Literal["main", "emb"], seconds: float) -> 
         finally:
             db.set_progress_handler(None)
     return [] if said == ["ok"] else said
-
-
-def holds(store: Reading, chunk_id: int, expression: str) -> bool:
-    """Whether a passage matches an FTS5 expression."""
-    with store.reader() as db:
-        return db.execute("SELECT 1 FROM fts WHERE fts MATCH ? AND rowid = ?", (expression, chunk_id)).get is not None
-
-
-def miscoded(store: Reading, space: Space, chunk_ids: Iterable[int]) -> list[int]:
-    """Those of the chunks whose code in a space is not the one of their vector."""
-    ids, vectors = store.vectors(space.id, chunk_ids)
-    listed = json.dumps(ids.tolist())
-    sql = f"SELECT chunk_id, code FROM vec_{space.id} WHERE chunk_id IN (SELECT value FROM json_each(?))"
-    with store.reader() as db:
-        codes: dict[int, bytes] = dict(fetch(db, sql, (listed,)))
-    wanted = zip(ids.tolist(), pack(vectors), strict=True)
-    return [chunk for chunk, code in wanted if chunk in codes and codes[chunk] != code.tobytes()]
-
-
-def indexed_at(store: Reading, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
-    """When each of these notes was indexed last, in seconds since 1970; without those that are not known."""
-    sql = (
-        "SELECT f.collection, f.path, f.indexed_at FROM json_each(?) j "
-        "CROSS JOIN files f ON f.collection = j.value ->> 0 AND f.path = j.value ->> 1"
-    )
-    with store.reader() as db:
-        return {(name, path): at for name, path, at in fetch(db, sql, (json.dumps(keys),))}

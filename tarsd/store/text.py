@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Thai, Lao, Myanmar, Khmer; kana, bopomofo, CJK with all extensions, half-width kana. Combining signs stay with
 # their letter: a "character" is one of these followed by any marks of its block.
@@ -18,6 +19,7 @@ _MARK = (
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
     "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a"
 )
+_PART_OF_WORD = frozenset({"Mn", "Mc", "Co"})
 _CHARACTER = re.compile(f"[{_BASE}][{_MARK}]*|[{_MARK}]+")
 
 
@@ -34,3 +36,10 @@ def segment(text: str) -> str:
 def is_spaceless(text: str) -> bool:
     """Whether the text holds a character of a script that puts no spaces between words."""
     return not text.isascii() and _CHARACTER.search(text) is not None
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text as the index would cut them: letters, digits and the marks on them."""
+    if text.isascii():
+        return "".join(c if c.isalnum() else " " for c in text).split()
+    return "".join(c if c.isalnum() or unicodedata.category(c) in _PART_OF_WORD else " " for c in text).split()

@@ -27,11 +27,8 @@ _HERE, _SWAP = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of mac
 Why = Literal["unreadable", "not_downloaded", "too_large"]
 
 
-class Unreadable(TarsdError):
+class Unreadable(TarsdError, code="unreadable", status=409):
     """A file is there, and its bytes cannot be had now; `state` says why, in the words of `Skipped`."""
-
-    code = "unreadable"
-    status = 409
 
     def __init__(self, message: str, hint: str = "", *, state: Why = "unreadable") -> None:
         super().__init__(message, hint)

@@ -89,7 +89,9 @@ class Writer:
         change that nobody has begun to make is withdrawn, and any other is seen to its end.
         """
         job = _Job(change, by, kind, conversation, emit)
-        task = self._begin(job)
+        task = asyncio.create_task(self._run(job), name="write")
+        self._jobs[task] = job
+        task.add_done_callback(self._ended)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -166,12 +168,6 @@ class Writer:
         await asyncio.gather(*self._jobs, return_exceptions=True)
 
     # --------------------------------------------------------------------------------------------- inside
-
-    def _begin(self, job: _Job) -> asyncio.Task[str]:
-        task = asyncio.create_task(self._run(job), name="write")
-        self._jobs[task] = job
-        task.add_done_callback(self._ended)
-        return task
 
     def _ended(self, task: asyncio.Task[str]) -> None:
         self._jobs.pop(task, None)

@@ -21,11 +21,11 @@ READERS: list[Callable[[Mapping[str, Any]], object]] = [
     protocol.ReindexRequest.read,
     protocol.TurnRequest.read,
     protocol.ChatRequest.read,
-    protocol.read_title,
+    protocol.RenameRequest.read,
     protocol.Approval.read,
     protocol.WriteReport.read,
     protocol.RememberRequest.read,
-    protocol.read_line,
+    protocol.ForgetRequest.read,
     protocol.FeedbackRequest.read,
     protocol.ReviewDecisions.read,
 ]

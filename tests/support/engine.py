@@ -14,10 +14,10 @@ from typing import Any, Self
 from tarsd import embed
 from tarsd.app import status
 from tarsd.config import Config, WatchSettings, load
-from tarsd.daemon.worker import IndexJob, Worker
 from tarsd.embed.base import Embedder
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.index import Indexer, Report
+from tarsd.index.worker import IndexJob, Worker
 from tarsd.passage import Passage
 from tarsd.search import Mode, Results, Searcher
 from tarsd.store import FileRow, Key, LinkRow, ProblemRow, Space, Store
@@ -182,7 +182,7 @@ class Engine:
 
     def embed_in_background(self) -> None:
         """As the daemon does it, in a thread."""
-        self._embedding = threading.Thread(target=self.indexer.embed_pending, args=(self._stop,), daemon=True)
+        self._embedding = threading.Thread(target=self.indexer.embed_pending, args=(self._stop.is_set,), daemon=True)
         self._embedding.start()
 
     def watch(self, **stand_ins: Any) -> Watcher:
@@ -243,7 +243,7 @@ class Engine:
 
     def rows(self) -> dict[str, FileRow]:
         """The known notes of the vault by path."""
-        return {row.path: row for key, row in self.store.rows().items() if not key[0]}
+        return {row.path: row for key, row in self.store.notes.rows().items() if not key[0]}
 
     def paths(self) -> list[str]:
         """The known notes of the vault."""
@@ -255,16 +255,16 @@ class Engine:
 
     def skipped(self) -> list[Skipped]:
         """What was left out, and why."""
-        return self.store.skipped()
+        return self.store.notes.skipped()
 
     def links(self, path: str) -> list[LinkRow]:
         """The links of a note, resolved."""
-        return self.store.links_from(self.rows()[path].id)
+        return self.store.notes.links_from(self.rows()[path].id)
 
     def space(self) -> Space:
         """The model's space."""
         assert self._embedder is not None
-        found = self.store.space_for(self._embedder.fingerprint)
+        found = self.store.vectors.space_for(self._embedder.fingerprint)
         assert found is not None
         return found
 

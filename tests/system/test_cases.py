@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tarsd import chunk, parse, passage, session
+from tarsd import chunk, parse, passage
 from tarsd.config import ChunkSettings
 from tarsd.search import MODES, Mode
+from tarsd.session.markdown import as_note_text
 from tarsd.vault import decode
 from tests.conftest import Daemon
 from tests.support.engine import Engine
@@ -199,7 +200,7 @@ def rank_above(case: Case, wanted: dict[str, Any]) -> None:
 
 
 def saved_must_contain(case: Case, texts: list[str]) -> None:
-    saved = session.as_note_text((case.folder / "reply.md").read_text(encoding="utf-8"))
+    saved = as_note_text((case.folder / "reply.md").read_text(encoding="utf-8"))
     for text in texts:
         assert text in saved, text
 
@@ -314,10 +315,10 @@ def also_c17(case: Case) -> None:
 
 def also_c18(case: Case) -> None:
     # what Obsidian (here: GFM's own rule) then sees is one cell a link
-    saved = session.as_note_text((case.folder / "reply.md").read_text(encoding="utf-8"))
+    saved = as_note_text((case.folder / "reply.md").read_text(encoding="utf-8"))
     note = parse.parse(saved, "reply.md")
     assert [link.target for link in note.links] == ["guides/rope", "guides/rope"]
-    assert session.as_note_text(saved) == saved
+    assert as_note_text(saved) == saved
 
 
 def also_c21(case: Case) -> None:
@@ -484,8 +485,8 @@ def test_notes_are_read_under_a_locale_without_letters(vault: Path, daemon: Call
 )  # fmt: skip
 @pytest.mark.report("https://github.com/zosmaai/pi-llm-wiki/issues/156")
 def test_what_else_a_reply_may_hold(reply: str, saved: str) -> None:
-    assert session.as_note_text(reply) == saved
-    assert session.as_note_text(saved) == saved
+    assert as_note_text(reply) == saved
+    assert as_note_text(saved) == saved
 
 
 def test_every_case_has_a_test() -> None:

@@ -90,14 +90,14 @@ def test_vectors_of_two_models_are_never_compared(short_tmp: Path, other: Once) 
         assert other.seen == []  # nothing to compare the question with, so it is not embedded
         engine.embed()
         assert 0 < engine.space().coverage < 1.0 and engine.space().state == "building"
-        assert next(one for one in engine.store.spaces() if one.id == old.id).state == "active"
+        assert next(one for one in engine.store.vectors.spaces() if one.id == old.id).state == "active"
         assert engine.search("bowline dinghy")[0].path == "rope.md"
         other.goes_on = True
         engine.embed()
-        (now,) = (one for one in engine.store.spaces() if one.role == "model")
+        (now,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
         assert (now.fingerprint, now.state, now.coverage, now.dim) == (other.fingerprint, "active", 1.0, other.dim)
         with pytest.raises(StoreError):
-            engine.store.knn(now.id, np.ones(64, np.float32), 3)
+            engine.store.vectors.knn(now.id, np.ones(64, np.float32), 3)
         assert engine.search("bowline dinghy", "vec")[0].path == "rope.md"
         again = FakeEmbedder(384)
         engine.restart(again)
@@ -270,9 +270,11 @@ def test_vectors_that_are_none_are_not_kept(short_tmp: Path) -> None:
         assert {problem.path for problem in engine.problems()} == {"zero.md", "nan.md"}
         assert engine.space().vectors == 13
         assert engine.indexer.embedding.state == "complete"
-        found = engine.store.knn(engine.space().id, engine.model.embed(["matter of a bowline"], "query")[0], 50)
+        found = engine.store.vectors.knn(engine.space().id, engine.model.embed(["matter of a bowline"], "query")[0], 50)
         assert len(found) == 13 and all(np.isfinite(cosine) for _, cosine in found)
-        assert not {"zero.md", "nan.md"} & {row.note.path for row in engine.store.hits(one for one, _ in found)}
+        assert not {"zero.md", "nan.md"} & {
+            row.note.path for row in engine.store.notes.passages(one for one, _ in found)
+        }
         hits = engine.search("bowline dinghy", "vec")
         assert hits[0].path == "rope.md" and all(np.isfinite(hit.score) for hit in hits)
         for query in ("the zerocase", "the nancase"):  # the question itself has no vector
@@ -512,14 +514,14 @@ def test_an_empty_leg_is_filled_and_told(short_tmp: Path, leg: str) -> None:
     def lose(index: Path) -> None:
         # the store's own connection has what such tables need
         store = Store(index, index.parent.parent / "embeddings.db")
-        spaces = {space.role: space.id for space in store.spaces()}
+        spaces = {space.role: space.id for space in store.vectors.spaces()}
         sql = {
             "keywords": "INSERT INTO fts(fts) VALUES ('delete-all')",
             "vectors": f"DELETE FROM vec_{spaces['model']}",
             "table": f"DELETE FROM vec_{spaces['table']}",
             "passages": "DELETE FROM chunks",
         }[leg]
-        store._db.execute(sql)
+        store.database._db.execute(sql)
         store.close()
 
     with Engine(short_tmp) as engine:
@@ -699,7 +701,7 @@ def test_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
             results = engine.answer("bowline dinghy")
             assert results.hits[0].path == "rope.md" and "another one than before" in (results.degraded or "")
             engine.index()
-            (now,) = (one for one in engine.store.spaces() if one.role == "model")
+            (now,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
             assert (now.dim, now.coverage, now.state) == (48, 1.0, "active")
             assert engine.answer("bowline dinghy").degraded is None
             assert engine.search("kettle whistles", "vec")[0].path == "new.md"
@@ -707,7 +709,7 @@ def test_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
             write(engine.vault, "last.md", "# Oar\n\nThe oar is varnished.\n")
             engine.index()
             engine.index()
-            (back,) = (one for one in engine.store.spaces() if one.role == "model")
+            (back,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
             assert (back.fingerprint, back.dim, back.coverage) == (old.fingerprint, 32, 1.0)
 
 

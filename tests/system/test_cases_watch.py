@@ -604,7 +604,7 @@ def test_an_edit_during_a_pass_is_indexed_next(short_tmp: Path) -> None:
         model.open.set()
         until(lambda: engine.indexer.embedding.state == "complete" and engine.space().coverage == 1.0)
         assert engine.rows()["n.md"].hash == content_hash(second.encode())
-        assert [one.text for one in engine.store.chunks_of(engine.rows()["n.md"].id)] == [second.strip()]
+        assert [one.text for one in engine.store.notes.passages_of(engine.rows()["n.md"].id)] == [second.strip()]
         assert engine.space().vectors == 1
         assert [hit.path for hit in engine.search("anemones", "vec")] == ["n.md"]
 

@@ -17,11 +17,11 @@ import pytest
 from tarsd.app import health as check
 from tarsd.chat import TurnServices
 from tarsd.config import EmbeddingSettings
-from tarsd.daemon import soundness
-from tarsd.daemon.soundness import CheckResult, IndexCheck
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.embed.ollama import OllamaEmbedder
 from tarsd.errors import EmbedError, ProviderBusy, ProviderError, RateLimited
+from tarsd.index import index_check
+from tarsd.index.index_check import CheckResult, IndexCheck
 from tarsd.protocol import CheckRequest
 from tarsd.providers import make
 from tarsd.providers.base import ProviderEvent, StreamEnd, Text, Waiting
@@ -35,20 +35,20 @@ from tests.support.doubles.server import Reply
 from tests.support.engine import Engine, forget_time, write
 
 Start = Callable[..., Daemon]
-SAMPLE = Path(soundness.__file__).parent.parent / "data" / "sample-vault"
+SAMPLE = Path(index_check.__file__).parent.parent / "data" / "sample-vault"
 
 
 @pytest.fixture
 def engine(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """The sample vault, indexed, with vectors of a model as well."""
-    monkeypatch.setattr(soundness, "AGAIN_S", 0.0)
+    monkeypatch.setattr(index_check, "AGAIN_S", 0.0)
     with Engine(short_tmp, SAMPLE, processes=1) as made:
         made.index()
         yield made
 
 
 def sound(engine: Engine, behind: int = 0) -> IndexCheck:
-    return IndexCheck(lambda: engine.searcher, {one.collection: one for one in engine.vaults}, lambda: behind)
+    return IndexCheck(lambda: engine.store, {one.collection: one for one in engine.vaults}, lambda: behind)
 
 
 def states(engine: Engine) -> dict[str, str]:
@@ -130,7 +130,7 @@ def test_a_page_that_is_overwritten_is_found(short_tmp: Path) -> None:
 
 
 def test_a_file_that_takes_too_long_is_skipped(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soundness, "QUICK_CHECK_S", -1.0)
+    monkeypatch.setattr(index_check, "QUICK_CHECK_S", -1.0)
     monkeypatch.setattr("tarsd.store.examine._STEPS", 1)
     assert sound(engine).file().state == "skipped"
     assert engine.found("gertrude"), "the connection is as good as before"

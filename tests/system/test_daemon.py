@@ -24,8 +24,9 @@ from tarsd.config import load
 from tarsd.daemon.lock import AlreadyRunning, Lock, listen, private_folder, remove_socket
 from tarsd.daemon.log import JsonLines, Repeats, set_up
 from tarsd.daemon.notify import notify, watchdog_seconds
-from tarsd.daemon.worker import IndexJob, Key, Worker
 from tarsd.errors import ClientError, Conflict, NoDaemon, Refused, StoreError, TarsdError, VaultUnavailable
+from tarsd.index.worker import IndexJob, Worker
+from tarsd.passage import Key
 from tests.conftest import Daemon
 
 Start = Callable[..., Daemon]

@@ -15,7 +15,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -219,12 +219,11 @@ def sound(answer: Answer, about: object, *, head: bool = False) -> int:
 # ------------------------------------------------------------------------------------------------ fields and bodies
 
 KNOWN = sorted(
-    {"conversation_id", "title", "line", "decisions", "rows", "filters"}
-    | {
-        field.name
-        for one in vars(requests).values()
-        if is_dataclass(one) and one.__module__ == requests.__name__
-        for field in fields(one)
+    {
+        name
+        for kind in vars(requests).values()
+        if isinstance(kind, type) and issubclass(kind, requests.Request)
+        for name in kind.__struct_encode_fields__
     }
 )
 """Every field that any request has."""

@@ -23,6 +23,7 @@ from tarsd.embed.fake import FakeEmbedder
 from tarsd.index import Indexer, indexer
 from tarsd.index.pool import Pool, resolve
 from tarsd.store import Dump, Store
+from tarsd.store.database import Database
 from tarsd.vault import Vault
 
 NAMES = ["a.md", "b.md", "B.md", "Ä.md", "x/a.md", "x/b.md", "x/y/c.md", "z/a.md", "board.canvas"]
@@ -50,7 +51,7 @@ class Crash(BaseException):
     """The process ends here."""
 
 
-class CrashingStore(Store):
+class CrashingDatabase(Database):
     """Ends at the n-th transaction, right before or right after its commit."""
 
     left = -1
@@ -82,14 +83,16 @@ class Machine(RuleBasedStateMachine):
         self.touched: set[str] = set()
         self.open()
 
-    def made(self, name: str) -> tuple[CrashingStore, Indexer]:
-        store = CrashingStore(self.home / name, self.home / "embeddings.db")
+    def made(self, name: str) -> tuple[Store, Indexer]:
+        store = Store(self.home / name, self.home / "embeddings.db")
         model = FakeEmbedder(16)
         model.local = False
         return store, Indexer(self.config, [Vault(self.vault)], store, FakeEmbedder(24, name="table"), model)
 
     def open(self) -> None:
         self.store, self.indexer = self.made("index.db")
+        assert isinstance(self.store.database, CrashingDatabase)
+        self.crashing = self.store.database
 
     def teardown(self) -> None:
         if hasattr(self, "home"):
@@ -146,7 +149,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(when=st.integers(1, 12), after=st.booleans(), embed=st.booleans())
     def crash(self, when: int, after: bool, embed: bool) -> None:
-        self.store.left, self.store.after = when, after
+        self.crashing.left, self.crashing.after = when, after
         try:
             self.indexer.reconcile()
             if embed:
@@ -155,7 +158,7 @@ class Machine(RuleBasedStateMachine):
             self.indexer.close()
             self.store.close()
             self.open()
-        self.store.left = -1
+        self.crashing.left = -1
 
     @rule()
     def embed(self) -> None:
@@ -163,10 +166,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(query=st.sampled_from(["words", "second", "umlaut"]))
     def warm(self, query: str) -> None:
-        for space in self.store.spaces():
-            self.store.warm(space.id)
-        self.store.fts(query, (1.0,) * 6, 5)
-        self.store.titles()
+        for space in self.store.vectors.spaces():
+            self.store.vectors.warm(space.id)
+        self.store.search.fts(query, (1.0,) * 6, 5)
+        self.store.notes.titles()
 
     @rule()
     def restart(self) -> None:
@@ -186,9 +189,9 @@ class Machine(RuleBasedStateMachine):
         mine, fresh = self.store.dump(), self.fresh()
         for part in ("files", "chunks", "links", "keywords", "vectors"):
             assert getattr(mine, part) == getattr(fresh, part), part
-        stored = {row.key: row for row in self.store.titles()}
-        assert {key: self.store.note(key) for key in stored} == stored
-        assert stored.keys() == self.store.rows().keys()
+        stored = {row.key: row for row in self.store.notes.titles()}
+        assert {key: self.store.notes.note(key) for key in stored} == stored
+        assert stored.keys() == self.store.notes.rows().keys()
 
     def fresh(self) -> Dump:
         self.builds += 1
@@ -203,12 +206,13 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_damaged(self) -> None:
         if hasattr(self, "store"):
-            assert not self.store.damaged
+            assert not self.store.database.damaged
 
 
 @pytest.mark.timeout(300)
 def test_the_index_is_always_what_a_fresh_build_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
     # Few notes already count as many here, so that late settling and several transactions take part.
+    monkeypatch.setattr("tarsd.store.store.Database", CrashingDatabase)
     monkeypatch.setattr(indexer, "_FEW", 3)
     monkeypatch.setattr(indexer, "_GROUP_NOTES", 2)
     monkeypatch.setattr(Pool, "submit", _here)

@@ -236,7 +236,7 @@ async def test_who_knocks_while_the_door_is_shut_is_answered(home: Path, steps: 
     def runner() -> Runner:
         app = web.Application()
         app.router.add_get("/", hello)
-        return Runner(app, access_log=None)
+        return Runner(app)
 
     server = listen(home / "door.sock")
     door = SocketListener(load(vault=home / "v"), server)

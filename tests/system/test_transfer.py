@@ -398,14 +398,14 @@ def test_a_request_with_a_bad_vector_leaves_nothing_behind(daemon: Start, bad: f
 def test_vectors_of_another_width_displace_none(tmp_path: Path) -> None:
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     store.apply(Batch(put=[note("One.md", "tea")]))
-    space = store.ensure_space("m", "m:1", 4, "model")
-    store.put_vectors(space.id, [digest("tea")], np.ones((1, 4)))
+    space = store.vectors.ensure_space("m", "m:1", 4, "model")
+    store.vectors.put(space.id, [digest("tea")], np.ones((1, 4)))
     wide = [(digest("tea"), np.ones(8, "<f2").tobytes())]
     with pytest.raises(BadRequest):
         import_vectors(store, "m:1", wide)
     other = Store(tmp_path / "other.db", tmp_path / "embeddings.db")
     with pytest.raises(BadRequest):
         import_vectors(other, "m:1", wide)
-    assert [[len(data) for _, data in rows] for _, rows in export_vectors(store)] == [[8]]
+    assert [[len(base64.b64decode(data)) for _, data in batch["rows"]] for batch in export_vectors(store)] == [[8]]
     store.close()
     other.close()

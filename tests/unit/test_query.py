@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tarsd.errors import BadRequest
 from tarsd.search import Filter, Query, parse_filters, parse_query
 from tarsd.search.query import MAX_TERMS, check_dates, parse_date
-from tarsd.search.words import begins_word, fold, has_literal, is_stop, split
+from tarsd.search.words import begins_word, fold, has_literal, is_stop
+from tarsd.store import split_words
 from tests.support.engine import Engine, write
 
 
@@ -127,7 +128,7 @@ def test_a_long_query_is_bounded() -> None:
 def test_any_text_is_a_query(text: str) -> None:
     query = parse_query(text)
     for term in (*query.terms, *query.phrases, *query.negatives):
-        assert term.words and all(split(word) == [word] for word in term.words)
+        assert term.words and all(split_words(word) == [word] for word in term.words)
 
 
 def test_lone_surrogates_and_nul() -> None:

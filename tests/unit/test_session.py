@@ -177,18 +177,17 @@ def test_what_a_turn_saw_and_used_is_known() -> None:
 def test_the_note_of_a_conversation_is_remembered(folder: Path) -> None:
     sessions = Sessions(folder)
     finished(sessions)
-    assert sessions.note_path("c1") == ""
+    assert sessions.load("c1").note == ""
     sessions.set_note_path("c1", "tars/sessions/A.md")
     sessions.set_note_path("c1", "tars/sessions/Å.md")
     (file,) = folder.glob("*.jsonl")
     before = file.read_bytes()
     sessions.set_note_path("c1", "tars/sessions/Å.md")
     assert file.read_bytes() == before
-    assert Sessions(folder).note_path("c1") == "tars/sessions/Å.md"
+    assert Sessions(folder).load("c1").note == "tars/sessions/Å.md"
     assert Sessions(folder).load("c1").as_json()["note"] == "tars/sessions/Å.md"
-    for missing in (lambda: sessions.note_path("c2"), lambda: sessions.set_note_path("c2", "x.md")):
-        with pytest.raises(NotFound):
-            missing()
+    with pytest.raises(NotFound):
+        sessions.set_note_path("c2", "x.md")
 
 
 def test_the_notes_of_private_conversations_are_known_without_their_logs(
@@ -225,13 +224,12 @@ def test_the_newest_summary_counts_and_the_turns_after_it(folder: Path) -> None:
     sessions = Sessions(folder)
     for turn in ("t1", "t2", "t3"):
         finished(sessions, turn, ask(request_id=turn))
-    assert sessions.summary("c1") is None
+    assert sessions.load("c1").condensed is None
     assert [turn.id for turn in sessions.load("c1").since] == ["t1", "t2", "t3"]
     sessions.add_summary("c1", "t1", "First.", private=False)
     second = sessions.add_summary("c1", "t2", "Both.", private=True)
     assert second == SummaryRecord("t2", "Both.", True, second.at)
     again = Sessions(folder)
-    assert again.summary("c1") == second
     loaded = again.load("c1")
     assert (loaded.condensed, loaded.private) == (second, True)
     assert [turn.id for turn in loaded.since] == ["t3"]

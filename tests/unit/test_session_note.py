@@ -13,11 +13,9 @@ from markdown_it import MarkdownIt
 from tarsd.chat.answer import PRIVATE_HISTORY, PRIVATE_PASSAGES, PRIVATE_SELECTION
 from tarsd.parse import parse
 from tarsd.protocol import Event
-from tarsd.session import (
-    Conversation,
-    ConversationSummary,
-    SummaryRecord,
-    TurnRecord,
+from tarsd.session import Conversation, ConversationSummary, SummaryRecord, TurnRecord, title_of
+from tarsd.session.markdown import contained, fenced, one_line
+from tarsd.session.note import (
     begun,
     file_title,
     grown,
@@ -26,10 +24,8 @@ from tarsd.session import (
     render_summary_note,
     render_turn,
     summarised,
-    title_of,
     update_properties,
 )
-from tarsd.session.markdown import contained, fenced, one_line
 from tarsd.vault import content_hash, decode, encode
 from tarsd.writing.edits import Loaded
 from tarsd.writing.inert import inert

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tarsd.chat import SessionNotes
 from tarsd.errors import NotFound
-from tarsd.parse import parse
+from tarsd.parse import parse, structure
 from tarsd.protocol import Approval
 from tarsd.providers.base import StreamEnd, Text, ToolCall
 from tarsd.providers.fake import FakeProvider
@@ -64,6 +65,28 @@ async def test_what_the_person_writes_between_turns_stays(tmp_path: Path) -> Non
     text = note.read_text()
     assert "one, and MY REMARK" in text
     assert text.index("MY OWN LINE") < text.index("two")
+
+
+async def test_a_turn_is_added_to_a_long_note_by_reading_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = talk(tmp_path, "The last reply [1].", "The very last one [1].")
+    await one.ended(ask("first"))
+    (note,) = notes(one)
+    (section,) = note.read_text().split("## ")[1:]
+    note.write_text(note.read_text() + "".join(f"\n## Turn {n}\n\n{section}" for n in range(200)))
+    lines = note.read_text().count("\n")
+    read, counts = structure.read, []
+
+    def counted(body: Sequence[str], *more: Any, **named: Any) -> structure.Structure:
+        counts.append(len(body))
+        return read(body, *more, **named)
+
+    monkeypatch.setattr(structure, "read", counted)
+    await one.ended(ask("second"))
+    assert "The very last one" in note.read_text().split("## ")[-1]
+    assert sum(count > lines / 2 for count in counts) == 1
+    assert len(counts) < 20, "a turn's own text is read when it is made harmless"
 
 
 @pytest.mark.parametrize("indexed", [True, False])

@@ -65,13 +65,15 @@ class Bench:
         return self.indexer.state.name
 
     def paths(self) -> list[str]:
-        return sorted(path for _, path in self.store.rows())
+        return sorted(path for _, path in self.store.notes.rows())
 
     def find(self, word: str) -> list[str]:
-        return sorted(hit.note.path for hit in self.store.hits(c for c, _ in self.store.fts(word, WEIGHTS, 99)))
+        return sorted(
+            hit.note.path for hit in self.store.notes.passages(c for c, _ in self.store.search.fts(word, WEIGHTS, 99))
+        )
 
     def coverage(self, fingerprint: str) -> float:
-        space = self.store.space_for(fingerprint)
+        space = self.store.vectors.space_for(fingerprint)
         return space.coverage if space is not None else -1.0
 
 

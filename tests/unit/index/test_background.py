@@ -42,8 +42,8 @@ def test_every_passage_gets_a_vector_and_a_restart_embeds_nothing(bench: Bench) 
     assert model.seen[0].endswith("text 69") and model.seen[-1].endswith("text 0")
     status = bench.indexer.embedding
     assert (status.state, status.done, status.remaining) == ("complete", 70, 0)
-    space = bench.store.active_space("model")
-    assert space is not None and space.fingerprint == model.fingerprint
+    space = bench.store.vectors.space_for(model.fingerprint)
+    assert space is not None and space.state == "active"
     bench.restart()
     bench.run()
     assert bench.indexer.embed_once() == 0 and model.texts == 70
@@ -68,7 +68,7 @@ def test_the_thread_takes_what_was_just_edited_first_and_ends_when_asked(bench: 
     model = Gated(48)
     with_model(bench, model)
     stop = threading.Event()
-    thread = threading.Thread(target=bench.indexer.embed_pending, args=(stop,))
+    thread = threading.Thread(target=bench.indexer.embed_pending, args=(stop.is_set,))
     thread.start()
     assert seen.wait(20)
     bench.write("99.md", "just edited", age=1)
@@ -179,11 +179,11 @@ def test_rate_limits_are_waited_for_as_asked(bench: Bench) -> None:
     model = FakeEmbedder(48)
     model.errors = [RateLimited("slow down", retry_after=0.01), RateLimited("slow down")]
     with_model(bench, model)
-    background, stop = bench.indexer._background, threading.Event()
-    assert 0.01 <= background._step(stop) <= 0.06
+    background = bench.indexer._background
+    assert 0.01 <= background._step(lambda: False) <= 0.06
     assert bench.indexer.embedding.state == "rate_limited"
-    assert 1.0 <= background._step(stop) <= 3.0
-    assert background._step(stop) == 0.0
+    assert 1.0 <= background._step(lambda: False) <= 3.0
+    assert background._step(lambda: False) == 0.0
     assert bench.coverage(model.fingerprint) == 1.0 and background._failures == 0
 
 
@@ -195,7 +195,7 @@ def test_while_the_server_is_down_words_and_table_go_on(bench: Bench) -> None:
     bench.run("a.md")
     assert bench.indexer.embed_once() == 0
     assert bench.find("text") == ["a.md"] and bench.coverage(bench.table.fingerprint) == 1.0
-    pauses = [bench.indexer._background._step(threading.Event()) for _ in range(8)]
+    pauses = [bench.indexer._background._step(lambda: False) for _ in range(8)]
     assert pauses[0] < pauses[-1] <= 75.0
 
 
@@ -205,10 +205,10 @@ def test_only_what_is_missing_is_embedded(bench: Bench) -> None:
     model = FakeEmbedder(48)
     with_model(bench, model)
     bench.indexer.embed_once()
-    space = bench.store.space_for(model.fingerprint)
+    space = bench.store.vectors.space_for(model.fingerprint)
     assert space is not None
-    bench.store._db.execute(f"DELETE FROM vec_{space.id} WHERE chunk_id <= 6")
-    bench.store._vectors.execute("DELETE FROM vectors WHERE id IN (SELECT max(id) - 2 FROM vectors)")
+    bench.store.database._db.execute(f"DELETE FROM vec_{space.id} WHERE chunk_id <= 6")
+    bench.store.database._vectors.execute("DELETE FROM vectors WHERE id IN (SELECT max(id) - 2 FROM vectors)")
     bench.restart()
     assert bench.run().repaired
     assert bench.indexer.embed_once() == 1 and model.texts == 21
@@ -223,15 +223,15 @@ def test_a_new_model_takes_over_when_it_is_complete(bench: Bench) -> None:
     new.errors = [EmbedderUnreachable("not yet")]
     with_model(bench, new)
     bench.indexer.embed_once()
-    active = bench.store.active_space("model")
-    assert active is not None and active.fingerprint == old.fingerprint
+    space = bench.store.vectors.space_for(old.fingerprint)
+    assert space is not None and space.state == "active"
     assert bench.coverage(new.fingerprint) == 0.0
     with_model(bench, old)
     assert bench.indexer.embed_once() == 0 and bench.coverage(new.fingerprint) == -1.0
     with_model(bench, new)
     assert bench.indexer.embed_once() == 5 and old.texts == 5
     assert bench.coverage(old.fingerprint) == -1.0
-    assert len(bench.store.knn(bench.store.spaces()[-1].id, np.ones(96), 9)) == 5
+    assert len(bench.store.vectors.knn(bench.store.vectors.spaces()[-1].id, np.ones(96), 9)) == 5
 
 
 def test_private_notes_are_never_given_to_a_model_elsewhere(bench: Bench) -> None:
@@ -294,7 +294,7 @@ def test_without_a_model_the_table_is_all_there_is(bench: Bench) -> None:
     bench.restart()
     bench.run()
     assert bench.indexer.embedding.state == "none" and bench.indexer.embed_once() == 0
-    assert [space.role for space in bench.store.spaces()] == ["table"]
+    assert [space.role for space in bench.store.vectors.spaces()] == ["table"]
 
 
 def test_the_builtin_model_runs_in_a_child_and_survives_its_death(
@@ -400,10 +400,12 @@ def test_what_a_note_is_called_costs_no_more_than_its_size(bench: Bench, text: s
     bench.write("a.md", text)
     bench.run()
     assert bench.store.counts().chunks > 20
-    pages = bench.store._db.execute("SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count)")
+    pages = bench.store.database._db.execute(
+        "SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count)"
+    )
     assert pages.get * 4096 < 400_000 + 12 * len(text)
     before = bench.store.dump()
-    bench.store.rebuild_keywords()
+    bench.store.search.rebuild()
     assert bench.store.dump() == before
 
 
@@ -455,18 +457,18 @@ def test_cached_vectors_of_another_length_count_as_missing(bench: Bench) -> None
         bench.write(f"{i}.md", f"text {i}")
     model = FakeEmbedder(48)
     with_model(bench, model)
-    hashes = [row[0] for row in bench.store._db.execute("SELECT hash FROM chunks")]
-    bench.store.cache_vectors(model.fingerprint, hashes[:2], np.ones((2, 96), np.float32))
-    bench.store.cache_vectors(model.fingerprint, hashes[2:3], np.ones((1, 48), np.float32))
+    hashes = [row[0] for row in bench.store.database._db.execute("SELECT hash FROM chunks")]
+    bench.store.cache.put(model.fingerprint, hashes[:2], np.ones((2, 96), np.float32))
+    bench.store.cache.put(model.fingerprint, hashes[2:3], np.ones((1, 48), np.float32))
     assert bench.indexer.embed_once() == 4 and model.texts == 4
     assert bench.coverage(model.fingerprint) == 1.0
-    bench.store._vectors.execute("UPDATE vectors SET vector = x'000102' WHERE hash = ?", (hashes[0],))
-    space = bench.store.space_for(model.fingerprint)
-    assert space is not None and len(bench.store.knn(space.id, np.ones(48), 9)) == 4
-    bench.store.warm(space.id)
-    assert len(bench.store.knn(space.id, np.ones(48), 9)) == 4
+    bench.store.database._vectors.execute("UPDATE vectors SET vector = x'000102' WHERE hash = ?", (hashes[0],))
+    space = bench.store.vectors.space_for(model.fingerprint)
+    assert space is not None and len(bench.store.vectors.knn(space.id, np.ones(48), 9)) == 4
+    bench.store.vectors.warm(space.id)
+    assert len(bench.store.vectors.knn(space.id, np.ones(48), 9)) == 4
     with pytest.raises(StoreError, match="another model"):
-        bench.store.put_vectors(space.id, hashes[:1], np.ones((1, 96), np.float32))
+        bench.store.vectors.put(space.id, hashes[:1], np.ones((1, 96), np.float32))
 
 
 def test_an_index_that_was_lost_after_a_long_rest_embeds_nothing_again(

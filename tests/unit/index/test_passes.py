@@ -68,7 +68,7 @@ def test_touching_and_rewriting_the_same_embeds_nothing(bench: Bench) -> None:
     bench.write("a.md", "text", age=3)
     assert numbers(bench.run("a.md")) == (0, 0, 0, 0, 1)
     assert bench.store.dump() == dump and bench.table.texts == texts
-    assert bench.store.rows()["", "a.md"].mtime_ns == file.stat().st_mtime_ns
+    assert bench.store.notes.rows()["", "a.md"].mtime_ns == file.stat().st_mtime_ns
 
 
 def test_a_change_that_keeps_size_and_time_right_after_a_pass_is_seen(
@@ -89,11 +89,11 @@ def test_moving_a_folder_moves_its_notes_and_embeds_nothing(bench: Bench) -> Non
     for i in range(40):
         bench.write(f"a/b/{i}.md", f"---\ntitle: T{i}\n---\nnote number{i}")
     bench.run()
-    ids = {r.path.rpartition("/")[2]: r.id for r in bench.store.rows().values()}
+    ids = {r.path.rpartition("/")[2]: r.id for r in bench.store.notes.rows().values()}
     texts = bench.table.texts
     (bench.root / "a").rename(bench.root / "z")
     assert numbers(bench.run("a", "z")) == (0, 0, 40, 0, 0)
-    assert {r.path.rpartition("/")[2]: r.id for r in bench.store.rows().values()} == ids
+    assert {r.path.rpartition("/")[2]: r.id for r in bench.store.notes.rows().values()} == ids
     assert all(path.startswith("z/b/") for path in bench.paths())
     assert bench.table.texts == texts
 
@@ -112,7 +112,7 @@ def test_a_case_only_rename_leaves_one_row(bench: Bench) -> None:
     bench.run()
     (bench.root / "config.md").rename(bench.root / "Config.md")
     assert bench.run("config.md", "Config.md").moved == 1
-    assert bench.paths() == ["Config.md"] and bench.store.titles()[0].title == "Config"
+    assert bench.paths() == ["Config.md"] and bench.store.notes.titles()[0].title == "Config"
 
 
 def test_copies_are_all_found_and_embedded_once(bench: Bench) -> None:
@@ -136,7 +136,7 @@ def test_one_bad_note_hides_no_other(bench: Bench, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tarsd.index.prepare.parse", parse)
     report = bench.run()
     assert (report.added, report.failed) == (1, 1) and bench.find("good") == ["good.md"]
-    assert [(one.path, one.state) for one in bench.store.skipped()] == [("bad.md", "unreadable")]
+    assert [(one.path, one.state) for one in bench.store.notes.skipped()] == [("bad.md", "unreadable")]
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_no_error(bench: Bench) -> None:
@@ -164,7 +164,7 @@ def test_an_edit_during_the_pass_is_found_by_the_next(bench: Bench) -> None:
     bench.run()
     bench.run("a.md")
     assert bench.find("two") == ["a.md"] and bench.find("one") == []
-    assert bench.store.rows()["", "a.md"].hash == content_hash(file.read_bytes())
+    assert bench.store.notes.rows()["", "a.md"].hash == content_hash(file.read_bytes())
 
 
 def test_a_pass_over_one_note_does_not_wait_for_a_long_one_and_wins(bench: Bench) -> None:
@@ -180,7 +180,7 @@ def test_a_pass_over_one_note_does_not_wait_for_a_long_one_and_wins(bench: Bench
 
     bench.table = Slow(32, name="table")
     bench.restart()
-    bench.store.ensure_space("table", bench.table.fingerprint, 32, "table")
+    bench.store.vectors.ensure_space("table", bench.table.fingerprint, 32, "table")
     thread = threading.Thread(target=bench.run)
     thread.start()
     assert entered.wait(20)
@@ -208,17 +208,17 @@ def test_a_collection_is_searched_beside_the_vault_and_forgotten_with_its_settin
     bench.write("a.md", "working words", root=work)
     bench.restart(collections=(Collection("work", work),))
     bench.run()
-    assert sorted(bench.store.rows()) == [("", "a.md"), ("work", "a.md")]
+    assert sorted(bench.store.notes.rows()) == [("", "a.md"), ("work", "a.md")]
     bench.write("a.md", "other labour", root=work, age=4)
     assert bench.run(("work", "")).changed == 1
     shutil.rmtree(work)
     assert bench.run().unchanged == 1
-    assert bench.state == "unavailable" and len(bench.store.rows()) == 2
+    assert bench.state == "unavailable" and len(bench.store.notes.rows()) == 2
     bench.restart()
     bench.run()
     assert bench.indexer.behind == 0  # the vault itself is complete
     bench.restart(collections=())
-    assert bench.run().removed == 1 and sorted(bench.store.rows()) == [("", "a.md")]
+    assert bench.run().removed == 1 and sorted(bench.store.notes.rows()) == [("", "a.md")]
 
 
 def test_another_chunk_size_recuts_every_note_and_reuses_vectors(bench: Bench) -> None:
@@ -349,10 +349,10 @@ def test_a_note_that_is_only_in_the_cloud_keeps_its_row(bench: Bench) -> None:
     bench.run()
     (bench.root / "a.md").rename(bench.root / ".a.md.icloud")
     assert bench.run().removed == 0
-    assert bench.store.rows()["", "a.md"].state == "not_downloaded" and bench.find("text") == ["a.md"]
+    assert bench.store.notes.rows()["", "a.md"].state == "not_downloaded" and bench.find("text") == ["a.md"]
     (bench.root / ".a.md.icloud").rename(bench.root / "a.md")
     bench.run()
-    assert bench.store.rows()["", "a.md"].state == "ok"
+    assert bench.store.notes.rows()["", "a.md"].state == "ok"
 
 
 def test_a_full_disk_stops_nothing_for_good(bench: Bench) -> None:
@@ -360,12 +360,12 @@ def test_a_full_disk_stops_nothing_for_good(bench: Bench) -> None:
     bench.run()
     for i in range(30):
         bench.write(f"big{i}.md", "\n\n".join(f"paragraph {i} {j} with many words" for j in range(200)))
-    pages = bench.store._db.execute("PRAGMA page_count").get
-    bench.store._db.execute(f"PRAGMA max_page_count = {pages + 4}").fetchall()
+    pages = bench.store.database._db.execute("PRAGMA page_count").get
+    bench.store.database._db.execute(f"PRAGMA max_page_count = {pages + 4}").fetchall()
     with pytest.raises(DiskFull):
         bench.run()
     assert bench.state == "disk_full" and bench.find("text") == ["a.md"]
-    bench.store._db.execute("PRAGMA max_page_count = 1000000").fetchall()
+    bench.store.database._db.execute("PRAGMA max_page_count = 1000000").fetchall()
     bench.run()
     assert len(bench.paths()) == 31 and bench.state == "ready"
 
@@ -384,7 +384,7 @@ def test_a_damaged_index_is_rebuilt_from_the_vault_without_embedding(bench: Benc
     bench.run()
     assert len(bench.paths()) == 30 and bench.table.texts == texts
     assert any(event["type"] == "rebuilding" for event in bench.events)
-    assert not bench.store.damaged and (bench.home / "index.db.corrupt-1").exists()
+    assert not bench.store.database.damaged and (bench.home / "index.db.corrupt-1").exists()
 
 
 def test_lost_rows_are_repaired_at_the_start_and_told(bench: Bench) -> None:
@@ -392,7 +392,7 @@ def test_lost_rows_are_repaired_at_the_start_and_told(bench: Bench) -> None:
         bench.write(f"{i}.md", f"text {i}")
     bench.run()
     before = bench.store.dump()
-    bench.store._db.execute("DELETE FROM vec_1; DELETE FROM fts WHERE rowid < 3")
+    bench.store.database._db.execute("DELETE FROM vec_1; DELETE FROM fts WHERE rowid < 3")
     bench.restart()
     report = bench.run()
     assert len(report.repaired) == 2 and bench.store.dump() == before

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import apsw
 import numpy as np
 import pytest
 
@@ -76,22 +74,17 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def filled(store: Store, *notes: Prepared, fingerprint: str = "f1") -> int:
     """Put notes with their vectors; the id of the space."""
-    space = store.ensure_space("table", fingerprint, DIM, "table")
+    space = store.vectors.ensure_space("table", fingerprint, DIM, "table")
     texts = [passage.text for prepared in notes for passage in prepared.passages]
     if texts:
-        store.cache_vectors(fingerprint, [digest(text) for text in texts], np.array([vector(text) for text in texts]))
+        store.cache.put(fingerprint, [digest(text) for text in texts], np.array([vector(text) for text in texts]))
     store.apply(Batch(put=notes))
     return space.id
 
 
 def found(store: Store, match: str) -> list[str]:
-    return [hit.note.path for hit in store.hits(chunk for chunk, _ in store.fts(match, WEIGHTS, 20))]
+    return [hit.note.path for hit in store.notes.passages(chunk for chunk, _ in store.search.fts(match, WEIGHTS, 20))]
 
 
 def at(path: str, alias: bool = False) -> links.LinkTarget:
     return links.LinkTarget(sum(path.encode()), links.path_fold(path), path, alias)
-
-
-def cached(embeddings: Path) -> int:
-    with contextlib.closing(apsw.Connection(str(embeddings))) as db:
-        return int(db.execute("SELECT count(*) FROM vectors").get)

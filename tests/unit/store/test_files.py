@@ -47,19 +47,19 @@ def test_a_damaged_file_is_moved_aside_and_said(tmp_path: Path, damage: str, nam
     store.close()
     DAMAGES[damage](tmp_path / name)
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert ("rebuilt" in store.notice) == ((name, damage) != ("embeddings.db", "empty"))
+    assert ("rebuilt" in store.database.notice) == ((name, damage) != ("embeddings.db", "empty"))
     assert (tmp_path / f"{name}.corrupt-1").exists() == (damage != "empty")
     if name == "index.db":
-        assert store.rows() == {}
+        assert store.notes.rows() == {}
         filled(store, note("a.md", "alive"))
         assert found(store, "alive") == ["a.md"]
-        assert store.cached("f1", [digest("text 3 " * 200)])
+        assert store.cache.known("f1", [digest("text 3 " * 200)])
     else:
-        assert len(store.rows()) == 50
+        assert len(store.notes.rows()) == 50
         store.check()
-        space = store.space_for("f1")
+        space = store.vectors.space_for("f1")
         assert space is not None and space.vectors == 0
-        assert store.count_missing(space.id, local=True) == 50
+        assert store.vectors.count_missing(space.id, local=True) == 50
     store.close()
 
 
@@ -69,14 +69,14 @@ def test_damage_met_while_running_is_told_and_mended(tmp_path: Path) -> None:
     store.close()
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     told: list[bool] = []
-    store.on_damage = lambda: told.append(True)
+    store.database.on_damage = lambda: told.append(True)
     garble(tmp_path / "index.db")
     with pytest.raises(StoreError, match="damaged"):
         for _ in range(3):
             store.dump()
-            store.reopen() if not store.damaged else None
-    store.reopen()
-    assert not store.damaged and store.rows() == {}
+            store.database.reopen() if not store.database.damaged else None
+    store.database.reopen()
+    assert not store.database.damaged and store.notes.rows() == {}
     store.close()
 
 
@@ -91,7 +91,7 @@ def test_two_programs_may_open_new_files_at_once(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.notice for one in opened] == [""] * 4
+    assert [opened_store.database.notice for opened_store in opened] == [""] * 4
     for one in opened:
         one.close()
 
@@ -111,17 +111,17 @@ def test_another_format_is_rebuilt_without_the_vectors_being_lost(
     db.execute("PRAGMA user_version = 999")
     db.close()
     other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert "format" in other.notice and other.rows() == {}
-    assert other.cached("f1", [digest("one")])
+    assert "format" in other.database.notice and other.notes.rows() == {}
+    assert other.cache.known("f1", [digest("one")])
     other.close()
 
 
 def test_an_index_made_with_the_other_kind_of_codes_is_rebuilt(tmp_path: Path) -> None:
     for use_vec, rows in ((True, 0), (True, 1), (False, 0), (False, 1), (True, 0)):
         store = Store(tmp_path / "index.db", tmp_path / "embeddings.db", use_vec=use_vec)
-        assert store.vec0 == use_vec and len(store.rows()) == rows
+        assert store.database.vec0 == use_vec and len(store.notes.rows()) == rows
         space = filled(store, note("a.md", "one"))
-        assert len(store.knn(space, vector("q"), 3)) == 1
+        assert len(store.vectors.knn(space, vector("q"), 3)) == 1
         store.close()
 
 
@@ -148,22 +148,22 @@ def test_a_writer_waits_for_another_program_and_readers_do_not(store: Store, tmp
 def test_a_full_disk_is_said_and_nothing_is_lost(store: Store) -> None:
     filled(store, note("a.md", "one"))
     before = store.dump()
-    pages = store._db.execute("PRAGMA page_count").get
-    store._db.execute(f"PRAGMA max_page_count = {pages + 2}").fetchall()
+    pages = store.database._db.execute("PRAGMA page_count").get
+    store.database._db.execute(f"PRAGMA max_page_count = {pages + 2}").fetchall()
     big = note("b.md", *(f"long text {i} " * 50 for i in range(200)))
     with pytest.raises(DiskFull):
         store.apply(Batch(put=[big]))
     assert store.dump() == before
-    store._db.execute("PRAGMA max_page_count = 1000000").fetchall()
+    store.database._db.execute("PRAGMA max_page_count = 1000000").fetchall()
     store.apply(Batch(put=[big]))
-    assert len(store.rows()) == 2
+    assert len(store.notes.rows()) == 2
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     store.close()
     with pytest.raises(StoreError):
-        store.rows()
+        store.notes.rows()
     with pytest.raises(StoreError):
         store.apply(Batch(put=[note("a.md", "one")]))
 
@@ -192,9 +192,9 @@ def test_a_whole_index_needs_no_repair(store: Store) -> None:
 def test_a_leg_that_lost_rows_is_repaired(store: Store, loss: str) -> None:
     space = filled(store, note("a.md", "one", "two", linked=[("b", "bee")]), note("b.md", "three"))
     before = store.dump()
-    store.warm(space)
-    store._db.execute(loss)
-    store.cool()
+    store.vectors.warm(space)
+    store.database._db.execute(loss)
+    store.database.reopen()
     assert len(store.check()) == 1
     assert store.dump() == before
     assert store.check() == []
@@ -202,10 +202,10 @@ def test_a_leg_that_lost_rows_is_repaired(store: Store, loss: str) -> None:
 
 def test_a_note_without_passages_is_read_again(store: Store) -> None:
     filled(store, note("a.md", "one"), note("b.md", "two"))
-    store._db.execute("DELETE FROM chunks WHERE file_id = (SELECT id FROM files WHERE path = 'a.md')")
+    store.database._db.execute("DELETE FROM chunks WHERE file_id = (SELECT id FROM files WHERE path = 'a.md')")
     assert store.check()
-    assert store.rows()["", "a.md"].hash == ""
-    assert store.rows()["", "b.md"].hash != ""
+    assert store.notes.rows()["", "a.md"].hash == ""
+    assert store.notes.rows()["", "b.md"].hash != ""
 
 
 def test_churn_does_not_grow_the_index(tmp_path: Path) -> None:
@@ -227,17 +227,17 @@ def test_churn_does_not_grow_the_index(tmp_path: Path) -> None:
 
 def test_skipped_files_are_remembered(store: Store) -> None:
     rows = [Skipped("", "x.md", "conflict", "a copy", "delete it")]
-    store.set_skipped(rows)
-    generation = store.generation
-    store.set_skipped(rows)
-    assert store.skipped() == rows and store.generation == generation
+    store.notes.set_skipped(rows)
+    generation = store.database.generation
+    store.notes.set_skipped(rows)
+    assert store.notes.skipped() == rows and store.database.generation == generation
     assert store.counts().states == {"conflict": 1}
 
 
 def test_remembered_values_survive(store: Store) -> None:
-    store.set_meta("x", 1)
-    store.set_meta("x", "two")
-    assert store.meta("x") == "two" and store.meta("y") is None
+    store.database.set_meta("x", 1)
+    store.database.set_meta("x", "two")
+    assert store.database.meta("x") == "two" and store.database.meta("y") is None
 
 
 def test_properties_and_problems_come_back_as_they_went_in(store: Store) -> None:
@@ -245,9 +245,9 @@ def test_properties_and_problems_come_back_as_they_went_in(store: Store) -> None
     object.__setattr__(one, "properties", json.dumps({"status": "open"}))
     object.__setattr__(one, "problems", ((3, "broken", "mend it"),))
     store.apply(Batch(put=[one, note("b.md", "two")]))
-    row = store.note(("", "a.md"))
+    row = store.notes.note(("", "a.md"))
     assert row is not None
-    assert store.properties() == {row.id: {"status": "open"}} == store.properties([row.id])
+    assert store.notes.properties() == {row.id: {"status": "open"}} == store.notes.properties([row.id])
     assert [(p.path, p.line, p.reason, p.hint) for p in store.problems()] == [("a.md", 3, "broken", "mend it")]
 
 
@@ -262,7 +262,9 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
     filled(store, note("b.md", "four", linked=[("a", "shown")]))
 
     def seqs(word: str) -> list[int]:
-        return sorted(hit.seq for hit in store.hits(chunk for chunk, _ in store.fts(word, WEIGHTS, 99)))
+        return sorted(
+            hit.seq for hit in store.notes.passages(chunk for chunk, _ in store.search.fts(word, WEIGHTS, 99))
+        )
 
     def check() -> None:
         assert seqs("tag0") == seqs("alias0") == seqs("tag63") == seqs("alias31") == [0, 1, 2]
@@ -271,9 +273,9 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
 
     check()  # the row of the first chunk was written again, for what b.md calls it
     before = store.dump()
-    store.rebuild_keywords()
+    store.search.rebuild()
     assert store.dump() == before
-    with store._transaction(store._db) as db:
+    with store.database.write() as db:
         db.execute("DELETE FROM fts")
     assert store.check() == ["The keyword index differed: 4 passages added, 0 removed."]
     assert store.dump() == before
@@ -283,23 +285,23 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
 def test_one_name_without_end_is_not_repeated_in_full(store: Store) -> None:
     tags = ["x" * 100 + f" y{'z' * 200} end", *(f"{'w' * 100}{i}" for i in range(20))]
     filled(store, note("a.md", "one", "two", tags=tags))
-    assert len(store.fts("end", WEIGHTS, 9)) == len(store.fts(f"{'w' * 100}19", WEIGHTS, 9)) == 1
-    assert len(store.fts("x" * 100, WEIGHTS, 9)) == 2
+    assert len(store.search.fts("end", WEIGHTS, 9)) == len(store.search.fts(f"{'w' * 100}19", WEIGHTS, 9)) == 1
+    assert len(store.search.fts("x" * 100, WEIGHTS, 9)) == 2
 
 
 def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store: Store, tmp_path: Path) -> None:
     assert store.check() == []
     space = filled(store, note("a.md", "one", "two", tags=["t"]))
     before = store.dump()
-    with store._transaction(store._db) as db:  # as an index of before this number
+    with store.database.write() as db:  # as an index of before this number
         db.execute("DELETE FROM meta WHERE key = 'keywords'")
         db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
         db.executemany("INSERT INTO fts(rowid, tags) SELECT id, 'other' FROM chunks WHERE ?", [(1,)])
     store.close()
     other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert other.notice == ""
+    assert other.database.notice == ""
     (said,) = other.check()
     assert "another version" in said and other.check() == []
-    assert other.dump() == before and other.cached("f1", [digest("one")])
-    assert len(other.knn(space, vector("one"), 3)) == 2
+    assert other.dump() == before and other.cache.known("f1", [digest("one")])
+    assert len(other.vectors.knn(space, vector("one"), 3)) == 2
     other.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tarsd.errors import StoreError
 from tarsd.store import NOT_READ, Batch, Store
 from tarsd.store.codes import Codes, _nearest, pack
-from tarsd.store.spaces import MAX_TRIES
+from tarsd.store.vectors import MAX_TRIES
 from tests.unit.store.conftest import DIM, digest, filled, note, vector
 
 
@@ -24,63 +24,67 @@ def test_knn_is_exact_where_candidates_cover_the_index(tmp_path: Path, use_vec: 
     texts = [f"text {i}" for i in range(300)]
     space = filled(store, note("a.md", *texts[:150]), note("b.md", *texts[150:]))
     if resident:
-        store.warm(space)
+        store.vectors.warm(space)
     query = vector("question")
     matrix = np.array([vector(text) / np.linalg.norm(vector(text)) for text in texts])
     best = [texts[i] for i in np.argsort(-(matrix @ query))[:10]]
-    hits = store.knn(space, query, 10)
-    assert [row.text for row in store.hits(chunk for chunk, _ in hits)] == best
+    hits = store.vectors.knn(space, query, 10)
+    assert [row.text for row in store.notes.passages(chunk for chunk, _ in hits)] == best
     cosine = float(matrix[texts.index(best[0])] @ query / np.linalg.norm(query))
     assert hits[0][1] == pytest.approx(cosine, abs=2e-3)
-    only = [row.id for row in store.titles() if row.path == "b.md"]
-    assert {hit.note.path for hit in store.hits(c for c, _ in store.knn(space, query, 10, only))} == {"b.md"}
+    only = [row.id for row in store.notes.titles() if row.path == "b.md"]
+    assert {hit.note.path for hit in store.notes.passages(c for c, _ in store.vectors.knn(space, query, 10, only))} == {
+        "b.md"
+    }
     store.close()
 
 
 def test_resident_codes_follow_edits_and_deletions(store: Store) -> None:
     space = filled(store, note("a.md", "one", "two"), note("b.md", "three"))
-    store.warm(space)
+    store.vectors.warm(space)
     filled(store, note("a.md", "four"))
     store.apply(Batch(delete=[("", "b.md")]))
-    assert [row.text for row in store.hits(c for c, _ in store.knn(space, vector("one"), 9))] == ["four"]
+    assert [row.text for row in store.notes.passages(c for c, _ in store.vectors.knn(space, vector("one"), 9))] == [
+        "four"
+    ]
     store.dump()  # compares the resident codes with the table
-    store.cool()
-    assert len(store.knn(space, vector("one"), 9)) == 1
+    store.database.reopen()
+    assert len(store.vectors.knn(space, vector("one"), 9)) == 1
 
 
 @pytest.mark.parametrize("bad", [np.zeros(DIM), np.full(DIM, np.nan), np.full(DIM, np.inf)])
 def test_a_query_without_direction_has_no_neighbours(store: Store, bad: np.ndarray) -> None:
     space = filled(store, note("a.md", "one"))
-    assert store.knn(space, bad, 5) == []
+    assert store.vectors.knn(space, bad, 5) == []
 
 
 def test_any_k_is_survived_and_another_models_query_is_refused(store: Store) -> None:
     space = filled(store, note("a.md", "one", "two"))
-    assert [len(store.knn(space, vector("q"), k)) for k in (-1, 0, 1, 4096, 1_000_000)] == [0, 0, 1, 2, 2]
+    assert [len(store.vectors.knn(space, vector("q"), k)) for k in (-1, 0, 1, 4096, 1_000_000)] == [0, 0, 1, 2, 2]
     with pytest.raises(StoreError):
-        store.knn(space, vector("q", 32), 5)
+        store.vectors.knn(space, vector("q", 32), 5)
     with pytest.raises(StoreError):
-        store.knn(space + 1, vector("q"), 5)
+        store.vectors.knn(space + 1, vector("q"), 5)
 
 
 def test_vectors_that_cannot_be_compared_are_not_taken(store: Store) -> None:
     space = filled(store)
     store.apply(Batch(put=[note("a.md", "one", "two", "three")]))
     rows = np.array([np.zeros(DIM), vector("two"), np.full(DIM, np.nan)])
-    assert store.put_vectors(space, [digest("one"), digest("two"), digest("three")], rows) == [0, 2]
-    assert [row.text for row in store.hits(c for c, _ in store.knn(space, vector("q"), 5))] == ["two"]
+    assert store.vectors.put(space, [digest("one"), digest("two"), digest("three")], rows) == [0, 2]
+    assert [row.text for row in store.notes.passages(c for c, _ in store.vectors.knn(space, vector("q"), 5))] == ["two"]
 
 
 def test_a_known_text_keeps_its_first_vector(store: Store) -> None:
     space = filled(store, note("a.md", "one"))
-    assert store.cache_vectors("f1", [digest("one")], np.array([vector("other")]))[0] == 0
+    assert store.cache.put("f1", [digest("one")], np.array([vector("other")]))[0] == 0
     filled(store, note("b.md", "one"))
-    scores = [score for _, score in store.knn(space, vector("one"), 5)]
+    scores = [score for _, score in store.vectors.knn(space, vector("one"), 5)]
     assert scores == pytest.approx([1.0, 1.0], abs=1e-2)
 
 
 def test_missing_is_newest_first_each_text_once_and_keeps_private_notes_back(store: Store) -> None:
-    space = store.ensure_space("model", "m1", DIM, "model").id
+    space = store.vectors.ensure_space("model", "m1", DIM, "model").id
     store.apply(
         Batch(
             put=[
@@ -90,55 +94,59 @@ def test_missing_is_newest_first_each_text_once_and_keeps_private_notes_back(sto
             ]
         )
     )
-    assert [job.passage.text for job in store.missing(space, 10, local=True)] == ["new", "both", "secret", "old"]
-    assert [job.passage.text for job in store.missing(space, 10, local=False)] == ["new", "both", "old"]
-    assert store.count_missing(space, local=False) == 4
+    assert [job.passage.text for job in store.vectors.missing(space, 10, local=True)] == [
+        "new",
+        "both",
+        "secret",
+        "old",
+    ]
+    assert [job.passage.text for job in store.vectors.missing(space, 10, local=False)] == ["new", "both", "old"]
+    assert store.vectors.count_missing(space, local=False) == 4
     assert store.counts().held_back == 1
     store.apply(Batch(put=[note("copy.md", "secret", mtime=4)]))
-    assert "secret" not in [job.passage.text for job in store.missing(space, 10, local=False)]
+    assert "secret" not in [job.passage.text for job in store.vectors.missing(space, 10, local=False)]
 
 
 def test_failures_are_counted_shown_and_forgiven(store: Store) -> None:
-    space = store.ensure_space("model", "m1", DIM, "model").id
+    space = store.vectors.ensure_space("model", "m1", DIM, "model").id
     store.apply(Batch(put=[note("a.md", "one", "two")]))
     for _ in range(MAX_TRIES):
-        assert len(store.missing(space, 9, local=True)) == 2
-        store.fail("m1", [(digest("two"), "too long")])
-    assert [job.passage.text for job in store.missing(space, 9, local=True)] == ["one"]
+        assert len(store.vectors.missing(space, 9, local=True)) == 2
+        store.vectors.fail("m1", [(digest("two"), "too long")])
+    assert [job.passage.text for job in store.vectors.missing(space, 9, local=True)] == ["one"]
     assert store.counts().failed == 1
     assert [(one.path, one.line, one.reason) for one in store.problems()] == [("a.md", 2, "no vector: too long")]
-    store.forgive("m1")
-    assert store.problems() == [] and len(store.missing(space, 9, local=True)) == 2
-    store.fail("m1", [(digest("one"), NOT_READ)], permanent=True)
+    store.vectors.forgive("m1")
+    assert store.problems() == [] and len(store.vectors.missing(space, 9, local=True)) == 2
+    store.vectors.fail("m1", [(digest("one"), NOT_READ)], permanent=True)
     assert store.problems() == [] and (store.counts().failed, store.counts().not_read) == (0, 1)
-    assert [job.passage.text for job in store.missing(space, 9, local=True)] == ["two"]
+    assert [job.passage.text for job in store.vectors.missing(space, 9, local=True)] == ["two"]
 
 
 def test_a_new_model_is_built_beside_the_old_one_and_the_way_back_costs_nothing(store: Store) -> None:
     store.apply(Batch(put=[note("a.md", "one", "two")]))
-    old = store.ensure_space("old", "m1", DIM, "model")
-    store.put_vectors(old.id, [digest("one"), digest("two")], np.array([vector("one"), vector("two")]))
-    store.activate(old.id)
-    new = store.ensure_space("new", "m2", 32, "model")
-    store.put_vectors(new.id, [digest("one")], np.array([vector("one", 32)]))
-    assert {space.fingerprint: (space.state, space.coverage) for space in store.spaces()} == {
+    old = store.vectors.ensure_space("old", "m1", DIM, "model")
+    store.vectors.put(old.id, [digest("one"), digest("two")], np.array([vector("one"), vector("two")]))
+    store.vectors.activate(old.id)
+    new = store.vectors.ensure_space("new", "m2", 32, "model")
+    store.vectors.put(new.id, [digest("one")], np.array([vector("one", 32)]))
+    assert {space.fingerprint: (space.state, space.coverage) for space in store.vectors.spaces()} == {
         "m1": ("active", 1.0),
         "m2": ("building", 0.5),
     }
-    assert store.active_space("model") == store.space_for("m1")
-    store.put_vectors(new.id, [digest("two")], np.array([vector("two", 32)]))
-    store.activate(new.id)
-    assert [space.fingerprint for space in store.spaces()] == ["m2"]
-    back = store.ensure_space("old", "m1", DIM, "model")
-    assert back.id != old.id and store.count_missing(back.id, local=True) == 0
+    store.vectors.put(new.id, [digest("two")], np.array([vector("two", 32)]))
+    store.vectors.activate(new.id)
+    assert [space.fingerprint for space in store.vectors.spaces()] == ["m2"]
+    back = store.vectors.ensure_space("old", "m1", DIM, "model")
+    assert back.id != old.id and store.vectors.count_missing(back.id, local=True) == 0
 
 
 def test_vectors_are_shared_between_vaults(store: Store, tmp_path: Path) -> None:
     filled(store, note("a.md", "one"))
     other = Store(tmp_path / "other.db", tmp_path / "embeddings.db")
-    space = other.ensure_space("table", "f1", DIM, "table").id
+    space = other.vectors.ensure_space("table", "f1", DIM, "table").id
     other.apply(Batch(put=[note("b.md", "one")]))
-    assert other.count_missing(space, local=True) == 0
+    assert other.vectors.count_missing(space, local=True) == 0
     other.close()
 
 

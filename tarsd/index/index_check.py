@@ -10,9 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from tarsd.errors import NotFound
 from tarsd.passage import Key, Passage
-from tarsd.search import Searcher
-from tarsd.search.words import split
-from tarsd.store import FileRow, Store, examine, segment, terms
+from tarsd.store import FileRow, Store, examine, segment, split_words
 from tarsd.vault import Scan, Unreadable, Vault, content_hash
 
 NOTES: Final = 50
@@ -41,12 +39,13 @@ class CheckResult(NamedTuple):
 
 
 class IndexCheck:
-    """The checks of an index; each may take long, and belongs into a thread. All raise StoreError."""
+    """The checks of an index; each may take long, and belongs into a thread. All raise StoreError.
 
-    def __init__(
-        self, searcher: Callable[[], Searcher], vaults: Mapping[str, Vault], behind: Callable[[], int]
-    ) -> None:
-        self._searcher = searcher
+    `opened` waits for the store, or raises what keeps it from being opened.
+    """
+
+    def __init__(self, opened: Callable[[], Store], vaults: Mapping[str, Vault], behind: Callable[[], int]) -> None:
+        self._opened = opened
         self._vaults = vaults
         self._behind = behind
 
@@ -64,7 +63,7 @@ class IndexCheck:
 
     @property
     def _store(self) -> Store:
-        return self._searcher().store
+        return self._opened()
 
     def vault(self) -> CheckResult:
         """Whether this very process may read the folders: macOS grants that to programs one by one."""
@@ -115,8 +114,8 @@ class IndexCheck:
 
     def _differing(self, only: Iterable[Key] | None = None) -> tuple[set[Key], int]:
         """Notes that are not indexed as they are, and how many were read; of a sample, or of these."""
-        rows = self._store.rows()
-        given_up = {row.key for row in self._store.skipped()}
+        rows = self._store.notes.rows()
+        given_up = {row.key for row in self._store.notes.skipped()}
         wrong: set[Key] = set()
         looked = 0
         for name, vault in self._vaults.items():
@@ -133,23 +132,23 @@ class IndexCheck:
     def words(self) -> CheckResult:
         """Passages that are not found by their own words."""
         store = self._store
-        chunks = store.hits(terms.sample(store, PASSAGES))
+        chunks = store.notes.passages(store.notes.sample(PASSAGES))
         lost = [one for one in chunks if not _by_its_words(store, one)]
         return _found_again(store, lost, len(chunks), "words")
 
     def vectors(self) -> CheckResult:
         """Passages that are not the nearest to their own vector, in every space."""
         store = self._store
-        chunks = {one.id: one for one in store.hits(terms.sample(store, PASSAGES))}
+        chunks = {one.id: one for one in store.notes.passages(store.notes.sample(PASSAGES))}
         lost: list[Passage] = []
-        for space in store.spaces():
-            ids, vectors = store.vectors(space.id, chunks)
+        for space in store.vectors.spaces():
+            ids, vectors = store.vectors.of(space.id, chunks)
             for chunk, vector in zip(ids.tolist(), vectors, strict=True):
-                nearest = store.knn(space.id, vector, NEAREST)
+                nearest = store.vectors.knn(space.id, vector, NEAREST)
                 crowd = len(nearest) == NEAREST and nearest[-1][1] >= SAME  # so many have the same text
                 if not crowd and not any(one == chunk and cosine >= SAME for one, cosine in nearest):
                     lost.append(chunks[chunk])
-            lost += [chunks[chunk] for chunk in examine.miscoded(store, space, chunks)]
+            lost += [chunks[chunk] for chunk in store.vectors.miscoded(space.id, chunks)]
         return _found_again(store, lost, len(chunks), "vectors")
 
 
@@ -168,16 +167,16 @@ def _changed(vault: Vault, scan: Scan, row: FileRow) -> bool:
 
 
 def _by_its_words(store: Store, chunk: Passage) -> bool:
-    known = [word for word in terms.stems(store, split(segment(chunk.text))) if word.isalnum()]
+    known = [word for word in store.search.stems(split_words(segment(chunk.text))) if word.isalnum()]
     if not known:
         return True
     some = known[:: max(1, len(known) // WORDS)][:WORDS]
-    return examine.holds(store, chunk.id, " AND ".join(f'"{word}"' for word in some))
+    return store.search.holds(chunk.id, " AND ".join(f'"{word}"' for word in some))
 
 
 def _found_again(store: Store, lost: Sequence[Passage], looked: int, what: str) -> CheckResult:
     """The verdict on those that were not found; what was rewritten meanwhile does not count."""
-    there = {one.id for one in store.hits({one.id for one in lost})}
+    there = {one.id for one in store.notes.passages({one.id for one in lost})}
     lost = [one for one in lost if one.id in there]
     if not lost:
         return CheckResult("ok", f"{looked} passages are found by their own {what}.")

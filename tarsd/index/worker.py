@@ -1,6 +1,6 @@
-"""A thread that looks at paths: they are gathered, merged, and looked at, one set at a time, forever.
+"""The threads of the index: one that looks at paths, and one in which the model's vectors are made.
 
-It survives every error. What failed stays on the list and is tried again after a pause that grows to a minute.
+They survive every error, and begin again after a pause that grows.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from tarsd.errors import TarsdError
+from tarsd.passage import Key
 
-Key = tuple[str, str]
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,74 @@ class WorkerFailure:
     since: float = field(default_factory=time.time)
 
 
-class Worker(Generic[R]):
-    """`work(job)` is called in the thread, one job at a time, after `prepare()` has succeeded once."""
+class _Thread:
+    """A thread of the daemon that ends when it is asked to, and rests after an error, longer each time."""
+
+    def __init__(self, name: str, first_pause_s: float, longest_pause_s: float) -> None:
+        self._first_pause_s = self._pause_s = first_pause_s
+        self._longest_pause_s = longest_pause_s
+        self._condition = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def stopping(self) -> bool:
+        """For the work, to end early."""
+        return self._stopping
+
+    def ask_to_stop(self) -> None:
+        """End after the step at hand."""
+        with self._condition:
+            self._stopping = True
+            self._condition.notify_all()
+
+    def stop(self, timeout: float) -> bool:
+        """End after the step at hand; False when that took longer than `timeout` seconds."""
+        self.ask_to_stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _rest(self, wanted: Callable[[], bool] = lambda: False) -> None:
+        """A pause, ended early by whoever wants something, or the end."""
+        deadline = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, self._longest_pause_s)
+        with self._condition:
+            while not (self._stopping or wanted()) and (left := deadline - time.monotonic()) > 0:
+                self._condition.wait(left)
+
+
+class EmbeddingThread(_Thread):
+    """Runs `work(stopped)`, which returns when `stopped()` and deals with a model that does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__("tarsd-embed", first_pause_s=2.0, longest_pause_s=300.0)
+        self.failure = ""
+
+    def start(self, work: Callable[[Callable[[], bool]], object]) -> None:
+        """Begin, once."""
+        self._work = work
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                self._work(lambda: self._stopping)
+            except Exception as error:
+                log.error("embedding failed", exc_info=error)
+                self.failure = type(error).__name__
+            self._rest()
+            self.failure = ""
+
+
+class Worker(_Thread, Generic[R]):
+    """Looks at paths, which are gathered and merged: one set at a time, forever. What failed stays on the list.
+
+    `work(job)` is called in the thread, one job at a time, after `prepare()` has succeeded once.
+    """
 
     def __init__(
         self,
@@ -51,17 +117,14 @@ class Worker(Generic[R]):
         first_pause_s: float = 1.0,
         longest_pause_s: float = 60.0,
     ) -> None:
+        super().__init__(name, first_pause_s, longest_pause_s)
         self.trouble: WorkerFailure | None = None
         self._prepare = prepare
         self._work = work
-        self._pauses = (first_pause_s, longest_pause_s)
-        self._condition = threading.Condition()
         self._paths: set[Key] = set()
         self._hurry = False
         self._jobs: list[IndexJob[R]] = []
         self._running: IndexJob[R] | None = None
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Begin."""
@@ -96,24 +159,14 @@ class Worker(Generic[R]):
         return self._running is not None
 
     def stop(self, timeout: float) -> bool:
-        """Ask it to end after the current step; False when it did not within `timeout` seconds."""
-        with self._condition:
-            self._stopping = True
-            self._condition.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        """End after the step at hand, and tell those whose jobs are not done; False when it took longer."""
+        ended = super().stop(timeout)
         self._refuse_jobs(TarsdError("The daemon is stopping."))
-        return not self._thread.is_alive()
-
-    @property
-    def stopping(self) -> bool:
-        """For `work`, to end early."""
-        return self._stopping
+        return ended
 
     # -------------------------------------------------------------------------------------------- the thread
 
     def _run(self) -> None:
-        pause, longest = self._pauses
         prepared = False
         while not self._stopping:
             job: IndexJob[R] | None = None
@@ -137,12 +190,12 @@ class Worker(Generic[R]):
                     self._put_back(failing)
                 if self.trouble is None or self.trouble.error.message != error.message:
                     self.trouble = WorkerFailure(error)
-                self._sleep(pause)
-                pause = min(2 * pause, longest)
+                self._rest(lambda: bool(self._jobs) or self._hurry)
+                self._hurry = False
                 continue
             self._running = None
             self.trouble = None
-            pause = self._pauses[0]
+            self._pause_s = self._first_pause_s
             _tell(job, report, None)
 
     def _next(self) -> IndexJob[R] | None:
@@ -168,14 +221,6 @@ class Worker(Generic[R]):
             jobs, self._jobs = self._jobs, []
         for job in jobs:
             _tell(job, None, error)
-
-    def _sleep(self, seconds: float) -> None:
-        """A pause; somebody who asks for something ends it."""
-        deadline = time.monotonic() + seconds
-        with self._condition:
-            while not (self._stopping or self._jobs or self._hurry) and (left := deadline - time.monotonic()) > 0:
-                self._condition.wait(left)
-            self._hurry = False
 
 
 def _as_ours(error: Exception, *, quiet: bool) -> TarsdError:

@@ -1,0 +1,192 @@
+"""The keyword index: rows of words for each passage, lists of passages for an expression, and its vocabulary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import apsw
+
+from tarsd.store import schema
+from tarsd.store.database import Database, fetch, listed
+from tarsd.store.text import segment
+
+_STEMMER = "porter"
+# Of a note's names, what goes into the row of every passage.
+_TAGS = 64
+_ALIASES = 32
+_NAME_CHARS = 120
+_REPEATED_CHARS = 800
+_MERGED_PAGES = 500
+_MERGES = 40
+
+
+class KeywordSearch:
+    """FTS5 over all passages; a row has the id of its passage. `db` is the connection of a running transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def fts(
+        self, match: str, weights: Sequence[float], limit: int, files: Collection[int] | None = None
+    ) -> list[tuple[int, float]]:
+        """(chunk id, BM25 score > 0), best first, for an FTS5 expression.
+
+        `weights` go with `schema.COLUMNS` (title, aliases, tags, headings, body, anchors); `files` restricts the
+        answer to chunks of these file ids. An expression that FTS5 cannot read raises StoreError.
+        """
+        rank = f"bm25({', '.join(format(float(weight), 'g') for weight in weights)})"
+        sql = "SELECT rowid, -rank FROM fts WHERE fts MATCH ? AND rank MATCH ?"
+        values: list[str | int] = [match, rank]
+        if files is not None:
+            sql += " AND rowid IN (SELECT c.id FROM json_each(?) j JOIN chunks c ON c.file_id = j.value)"
+            values.append(listed(files))
+        with self._database.reader() as db:
+            return fetch(db, f"{sql} ORDER BY rank LIMIT ?", (*values, limit))
+
+    def holds(self, chunk_id: int, expression: str) -> bool:
+        """Whether a passage matches an FTS5 expression."""
+        sql = "SELECT 1 FROM fts WHERE fts MATCH ? AND rowid = ?"
+        with self._database.reader() as db:
+            return db.execute(sql, (expression, chunk_id)).get is not None
+
+    # Vocabulary
+
+    def frequencies(self, expressions: Iterable[str]) -> dict[str, int]:
+        """How many chunks match each of these FTS5 expressions."""
+        sql = "SELECT count(*) FROM fts WHERE fts MATCH ?"
+        with self._database.reader() as db:
+            return {match: int(db.execute(sql, (match,)).get) for match in dict.fromkeys(expressions)}
+
+    def words_from(self, start: str, limit: int) -> list[str]:
+        """Indexed words (stemmed, folded) that begin with `start`, in alphabetical order, at most `limit`."""
+        with self._database.reader() as db:
+            if db.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'vocabulary'").get is None:
+                # The table is virtual and temporary, but SQLite counts its making as a write.
+                db.execute(
+                    "PRAGMA query_only = 0; CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'fts', 'row');"
+                    "PRAGMA query_only = 1"
+                )
+            sql = "SELECT term FROM temp.vocabulary WHERE term >= ?1 AND term < ?2 LIMIT ?3"
+            return [row[0] for row in fetch(db, sql, (start, start + "\U0010ffff", limit))]
+
+    def stems(self, words: Iterable[str]) -> dict[str, str]:
+        """The form under which the index keeps each word; words without letters or digits are left out."""
+        found: dict[str, str] = {}
+        options = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
+        with self._database.reader() as db:
+            stemmer = db.fts5_tokenizer(_STEMMER, options)
+            for word in words:
+                tokens = stemmer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+                if tokens:
+                    found[word] = str(tokens[0][0])  # type: ignore[index]
+        return found
+
+    # Within a transaction
+
+    def add(self, db: apsw.Connection, file_id: int, chunk_ids: Iterable[int]) -> None:
+        """Rows for stored passages of one note."""
+        names = "SELECT path, title, aliases, tags, words, anchors FROM files WHERE id = ?"
+        texts = "SELECT c.id, c.seq, c.trail, c.text FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value"
+        for path, title, aliases, tags, words, anchors in fetch(db, names, (file_id,)):
+            chunks = fetch(db, texts, (listed(chunk_ids),))
+            db.executemany(
+                "INSERT INTO fts(rowid, title, aliases, tags, headings, body, anchors) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                _rows(path, title, json.loads(aliases), json.loads(tags), words, anchors, chunks),
+            )
+
+    def drop(self, db: apsw.Connection, chunk_ids: Iterable[int]) -> None:
+        """Remove the rows of passages."""
+        db.executemany("DELETE FROM fts WHERE rowid = ?", ((chunk_id,) for chunk_id in chunk_ids))
+
+    def rewrite_first(self, db: apsw.Connection, file_id: int) -> None:
+        """Write the row of a note's first passage anew, which holds what others call the note."""
+        sql = "SELECT id FROM chunks WHERE file_id = ? AND seq = 0"
+        first = [row[0] for row in fetch(db, sql, (file_id,))]
+        self.drop(db, first)
+        self.add(db, file_id, first)
+
+    # Health
+
+    def check(self) -> str:
+        """Add and remove rows until there is one for each passage; a sentence about it, "" where nothing was wrong."""
+        if self._database.meta("keywords") != schema.KEYWORDS:
+            self.rebuild()
+            return "The keyword index was made by another version and is made anew."
+        with self._database.write() as db:
+            surplus = fetch(db, "SELECT id FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunks)")
+            self.drop(db, (row[0] for row in surplus))
+            lacking = self._fill(db, "WHERE id NOT IN (SELECT id FROM fts_docsize)")
+        if not lacking and not surplus:
+            return ""
+        return f"The keyword index differed: {lacking} passages added, {len(surplus)} removed."
+
+    def rebuild(self) -> None:
+        """Make the keyword index anew from the stored passages."""
+        with self._database.write() as db:
+            db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
+            self._fill(db)
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('keywords', ?)", (schema.KEYWORDS,))
+
+    def _fill(self, db: apsw.Connection, where: str = "") -> int:
+        """Add the rows of these chunks, note by note, so that a note's names are read once; how many they were."""
+        found = fetch(db, f"SELECT file_id, id FROM chunks {where} ORDER BY file_id, seq")
+        for file_id, group in groupby(found, key=itemgetter(0)):
+            self.add(db, file_id, [row[1] for row in group])
+        return len(found)
+
+    def merge(self) -> None:
+        """Merge the segments that many small changes leave, in short transactions."""
+        for _ in range(_MERGES):
+            with self._database.write() as db:
+                before = db.total_changes()
+                db.execute("INSERT INTO fts(fts, rank) VALUES ('merge', ?)", (_MERGED_PAGES,))
+                if db.total_changes() - before < 2:  # as SQLite says it: nothing was left to merge
+                    return
+
+
+def _rows(
+    path: str, title: str, aliases: Sequence[str], tags: Sequence[str], words: str, anchors: str,
+    chunks: Iterable[tuple[int, int, str, str]],
+) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+    """The rows of chunks (id, seq, trail as JSON, text) of one note; the title column also holds file name and folders.
+
+    Each chunk is found by what its note is called, but all of that stands with the first only: many tags in the row
+    of every chunk would cost chunks × tags.
+    """
+    folder, _, name = path.rpartition("/")
+    stem = name.rpartition(".")[0]
+    short: list[str] | None = None
+    for chunk_id, seq, trail, text in chunks:
+        first = seq == 0
+        if first:
+            called = [_called(title, stem, folder), "\n".join(aliases), "\n".join(tags)]
+        else:
+            if short is None:
+                some = (_called(title[:_REPEATED_CHARS], stem, folder), _some(aliases, _ALIASES), _some(tags, _TAGS))
+                short = [segment(names) for names in some]
+            called = short
+        headings = "\n".join(json.loads(trail)) if trail != "[]" else ""
+        body = f"{text}\n{words}" if first else text
+        rest = (headings, body, anchors if first else "")
+        yield (chunk_id, *(map(segment, called) if first else called), *map(segment, rest))
+
+
+def _called(title: str, stem: str, folder: str) -> str:
+    return "\n".join((title, folder) if stem == title else (title, stem, folder))
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    """The first names, as many as are worth repeating in each row."""
+    kept: list[str] = []
+    room = _REPEATED_CHARS
+    for name in names[:most]:
+        shown = name[:_NAME_CHARS]
+        if len(shown) > room:
+            break
+        kept.append(shown)
+        room -= len(shown) + 1
+    return "\n".join(kept)
