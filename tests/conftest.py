@@ -53,7 +53,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     """Which order it was, to have it again."""
     seed = config.getoption("randomly_seed", None)
     if seed is not None:
-        terminalreporter.write_line(f"in the order of -p randomly --randomly-seed={seed}")
+        terminalreporter.write_line(f"in the random order of --randomly-seed={seed}")
 
 
 @pytest.fixture(autouse=True)
