@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import keyring
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -22,23 +24,90 @@ from tarsd import cli
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import ClientError
+from tests.support import keyrings
 from tests.support.stub import Run, Stub
+
+ROOT = Path(__file__).parents[1]
 
 # no test depends on how fast this machine is
 settings.register_profile("tarsd", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tarsd")
 
 
+KEPT = ("PATH", "TMPDIR", "LANG", "LC_", "TZ", "TERM", "PYTHON", "PYTEST_", "VIRTUAL_ENV", "COV", keyrings.MARK)
+"""What a test may know of the environment of whoever runs it: how these names begin."""
+
+
+def pytest_configure() -> None:
+    """From here on, a canary stands in place of the real keyring, also for child processes."""
+    os.environ[keyrings.MARK] = str(Path(tempfile.mkdtemp(prefix="canary-")) / "mark")
+    os.environ["PYTHON_KEYRING_BACKEND"] = keyrings.CANARY
+    keyring.set_keyring(keyrings.Canary())  # type: ignore[no-untyped-call]
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(Path(os.environ[keyrings.MARK]).parent, ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Which order it was, to have it again."""
+    seed = config.getoption("randomly_seed", None)
+    if seed is not None:
+        terminalreporter.write_line(f"in the random order of --randomly-seed={seed}")
+
+
 @pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty TARSD_HOME; its path is short, for a socket's path holds 103 bytes."""
-    folder = Path(tempfile.mkdtemp(prefix="t", dir="/tmp"))
-    for name in [name for name in os.environ if name.startswith(("TARSD_", "OLLAMA_", "OPENAI_", "ANTHROPIC_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    monkeypatch.setenv("TARSD_HOME", str(folder))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def home(own_place_of_the_module: None) -> Iterator[Path]:
+    """An empty TARSD_HOME; its path is short, for a socket's path holds 103 bytes.
+
+    With it come an empty HOME, an environment without anything of the person who runs the tests, and no keyring, here
+    and in processes that a test starts. A test that reaches another keyring all the same fails.
+    """
+    with own_place() as folder:
+        yield folder
+    mark = Path(os.environ[keyrings.MARK])
+    if mark.exists():
+        reached = mark.read_text(encoding="utf-8")
+        mark.unlink()
+        pytest.fail(f"The keyring of whoever runs the tests was reached:\n{reached}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_place_of_the_module() -> Iterator[None]:
+    """The same for what the tests of a module share."""
+    with own_place():
+        yield
+
+
+@contextlib.contextmanager
+def own_place() -> Iterator[Path]:
+    """The TARSD_HOME of a home and an environment with nothing in them, and without a keyring."""
+    base, before = Path(tempfile.mkdtemp(prefix="t", dir="/tmp")), keyring.get_keyring()
+    user, folder = base / "h", base / "t"
+    settings = user / ".config" / "python_keyring" / "keyringrc.cfg"  # for processes that get HOME and nothing else
+    for made in (settings.parent, folder):
+        made.mkdir(parents=True)
+    settings.write_text(f"[backend]\ndefault-keyring={keyrings.CANARY}\nkeyring-path={ROOT}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if not name.startswith(KEPT)]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(user))
+        patch.setenv("TARSD_HOME", str(folder))
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        keyring.set_keyring(keyrings.NoRing())
+        try:
+            yield folder
+        finally:
+            keyring.set_keyring(before)
+            shutil.rmtree(base, ignore_errors=True)
+
+
+@pytest.fixture
+def ring(home: Path) -> keyrings.Ring:
+    """A keyring in memory, for this test and this process."""
+    ring = keyrings.Ring()
+    keyring.set_keyring(ring)
+    return ring
 
 
 @pytest.fixture

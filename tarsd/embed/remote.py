@@ -206,7 +206,7 @@ def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = Tru
 class _BatchSplitter:
     """One batch: taken apart until the refused texts are alone, which are then cut, then given up.
 
-    No text is sent more often than four times, cut ones included (C74).
+    No text is sent more often than four times, cut ones included (github.com/engram-app/Engram/issues/1591).
     """
 
     def __init__(self, send: Send) -> None:

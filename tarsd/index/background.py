@@ -271,7 +271,7 @@ class Background:
         )
 
     def _search(self, model: Embedder, batch: Sequence[EmbedJob], bad: list[tuple[EmbedJob, EmbedError]]) -> None:
-        """In groups, then one by one in a group that fails: no text is asked for more than three times (C74)."""
+        """In groups, then one by one in a group that fails: no text is asked for more than three times."""
         size = math.isqrt(len(batch) - 1) + 1
         for start in range(0, len(batch), size):
             group = batch[start : start + size]

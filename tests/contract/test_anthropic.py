@@ -377,7 +377,8 @@ async def test_half_a_letter_does_no_harm() -> None:
         b'"delta": {"type": "text_delta", "text": "x\\ud83d"}}\n\n'
     )
     async with talk(Say("a"), half) as (_, provider):
-        text_of(await collect(provider, ask("go"))).encode()
+        text = text_of(await collect(provider, ask("go")))
+    assert (text, text.encode()) == ("ax?", b"ax?")
 
 
 async def test_a_server_that_keeps_the_connection_open_does_not_hold_the_answer_up() -> None:

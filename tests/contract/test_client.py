@@ -112,13 +112,13 @@ def test_paths_of_notes_are_quoted(serve: Serve) -> None:
     ids=["length", "chunked", "tiny chunks", "until close"],
 )
 @pytest.mark.parametrize("split", [one_by_one, lambda raw: [raw]], ids=["byte by byte", "at once"])
-def test_c100_streams_cut_anywhere_arrive_whole(
-    serve: Serve, raw: bytes, split: Callable[[bytes], list[bytes]]
-) -> None:
+@pytest.mark.report("https://github.com/0xPlaygrounds/rig/issues/1758")
+def test_streams_cut_anywhere_arrive_whole(serve: Serve, raw: bytes, split: Callable[[bytes], list[bytes]]) -> None:
     assert list(serve(split(raw)).stream("/v1/x", {})) == EXPECTED
 
 
-def test_c101_a_line_of_megabytes_is_one_event(serve: Serve) -> None:
+@pytest.mark.report("https://github.com/aio-libs/aiohttp/issues/4453")
+def test_a_line_of_megabytes_is_one_event(serve: Serve) -> None:
     text = "é" * 1_000_000
     raw = json.dumps({"t": text}, ensure_ascii=False).encode() + b'\n{"type":"end"}\n'
     blocks = [raw[n : n + 8191] for n in range(0, len(raw), 8191)]
@@ -239,7 +239,8 @@ def test_of_several_daemons_one_must_be_named(folder: Path) -> None:
         listener.close()
 
 
-def test_c117_a_folder_that_others_can_write_to_is_not_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/cocoindex-io/cocoindex-code/issues/267")
+def test_a_folder_that_others_can_write_to_is_not_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "short_folder", lambda: folder)
     os.chmod(folder, 0o777)
     with pytest.raises(ClientError, match="not a private folder") as caught:

@@ -180,8 +180,9 @@ class TestContract:
         assert not is_bad(it.embed(["apple trees"], "query")).any()
 
 
+@pytest.mark.report("https://github.com/tobi/qmd/issues/497")
 def test_fingerprints_differ(made: Make, double: Double) -> None:
-    """C72: same size, other model or other prefixes: other vectors."""
+    """Same size, other model or other prefixes: other vectors."""
     prints = [made(model).fingerprint for model in MEMBERS]
     prints += [made("ollama:nomic-embed-text", query_prefix="q: ").fingerprint]
     prints += [made("ollama:nomic-embed-text", dimensions=8).fingerprint]
@@ -206,8 +207,9 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 # --- check, prefixes and the like ---
 
 
+@pytest.mark.report("https://github.com/vlasky/sqlite-vec/issues/8")
 def test_check_refuses_what_cannot_be_compared() -> None:
-    """C78: zeros, NaN, null, infinity, words and wrong widths are bad rows; a wrong count fails as a whole."""
+    """Zeros, NaN, null, infinity, words and wrong widths are bad rows; a wrong count fails as a whole."""
     raw = [[3, 4], [0, 0], [math.nan, 1], [None, 1], [math.inf, 1], ["x", 1], [1], None, [1e-9, 0], [[1], [2]]]
     rows = check(raw, len(raw), 2)
     assert np.allclose(rows[0], [0.6, 0.8])
@@ -219,8 +221,9 @@ def test_check_refuses_what_cannot_be_compared() -> None:
             check(wrong, 2, 2)
 
 
+@pytest.mark.report("https://github.com/tobi/qmd/issues/497")
 def test_check_notices_another_model_under_the_name() -> None:
-    """C72: 768 numbers where 384 were expected are not stored beside them."""
+    """768 numbers where 384 were expected are not stored beside them."""
     with pytest.raises(EmbedError, match="768 numbers") as caught:
         check([[0.1] * 768], 1, 384)
     assert not caught.value.permanent and isinstance(caught.value, OtherWidth)
@@ -333,8 +336,9 @@ def test_fake_counts_and_misbehaves() -> None:
 
 @pytest.mark.parametrize("model", REMOTE)
 class TestRemote:
+    @pytest.mark.report("https://github.com/engram-app/Engram/issues/1591")
     def test_poison_text_costs_only_itself(self, model: str, made: Make, double: Double) -> None:
-        """C74: refused at any length, it is tried in half and in quarter, and the rest of the batch has vectors."""
+        """Refused at any length, it is tried in half and in quarter, and the rest of the batch has vectors."""
         said = {"error": "the input length exceeds the context length"}
         double.answer = lambda batch: (400, said, {}) if any("poison" in text for text in batch) else None
         rows = made(model).embed([f"text {n}" for n in range(20)] + ["poison " * 9] + ["last"], "document")
@@ -361,8 +365,9 @@ class TestRemote:
             made(model).embed(["one", "two"], "document")
         assert not caught.value.permanent
 
+    @pytest.mark.report("https://github.com/vlasky/sqlite-vec/issues/8")
     def test_zero_and_nan_rows(self, model: str, made: Make, double: Double) -> None:
-        """C78: asked once more by themselves, since load has caused them, then left without a vector."""
+        """Asked once more by themselves, since load has caused them, then left without a vector."""
 
         def answer(batch: list[str]) -> tuple[int, Any, dict[str, str]]:
             odd = {"zero": [0.0] * 16, "null": [None] * 16, "short": [1.0]}
@@ -397,8 +402,9 @@ class TestRemote:
             assert sum(lie in text for batch in double.batches[before:] for text in batch) == 1
         assert not is_bad(it.embed(["good"], "query")).any() and it.dim == 16
 
+    @pytest.mark.report("https://github.com/tobi/qmd/issues/497")
     def test_another_width_is_another_model(self, model: str, made: Make, double: Double) -> None:
-        """C72: said once, and from then on with the new width and another fingerprint."""
+        """Said once, and from then on with the new width and another fingerprint."""
         it = made(model)
         before = it.fingerprint
         assert it.embed(["one"], "document").shape == (1, 16)
@@ -430,8 +436,9 @@ class TestRemote:
         double.answer = answer
         assert not is_bad(made(model).embed(["one", "two"], "document")).any()
 
+    @pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/159")
     def test_batches_are_bounded(self, model: str, made: Make, double: Double) -> None:
-        """C76: by count and by tokens."""
+        """By count and by tokens."""
         texts = ["short"] * 70 + ["long " * 2000] * 5
         made(model).embed(texts, "document")
         assert sum(map(len, double.batches)) == 75
@@ -449,8 +456,9 @@ class TestRemote:
         with pytest.raises(EmbedError):
             made(model).embed(["one", "two"], "document")
 
+    @pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
     def test_model_missing(self, model: str, made: Make, double: Double) -> None:
-        """C97: reachable, but without the model: another message than not reachable, with what to do."""
+        """Reachable, but without the model: another message than not reachable, with what to do."""
         double.model = "other"
         with pytest.raises(ModelMissing, match="nomic-embed-text") as caught:
             made(model).embed(["one"], "document")
@@ -499,8 +507,9 @@ def test_ollama_rate_and_loading_messages(made: Make, double: Double) -> None:
         it.embed(["one"], "document")
 
 
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/489")
 def test_ollama_limit_is_the_models_own(made: Make, double: Double) -> None:
-    """C75: from /api/show; more than 2,048 is never embedded whatever the context."""
+    """From /api/show; more than 2,048 is never embedded whatever the context."""
     it = made("ollama:nomic-embed-text")
     assert it.max_tokens == 2048 and it.dim == 0
     double.context = 512
@@ -519,8 +528,9 @@ def test_ollama_models_that_run_elsewhere_are_not_local(made: Make, double: Doub
     assert not make(settings("ollama:nomic-embed-text")).local, "nobody answers: in doubt, not local"
 
 
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
 def test_ollama_host_spellings(made: Make, double: Double) -> None:
-    """C97: as people write it."""
+    """As people write it."""
     port = double.url.rpartition(":")[2]
     for host in (f"localhost:{port}", f"0.0.0.0:{port}", f"http://localhost:{port}/", f"http://127.0.0.1:{port}/v1"):
         it = make(settings("ollama:nomic-embed-text", host))
@@ -533,8 +543,9 @@ def test_ollama_host_spellings(made: Make, double: Double) -> None:
         it.embed(["one"], "query")
 
 
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
 def test_ollama_comes_back_by_itself(made: Make, double: Double, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C97: not asked again at once, and then with what it has by then."""
+    """Not asked again at once, and then with what it has by then."""
     now = [0.0]
     monkeypatch.setattr("tarsd.embed.remote.time", SimpleNamespace(monotonic=lambda: now[0]))
     it = made("ollama:nomic-embed-text")
@@ -579,8 +590,9 @@ def test_openai_errors(made: Make, double: Double) -> None:
         it.embed(["one"], "document")
 
 
+@pytest.mark.report("https://github.com/glowingjade/obsidian-smart-composer/issues/283")
 def test_openai_rate_limit(made: Make, double: Double) -> None:
-    """C95: one call, and the wish of the server handed on."""
+    """One call, and the wish of the server handed on."""
     it = made("openai:nomic-embed-text")
     for headers, wish in (({"retry-after": "2"}, 2.0), ({}, None)):
         double.batches.clear()

@@ -21,7 +21,7 @@ from tests.conftest import Daemon
 from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Call, Cut, Fail, Say, Think
 from tests.support.engine import write
-from tests.support.rawhttp import NO_RING, TOKEN, exchange, message
+from tests.support.rawhttp import TOKEN, exchange, message
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -119,7 +119,7 @@ def play(home: Path, vault: Path) -> dict[str, Any]:
     with OpenAIDouble(model="scripted") as double:
         own, _, rest = double.config().partition("\n\n")
         home.joinpath("config.toml").write_text(f"{own}\n\n{rest}{SETTINGS}", encoding="utf-8")
-        env = {"TARSD_HOME": str(home), "TARSD_CHAT": "", "TARSD_TCP_KEY": TOKEN, **NO_RING, **double.env()}
+        env = {"TARSD_HOME": str(home), "TARSD_CHAT": "", "TARSD_TCP_KEY": TOKEN, **double.env()}
         daemon = Daemon(vault, env)
         try:
             daemon.wait(lambda status: bool(status["behind"] == 0 and status["http"]["url"]))
@@ -295,6 +295,7 @@ def play_alone() -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(("TARSD_", "OLLAMA_", "OPENAI_", "ANTHROPIC_"))]:
             patch.delenv(name)
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         try:
             vault = folder / "vault-of-the-tests"
             (vault / ".obsidian").mkdir(parents=True)

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 TOKEN = "a-token-of-the-tests-0123456789"
-NO_RING = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
-"""For a daemon that must not look into the keyring of whoever runs the tests."""
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,8 @@ CASES = Path(__file__).parents[1] / "fixtures" / "cases"
 SETTINGS = ChunkSettings()
 HARD_CAP = 512  # tokens; the builtin model reads 256, every model that embeds reads 512
 
-# Every case of the kinds parsing, watching, embedding, chat, and operation.
-KINDS = re.findall(
-    r"C\d+",
-    "C01 C03 C04 C05 C07 C09 C11 C12 C14 C15 C16 C17 C18 C19 C21 C22 C23 C25 C27 C29 C31 C33 C35 C36 C37 C39 C41 "
-    "C43 C45 C47 C49 C51 C53 C54 C55 C56 C58 C59 C60 C61 C62 C63 C65 C67 C69 C70 C71 C72 C73 C74 C75 C76 C78 C80 "
-    "C81 C83 C85 C87 C89 C91 C93 C94 C95 C97 C98 C100 C101 C102 C103 C105 C107 C109 C111 C112 C114 C115 "
-    "C117 C118 C119 C120 C121 C122 C123 C125 C127 C129 C131 C133 C134",
-)
+REPORTS: dict[str, list[str]] = json.loads((CASES.parent / "reports.json").read_text(encoding="utf-8"))
+"""Every case of the kinds parsing, watching, embedding, chat and operation, with the reports that it comes from."""
 
 Check = Callable[["Case", Any], None]
 
@@ -462,7 +456,8 @@ def test_case(folder: Path, short_tmp: Path) -> None:
         engine.assert_vault_unchanged()
 
 
-def test_c41_under_a_locale_without_letters(vault: Path, daemon: Callable[..., Daemon]) -> None:
+@pytest.mark.report("https://github.com/HKUDS/DeepTutor/issues/922")
+def test_notes_are_read_under_a_locale_without_letters(vault: Path, daemon: Callable[..., Daemon]) -> None:
     (folder,) = CASES.glob("C41-*")
     for path in (folder / "vault").iterdir():
         (vault / path.name).write_bytes(path.read_bytes())
@@ -488,13 +483,17 @@ def test_c41_under_a_locale_without_letters(vault: Path, daemon: Callable[..., D
         ("", ""),
     ],
 )  # fmt: skip
-def test_c18_what_else_a_reply_may_hold(reply: str, saved: str) -> None:
+@pytest.mark.report("https://github.com/zosmaai/pi-llm-wiki/issues/156")
+def test_what_else_a_reply_may_hold(reply: str, saved: str) -> None:
     assert as_note_text(reply) == saved
     assert as_note_text(saved) == saved
 
 
 def test_every_case_has_a_test() -> None:
+    """As a folder, or as a function that is marked with the first of its reports."""
     as_folder = {folder.name.split("-")[0] for folder in FOLDERS}
     sources = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py"))
-    as_function = {f"C{number}" for number in re.findall(r"^(?:async )?def test_c(\d+)_", sources, re.M)}
-    assert sorted(set(KINDS) - as_folder - as_function) == []
+    marked = set(re.findall(r'^ *@pytest\.mark\.report\("([^"]+)"\)$', sources, re.M))
+    missing = {case for case, links in REPORTS.items() if case not in as_folder and links[0] not in marked}
+    assert missing == set()
+    assert marked <= {links[0] for links in REPORTS.values()}

@@ -55,7 +55,8 @@ MOMENTS = ("queued", "before the first token", "in mid-stream", "twice", "after 
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_c98_stop_button(start: Callable[..., Talk], moment: str) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/54")
+def test_stopping_ends_the_request_and_keeps_what_came(start: Callable[..., Talk], moment: str) -> None:
     talk = start()
     pause = {"before the first token": 60.0, "after the end": 0.0}.get(moment, 0.1)
     talk.double.enqueue(Say("word" if moment == "after the end" else "word " * 600, pause=pause))
@@ -84,7 +85,8 @@ def test_c98_stop_button(start: Callable[..., Talk], moment: str) -> None:
     assert talk.double.gone == (moment != "after the end")
 
 
-def test_c100_stream_frame_splits(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/0xPlaygrounds/rig/issues/1758")
+def test_a_reply_cut_anywhere_arrives_whole(start: Callable[..., Talk]) -> None:
     folder, expect = case("C100")
     lines = (folder / expect["feed"]).read_text(encoding="utf-8").splitlines()
     pieces = [json.loads(line)["t"] for line in lines if "t" in json.loads(line)]
@@ -106,7 +108,8 @@ class Summarising(OpenAIDouble):
         return super().reply(call)
 
 
-def test_c101_line_too_long(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/aio-libs/aiohttp/issues/4453")
+def test_a_line_that_is_too_long_hurts_nobody_else(start: Callable[..., Talk]) -> None:
     talk = start(double=Summarising())
     text = "lengthy" * 100_000
     talk.double.enqueue(Say(text))
@@ -117,7 +120,8 @@ def test_c101_line_too_long(start: Callable[..., Talk]) -> None:
     assert talk.whole(talk.ask("x", conversation="other"))[-1]["text"] == "others go on"
 
 
-def test_c102_ollama_context_cut(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/ollama/ollama/issues/10980")
+def test_the_prompt_fits_the_context_that_is_asked_for(start: Callable[..., Talk]) -> None:
     double = OllamaDouble(cuts=True)
     talk = start(double=double, settings="context = 4096")
     for number in range(1, 9):
@@ -140,7 +144,8 @@ def test_c102_ollama_context_cut(start: Callable[..., Talk]) -> None:
     assert not any(str(message["content"]).startswith("tell me of the ferry, question 0 ") for message in last)
 
 
-def test_c103_answers_beyond_the_notes(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/1161")
+def test_what_is_not_in_the_notes_is_not_cited(start: Callable[..., Talk]) -> None:
     _, expect = case("C103")
     talk = start("C103")
     talk.double.enqueue(Say("See [[Ghost note]] and [3]; it is a wedge [1]."))
@@ -155,7 +160,8 @@ def test_c103_answers_beyond_the_notes(start: Callable[..., Talk]) -> None:
     assert "Nothing relevant was found" in json.dumps(talk.double.requests[-1])
 
 
-def test_c105_chat_notes_poison_retrieval(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/1951")
+def test_session_notes_are_no_evidence(start: Callable[..., Talk]) -> None:
     _, expect = case("C105")
     talk = start("C105")
     for number in range(3):
@@ -176,7 +182,8 @@ def test_c105_chat_notes_poison_retrieval(start: Callable[..., Talk]) -> None:
     assert {"Facts.md"} < {hit["path"] for hit in hits}
 
 
-def test_c107_chat_lost_on_close(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/821")
+def test_a_chat_outlives_its_window(start: Callable[..., Talk]) -> None:
     talk = start()
     talk.double.enqueue(Say("one two three four five " * 200, pause=0.05))
     turn = talk.ask("count slowly")
@@ -193,7 +200,8 @@ def test_c107_chat_lost_on_close(start: Callable[..., Talk]) -> None:
     assert known["error"]["hint"]
 
 
-def test_c109_thinking_text_leaks(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/longy2k/obsidian-bmo-chatbot/issues/125")
+def test_thinking_stays_out_of_the_answer(start: Callable[..., Talk]) -> None:
     folder, expect = case("C109")
     chunks = (folder / expect["feed_lines_as_chunks"]).read_text(encoding="utf-8").splitlines()
     talk = start(double=OllamaDouble())
@@ -230,7 +238,8 @@ QUERIES: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("kind", list(QUERIES))
-def test_c111_tool_loop(start: Callable[..., Talk], kind: str) -> None:
+@pytest.mark.report("https://github.com/NousResearch/hermes-agent/issues/96247")
+def test_a_model_that_calls_tools_for_ever_is_ended(start: Callable[..., Talk], kind: str) -> None:
     double = Restless()
     double.query = QUERIES[kind]
     talk = start(double=double, settings="rounds = 4")
@@ -241,7 +250,8 @@ def test_c111_tool_loop(start: Callable[..., Talk], kind: str) -> None:
     assert any("called 4 times" in notice for notice in events[-1]["notices"])
 
 
-def test_c112_instructions_in_notes(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/MarkusPfundstein/mcp-obsidian/issues/121")
+def test_instructions_in_notes_are_data(start: Callable[..., Talk]) -> None:
     _, expect = case("C112")
     talk = start("C112")
     before = contents(talk.vault)
@@ -265,7 +275,8 @@ def test_c112_instructions_in_notes(start: Callable[..., Talk]) -> None:
     assert {path: held for path, held in contents(talk.vault).items() if path in before} == before
 
 
-def test_c114_excluded_folders_sent(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/brianpetro/obsidian-smart-connections/issues/183")
+def test_nothing_of_an_excluded_folder_is_sent(start: Callable[..., Talk]) -> None:
     _, expect = case("C114")
     rules = json.dumps(expect["config"]["exclude"])
     talk = start("C114", settings=f"\n[vault]\nexclude = {rules}\n")
@@ -299,7 +310,8 @@ def test_c114_excluded_folders_sent(start: Callable[..., Talk]) -> None:
     assert "included about thyme" not in json.dumps(talk.double.requests[before:])
 
 
-def test_c115_write_while_user_types(start: Callable[..., Talk]) -> None:
+@pytest.mark.report("https://github.com/alangrainger/obsidian-frontmatter-modified-date/issues/32")
+def test_no_write_goes_over_what_is_typed(start: Callable[..., Talk]) -> None:
     talk = start()
     note = write(talk.vault, "Today.md", "# Today\n\n")
     stop = threading.Event()
@@ -339,7 +351,8 @@ def test_c115_write_while_user_types(start: Callable[..., Talk]) -> None:
     assert [line for line in typed if line not in lines] == []
 
 
-def test_c127_keys_inside_vault(start: Callable[..., Talk], home: Path) -> None:
+@pytest.mark.report("https://github.com/SystemSculpt/obsidian-systemsculpt-ai/issues/327")
+def test_no_key_is_in_the_vault_the_log_or_an_answer(start: Callable[..., Talk], home: Path) -> None:
     talk = start()
     key = next(iter(talk.double.env().values()))
     talk.double.enqueue(Call("note_append", {"name": "Tides", "text": "x"}))
@@ -358,7 +371,8 @@ def test_c127_keys_inside_vault(start: Callable[..., Talk], home: Path) -> None:
     assert [path for path in held if key.encode() in path.read_bytes()] == []
 
 
-def test_c131_path_traversal_by_tools(start: Callable[..., Talk], vault: Path) -> None:
+@pytest.mark.report("https://github.com/MarkusPfundstein/mcp-obsidian/issues/150")
+def test_no_tool_leads_out_of_the_vault(start: Callable[..., Talk], vault: Path) -> None:
     talk = start(settings='\n[tools]\nallow = ["*"]\n')
     outside = write(vault.parent, "secret.md", "outside")
     before = contents(vault.parent)

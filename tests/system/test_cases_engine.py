@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
 import signal
@@ -28,7 +29,8 @@ from tarsd.errors import EmbedderUnreachable, EmbedError, RateLimited, StoreErro
 from tarsd.search import MODES
 from tarsd.store import Store
 from tests.conftest import Daemon
-from tests.support.double import Ollama, Reply
+from tests.support.doubles.embedder import Ollama
+from tests.support.doubles.server import Call, Reply
 from tests.support.engine import LONG, Engine, contents, until, write
 
 Start = Callable[..., Daemon]
@@ -70,7 +72,8 @@ class Once(FakeEmbedder):
 
 
 @pytest.mark.parametrize("other", [Once(768), Once(384, name="other", salt="x")], ids=["dimensions", "name"])
-def test_c72_model_change_dimensions(short_tmp: Path, other: Once) -> None:
+@pytest.mark.report("https://github.com/tobi/qmd/issues/497")
+def test_vectors_of_two_models_are_never_compared(short_tmp: Path, other: Once) -> None:
     with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
         fill(engine.vault, 40)
         engine.index()
@@ -102,7 +105,8 @@ def test_c72_model_change_dimensions(short_tmp: Path, other: Once) -> None:
         assert (again.texts, asked) == (0, 43)  # its vectors were kept
 
 
-def test_c73_chunker_version_missing(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/engram-app/Engram/issues/1620")
+def test_notes_cut_by_an_older_rule_are_cut_anew(short_tmp: Path) -> None:
     with Engine(short_tmp, processes=1) as engine:
         fill(engine.vault, 20)
         long = "\n\n".join(f"## Part {n}\n\n" + " ".join(f"word{n}x{m}" for m in range(60)) for n in range(6))
@@ -123,10 +127,11 @@ def test_c73_chunker_version_missing(short_tmp: Path) -> None:
         assert engine.index().changed == 0
 
 
-def test_c74_poison_chunk_retry_loop(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/engram-app/Engram/issues/1591")
+def test_a_passage_that_no_model_takes_holds_up_nothing(short_tmp: Path) -> None:
     with Ollama() as server:
         said = {"error": "the input length exceeds the context length"}
-        server.answer = lambda batch: (400, said, {}) if any("poison" in text for text in batch) else None
+        server.answer = lambda batch: Reply(said, 400) if any("poison" in text for text in batch) else None
         with Engine(short_tmp, model=ollama(server.url)) as engine:
             fill(engine.vault, 40)
             write(engine.vault, "bad.md", "# Fine\n\nA fine part.\n\n# Bad\n\n" + "poison ivy " * 60)
@@ -148,7 +153,8 @@ def test_c74_poison_chunk_retry_loop(short_tmp: Path) -> None:
             assert engine.problems() == [] and engine.space().coverage == 1.0
 
 
-def test_c74_a_model_that_raises(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/engram-app/Engram/issues/1591")
+def test_a_model_that_raises(short_tmp: Path) -> None:
     class Strict(FakeEmbedder):
         tried = 0
 
@@ -168,7 +174,8 @@ def test_c74_a_model_that_raises(short_tmp: Path) -> None:
         assert [problem.path for problem in engine.problems()] == ["bad.md"]
 
 
-def test_c75_silent_embed_truncation(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/489")
+def test_the_end_of_a_passage_is_embedded_as_well(short_tmp: Path) -> None:
     with Ollama(reads=2048) as server, Engine(short_tmp, model=ollama(server.url)) as engine:
         dull = "\n\n".join(f"Paragraph {n} of minutes, agenda and attendance." for n in range(600))
         write(engine.vault, "long.md", f"{dull}\n\n# Gear\n\nThe lobster pots were mended with tarred twine.\n")
@@ -180,7 +187,8 @@ def test_c75_silent_embed_truncation(short_tmp: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [64, 256])
-def test_c75_a_model_that_reads_little(short_tmp: Path, limit: int) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/489")
+def test_a_model_that_reads_little(short_tmp: Path, limit: int) -> None:
     model = FakeEmbedder()
     model.max_tokens = limit
     with Engine(short_tmp, model=model, chunk=ChunkSettings(tokens=400)) as engine:
@@ -189,7 +197,8 @@ def test_c75_a_model_that_reads_little(short_tmp: Path, limit: int) -> None:
         assert max(count_tokens(text) for text in model.seen) <= limit
 
 
-def test_c76_all_in_one_batch(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/159")
+def test_batches_are_bounded_and_kept_one_by_one(short_tmp: Path) -> None:
     class Recorder(FakeEmbedder):
         def __init__(self) -> None:
             super().__init__()
@@ -218,7 +227,8 @@ def test_c76_all_in_one_batch(short_tmp: Path) -> None:
         assert engine.space().coverage == 1.0
 
 
-def test_c76_a_kill_between_batches(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/159")
+def test_a_kill_between_batches(vault: Path, daemon: Start) -> None:
     with Ollama() as server:
         fill(vault, 200)
 
@@ -238,7 +248,8 @@ def test_c76_a_kill_between_batches(vault: Path, daemon: Start) -> None:
         assert not sent & {text for batch in server.batches[5:] for text in batch}
 
 
-def test_c78_zero_and_nan_vectors(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/vlasky/sqlite-vec/issues/8")
+def test_vectors_that_are_none_are_not_kept(short_tmp: Path) -> None:
     class Raw(FakeEmbedder):
         """Hands on what the server sent."""
 
@@ -274,7 +285,10 @@ def test_c78_zero_and_nan_vectors(short_tmp: Path) -> None:
 # ---------------------------------------------------------------------------------------- the database
 
 
-def test_c80_no_loadable_extensions(vault: Path, tmp_path: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/83")
+def test_without_loadable_extensions_vectors_are_compared_all_the_same(
+    vault: Path, tmp_path: Path, daemon: Start
+) -> None:
     fill(vault, 30)
     write(tmp_path, "broken/sqlite_vec.py", "raise ImportError('no extension for this machine')")
     paths = os.pathsep.join([str(tmp_path / "broken"), os.environ.get("PYTHONPATH", "")])
@@ -287,7 +301,8 @@ def test_c80_no_loadable_extensions(vault: Path, tmp_path: Path, daemon: Start) 
     assert told["hint"]
 
 
-def test_c81_vec0_churn_and_replace(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/54")
+def test_vectors_that_come_and_go_leave_no_space_taken(short_tmp: Path) -> None:
     def size(engine: Engine) -> int:
         engine.stop()
         return engine.config.paths.index_db.stat().st_size
@@ -313,7 +328,8 @@ def test_c81_vec0_churn_and_replace(short_tmp: Path) -> None:
         assert churned <= 2 * size(fresh)
 
 
-def test_c81_space_is_given_back_without_being_asked(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/54")
+def test_space_is_given_back_without_being_asked(short_tmp: Path) -> None:
     with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
         notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
         engine.index()
@@ -354,7 +370,10 @@ def called(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_c83_database_is_locked(vault: Path, daemon: Start, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.report("https://github.com/AVIDS2/memorix/issues/291")
+def test_commands_and_passes_lock_each_other_out_of_nothing(
+    vault: Path, daemon: Start, capsys: pytest.CaptureFixture[str]
+) -> None:
     fill(vault)
     one = daemon()
     with held(one.config.paths.index_db) as release:
@@ -372,7 +391,8 @@ def test_c83_database_is_locked(vault: Path, daemon: Start, capsys: pytest.Captu
     assert one.client.post("/v1/search", {"query": "marmot"})["hits"][0]["path"] == "during.md"
 
 
-def test_c83_a_lock_that_stays_is_told(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/AVIDS2/memorix/issues/291")
+def test_a_lock_that_stays_is_told(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tarsd.store.database.BUSY_MS", 50)
     with Engine(short_tmp) as engine:
         fill(engine.vault)
@@ -411,7 +431,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("which", ["index", "embeddings"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_c85_corrupt_index_recovery(short_tmp: Path, damage: str, which: str) -> None:
+@pytest.mark.report("https://github.com/samschott/maestral/issues/908")
+def test_a_damaged_index_is_made_anew(short_tmp: Path, damage: str, which: str) -> None:
     with Engine(short_tmp) as engine:
         fill(engine.vault, 200)
         engine.index()
@@ -433,7 +454,8 @@ def test_c85_corrupt_index_recovery(short_tmp: Path, damage: str, which: str) ->
             assert [path for path in file.parent.iterdir() if ".corrupt-" in path.name]
 
 
-def test_c85_chat_says_so_and_the_command_rebuilds(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/samschott/maestral/issues/908")
+def test_chat_says_so_and_the_command_rebuilds(vault: Path, daemon: Start) -> None:
     fill(vault, 600)
     before = contents(vault)
     one = daemon()
@@ -455,7 +477,8 @@ def test_c85_chat_says_so_and_the_command_rebuilds(vault: Path, daemon: Start) -
 # ---------------------------------------------------------------------------------------- coverage
 
 
-def test_c93_partial_index_no_top_up(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/956")
+def test_missing_vectors_are_made_up_for(short_tmp: Path) -> None:
     class Shaky(FakeEmbedder):
         batch = 1
         fails = True
@@ -486,7 +509,8 @@ def test_c93_partial_index_no_top_up(short_tmp: Path) -> None:
 
 
 @pytest.mark.parametrize("leg", ["keywords", "vectors", "table", "passages"])
-def test_c94_healthy_but_empty(short_tmp: Path, leg: str) -> None:
+@pytest.mark.report("https://github.com/Signet-AI/signetai/issues/881")
+def test_an_empty_leg_is_filled_and_told(short_tmp: Path, leg: str) -> None:
     def lose(index: Path) -> None:
         # the store's own connection has what such tables need
         store = Store(index, index.parent.parent / "embeddings.db")
@@ -518,7 +542,8 @@ def test_c94_healthy_but_empty(short_tmp: Path, leg: str) -> None:
         assert engine.indexer.repaired == ()
 
 
-def test_c94_without_a_model(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/Signet-AI/signetai/issues/881")
+def test_without_a_model_the_status_says_so(vault: Path, daemon: Start) -> None:
     fill(vault, 10)
     one = daemon(TARSD_EMBEDDING="table")
     status = one.client.get("/v1/status")
@@ -527,7 +552,8 @@ def test_c94_without_a_model(vault: Path, daemon: Start) -> None:
     assert one.client.post("/v1/search", {"query": "bowline", "mode": "vec"})["hits"]
 
 
-def test_c95_rate_limit_429(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/glowingjade/obsidian-smart-composer/issues/283")
+def test_a_server_that_asks_for_time_gets_it(short_tmp: Path) -> None:
     pause = 0.1
 
     class Limited(FakeEmbedder):
@@ -568,7 +594,8 @@ def test_c95_rate_limit_429(short_tmp: Path) -> None:
         assert model.texts == 100 and model.early == [] and model.limits >= 20
 
 
-def test_c95_questions_go_first(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/glowingjade/obsidian-smart-composer/issues/283")
+def test_questions_go_first(short_tmp: Path) -> None:
     asked = [True]
     with Engine(short_tmp, busy=lambda: asked[0]) as engine:
         fill(engine.vault)
@@ -581,7 +608,8 @@ def test_c95_questions_go_first(short_tmp: Path) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["localhost:{}", "0.0.0.0:{}", "http://localhost:{}/", "http://localhost:{}/v1"])
-def test_c97_ollama_host_spelling(short_tmp: Path, spelling: str) -> None:
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
+def test_a_host_of_any_spelling_is_reached(short_tmp: Path, spelling: str) -> None:
     with Ollama() as server:
         env = {"TARSD_HOME": str(short_tmp / "h"), "TARSD_EMBEDDING": "ollama:nomic-embed-text"}
         config = load(vault=short_tmp / "v", env=env | {"OLLAMA_HOST": spelling.format(server.port)})
@@ -591,7 +619,8 @@ def test_c97_ollama_host_spelling(short_tmp: Path, spelling: str) -> None:
             assert engine.indexer.background.status().state == "complete" and engine.space().coverage == 1.0
 
 
-def test_c97_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
+def test_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -614,7 +643,8 @@ def test_c97_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) 
         assert not [problem for problem in status["problems"] if "Ollama" in problem["reason"]]
 
 
-def test_c97_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
+def test_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tarsd.embed.ollama.REST_S", 0.0)
     with Ollama(model="other:latest") as server, Engine(short_tmp, model=ollama(server.url)) as engine:
         fill(engine.vault)
@@ -622,7 +652,7 @@ def test_c97_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: 
         missing = engine.indexer.background.status()
         assert missing.state == "model_missing" and "ollama pull nomic-embed-text" in missing.hint
         server.model = "nomic-embed-text:latest"
-        server.answer = lambda batch: (500, {"error": "llm server loading model"}, {})
+        server.answer = lambda batch: Reply({"error": "llm server loading model"}, 500)
         engine.embed()
         loading = engine.indexer.background.status()
         assert "loading" in loading.reason and loading.state not in ("model_missing", "unreachable")
@@ -634,16 +664,17 @@ def test_c97_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: 
 class Both(Ollama):
     """The double, with the answers of the other API too."""
 
-    def reply(self, path: str, body: dict[str, Any]) -> Reply:
-        status, told, headers = super().reply(path, body)
-        if path == "/v1/embeddings" and "embeddings" in told:
-            data = [{"index": at, "embedding": row} for at, row in enumerate(told["embeddings"])]
-            told = {"object": "list", "model": "m", "data": data}
-        return status, told, headers
+    def reply(self, call: Call) -> Reply:
+        said = super().reply(call)
+        if call.path == "/v1/embeddings" and "embeddings" in said.json:
+            data = [{"index": at, "embedding": row} for at, row in enumerate(said.json["embeddings"])]
+            return dataclasses.replace(said, json={"object": "list", "model": "m", "data": data})
+        return said
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-def test_c72_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
+@pytest.mark.report("https://github.com/tobi/qmd/issues/497")
+def test_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
     """The server was started again with another model: search goes on, and its vectors are made anew beside."""
     with Both() as server:
 
@@ -682,17 +713,16 @@ def test_c72_another_length_under_the_same_name(short_tmp: Path, kind: str) -> N
             assert (back.fingerprint, back.dim, back.coverage) == (old.fingerprint, 32, 1.0)
 
 
-def test_c78_a_server_that_lies_for_a_while(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/vlasky/sqlite-vec/issues/8")
+def test_a_server_that_lies_for_a_while(short_tmp: Path) -> None:
     lies: list[list[Any]] = [[0.0] * 32, [None] * 32, [], [1.0, 2.0]]
     with Both() as server:
-        server.answer = lambda batch: (
-            200,
+        server.answer = lambda batch: Reply(
             {
                 "embeddings": [
                     lies[int(text.split("liar")[1][0])] if "liar" in text else server.vector(text) for text in batch
                 ]
-            },
-            {},
+            }
         )
         with Engine(short_tmp, model=ollama(server.url)) as engine:
             fill(engine.vault)
@@ -713,7 +743,8 @@ def test_c78_a_server_that_lies_for_a_while(short_tmp: Path) -> None:
             assert engine.problems() == [] and engine.space().coverage == 1.0
 
 
-def test_c97_a_server_that_hangs_keeps_no_question_waiting(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
+def test_a_server_that_hangs_keeps_no_question_waiting(short_tmp: Path) -> None:
     gate = threading.Event()
     with Both() as server, Engine(short_tmp, model=ollama(server.url)) as engine:
         fill(engine.vault)
@@ -738,7 +769,8 @@ def test_c97_a_server_that_hangs_keeps_no_question_waiting(short_tmp: Path) -> N
             gate.set()
 
 
-def test_c97_no_fault_of_an_embedder_fails_a_search(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
+def test_no_fault_of_an_embedder_fails_a_search(short_tmp: Path) -> None:
     class Odd(FakeEmbedder):
         fault: Callable[[], Vectors] | None = None
 

@@ -19,14 +19,15 @@ from tarsd.protocol import ROUTES
 from tarsd.server import page
 from tests.conftest import Daemon
 from tests.support.engine import write
-from tests.support.rawhttp import NO_RING, TOKEN, exchange, message
+from tests.support.rawhttp import TOKEN, exchange, message
 
 ROOT = Path(__file__).parents[2]
 Start = Callable[..., Daemon]
 
 
 @pytest.mark.parametrize(("size", "letter"), [(60, "h"), (80, "h"), (80, "ü"), (100, "ü"), (120, "日")])
-def test_c117_socket_path_too_long(
+@pytest.mark.report("https://github.com/cocoindex-io/cocoindex-code/issues/267")
+def test_a_home_whose_path_is_long_has_a_socket_elsewhere(
     vault: Path, short_tmp: Path, daemon: Start, monkeypatch: pytest.MonkeyPatch, size: int, letter: str
 ) -> None:
     write(vault, "Quorl.md", "A quorl is a brass wedge.")
@@ -53,9 +54,10 @@ def test_c117_socket_path_too_long(
     assert not socket.exists()
 
 
-def test_c129_dns_rebinding(vault: Path, home: Path, daemon: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in NO_RING.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.report("https://github.com/tobi/qmd/issues/881")
+def test_foreign_pages_are_refused_on_every_route(
+    vault: Path, home: Path, daemon: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(vault, "Quorl.md", "# Quorl\n\nA quorl is the brass wedge.\n")
     closed = daemon(vault)
     assert closed.client.get("/v1/status")["http"]["url"] == ""  # the socket alone, unless the settings want more
@@ -87,7 +89,8 @@ def test_c129_dns_rebinding(vault: Path, home: Path, daemon: Start, monkeypatch:
     assert one.stop() == 0
 
 
-def test_c133_plugin_on_mobile_and_review() -> None:
+@pytest.mark.report("https://github.com/eharris128/Obsidian-LLM-Plugin/issues/301")
+def test_the_plugin_loads_on_a_phone() -> None:
     node = shutil.which("node", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if node is None:
         pytest.skip("there is no Node; scripts/test brings one")

@@ -44,7 +44,8 @@ def second(one: Daemon) -> tuple[int, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
-def test_c118_nobody_takes_the_socket_of_a_daemon_that_lives(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/python/asyncio/issues/425")
+def test_nobody_takes_the_socket_of_a_daemon_that_lives(vault: Path, daemon: Start) -> None:
     one = daemon()
     inode = one.config.paths.socket.stat().st_ino
     for _ in range(2):
@@ -65,7 +66,8 @@ def test_c118_nobody_takes_the_socket_of_a_daemon_that_lives(vault: Path, daemon
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
-def test_c119_the_socket_is_private_under_any_umask(vault: Path, home: Path, daemon: Start, mask: int) -> None:
+@pytest.mark.report("https://github.com/aio-libs/aiohttp/issues/4155")
+def test_the_socket_is_private_under_any_umask(vault: Path, home: Path, daemon: Start, mask: int) -> None:
     home.chmod(0o777)
     before = os.umask(mask)
     try:
@@ -92,7 +94,8 @@ with socket.socket(socket.AF_UNIX) as connection:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user, to try it")
-def test_c119_another_user_is_turned_away(vault: Path, home: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/aio-libs/aiohttp/issues/4155")
+def test_another_user_is_turned_away(vault: Path, home: Path, daemon: Start) -> None:
     one = daemon()
 
     def stranger() -> str:
@@ -110,7 +113,8 @@ def test_c119_another_user_is_turned_away(vault: Path, home: Path, daemon: Start
 
 
 @pytest.mark.parametrize("content", ["somebody", "", "garbage\0\xff", "999999999\n"])
-def test_c120_the_lock_of_a_dead_daemon_stops_nobody(vault: Path, home: Path, daemon: Start, content: str) -> None:
+@pytest.mark.report("https://github.com/getpaseo/paseo/issues/1304")
+def test_the_lock_of_a_dead_daemon_stops_nobody(vault: Path, home: Path, daemon: Start, content: str) -> None:
     one = daemon()
     one.stop(signal.SIGKILL)
     other = subprocess.Popen(["sleep", "60"])
@@ -129,7 +133,8 @@ def test_c120_the_lock_of_a_dead_daemon_stops_nobody(vault: Path, home: Path, da
         other.wait(10)
 
 
-def test_c120_a_home_that_was_moved_with_its_lock(vault: Path, home: Path, short_tmp: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/getpaseo/paseo/issues/1304")
+def test_a_home_that_was_moved_with_its_lock(vault: Path, home: Path, short_tmp: Path, daemon: Start) -> None:
     one = daemon()
     one.stop(signal.SIGKILL)
     shutil.copytree(home, short_tmp / "h", ignore=lambda _, names: [name for name in names if name.endswith(".sock")])
@@ -152,7 +157,8 @@ os.scandir = scandir
 """As macOS guards Documents, Desktop and disks: it asks nobody, and says EPERM."""
 
 
-def test_c121_access_that_macos_denies_is_named_and_waited_for(
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/78049")
+def test_access_that_macos_denies_is_named_and_waited_for(
     vault: Path, home: Path, tmp_path: Path, daemon: Start, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (vault / "a.md").write_text("Sencha is steeped at seventy degrees.")
@@ -185,7 +191,8 @@ def test_c121_access_that_macos_denies_is_named_and_waited_for(
     assert (status["counts"]["notes"], status["process"]["pid"]) == (1, one.process.pid)
 
 
-def test_c122_what_is_launched_is_one_program_that_stays(
+@pytest.mark.report("https://github.com/daymade/claude-code-skills/issues/622")
+def test_what_is_launched_is_one_program_that_stays(
     vault: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with System(tmp_path / "mac", monkeypatch, "darwin") as system:
@@ -208,7 +215,8 @@ def test_c122_what_is_launched_is_one_program_that_stays(
         assert "The program that it starts is gone: /opt/python3.11/bin/python3. Install it anew" in out
 
 
-def test_c123_it_needs_nothing_of_a_shell(vault: Path, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/coalesce-labs/catalyst/issues/1480")
+def test_it_needs_nothing_of_a_shell(vault: Path, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (vault / "a.md").write_text("tea")
     monkeypatch.delenv("TARSD_HOME")
     monkeypatch.setenv("HOME", str(short_tmp))
@@ -230,7 +238,8 @@ def test_c123_it_needs_nothing_of_a_shell(vault: Path, short_tmp: Path, monkeypa
 
 
 @pytest.mark.parametrize("platform", ["darwin", "linux"])
-def test_c123_a_service_from_its_file_alone(
+@pytest.mark.report("https://github.com/coalesce-labs/catalyst/issues/1480")
+def test_a_service_from_its_file_alone(
     platform: str, vault: Path, home: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the command to a daemon that answers: the stand-in starts what the file says, with what it says, in /."""
@@ -276,9 +285,8 @@ def second_of(run: Run) -> int:
     return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode
 
 
-def test_c125_an_hour_of_trouble_makes_a_small_log(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.report("https://github.com/manaflow-ai/subrouter/issues/333")
+def test_an_hour_of_trouble_makes_a_small_log(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     # by its full name: in the package, `log` is its logger
     monkeypatch.setattr(import_module("tarsd.daemon.log"), "Repeats", lambda: Repeats(lambda: now))
@@ -310,7 +318,8 @@ def test_c125_an_hour_of_trouble_makes_a_small_log(
 
 
 @pytest.mark.parametrize("platform", ["darwin", "linux"])
-def test_c125_the_service_keeps_no_second_log(platform: str, vault: Path) -> None:
+@pytest.mark.report("https://github.com/manaflow-ai/subrouter/issues/333")
+def test_the_service_keeps_no_second_log(platform: str, vault: Path) -> None:
     machine = Machine(platform, {"HOME": "/h", "PATH": ""}, UID, CommandRunner({}))
     text = services.service("0123456789ab", machine).text(services.launch(load(vault=vault), machine))
     if platform == "darwin":

@@ -115,7 +115,8 @@ def ticks(pid: int) -> int:
 # ---------------------------------------------------------------------------------------- kind 1: files
 
 
-def test_c43_nfc_nfd_double_rows(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/d12frosted/vulpea/issues/383")
+def test_a_name_composed_or_not_is_one_note(engine: Engine) -> None:
     composed = "Příští schůzka é.md"
     decomposed = unicodedata.normalize("NFD", composed)
     write(engine.vault, decomposed, "first text: ocarina\n")
@@ -140,7 +141,8 @@ def test_c43_nfc_nfd_double_rows(engine: Engine) -> None:
         assert len(told) == 1 and told[0]["hint"]
 
 
-def test_c45_case_only_rename(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/basicmachines-co/basic-memory/issues/1281")
+def test_a_rename_of_case_alone_is_a_rename(engine: Engine) -> None:
     small, large = engine.vault / "config.md", engine.vault / "Config.md"
     write(engine.vault, "config.md", "about spigots")
     engine.watch()
@@ -161,7 +163,8 @@ def test_c45_case_only_rename(engine: Engine) -> None:
         assert (engine.found("spigots"), engine.found("faucets")) == (["config.md"], ["Config.md"])
 
 
-def test_c49_icloud_dataless_read_hangs(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/atomantic/PortOS/issues/3707")
+def test_what_is_not_downloaded_keeps_its_rows_and_is_never_read(engine: Engine) -> None:
     path = write(engine.vault, "evicted.md", "about isobars\n" * 400)
     write(engine.vault, "here.md", "about cyclones")
     engine.index()
@@ -186,7 +189,8 @@ def test_c49_icloud_dataless_read_hangs(engine: Engine) -> None:
     assert engine.status()["problems"] == []
 
 
-def test_c49_the_daemon_answers_amid_files_that_block(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/atomantic/PortOS/issues/3707")
+def test_the_daemon_answers_amid_files_that_block(vault: Path, daemon: Start) -> None:
     for number in range(10):
         os.mkfifo(vault / f"evicted{number}.md")
     write(vault, "here.md", "The ping mark is a brass bolt.")
@@ -200,7 +204,8 @@ def test_c49_the_daemon_answers_amid_files_that_block(vault: Path, daemon: Start
     assert [source["path"] for source in reply["sources"]] == ["here.md"]
 
 
-def test_c51_transient_empty_file(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/539")
+def test_a_file_that_is_empty_for_a_moment_loses_nothing(engine: Engine) -> None:
     patient = WatchSettings(debounce_s=0.02, max_wait_s=0.1, reconcile_s=3600, poll_s=0.1, grace_empty_s=30)
     text = "about sextants\n"
     path = write(engine.vault, "n.md", text)
@@ -220,7 +225,8 @@ def test_c51_transient_empty_file(engine: Engine) -> None:
     until(lambda: engine.found("quadrants") == ["n.md"])
 
 
-def test_c51_a_note_that_stays_empty(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/539")
+def test_a_note_that_stays_empty(engine: Engine) -> None:
     write(engine.vault, "never.md", "")
     path = write(engine.vault, "n.md", "about sextants\n")
     engine.watch()
@@ -234,7 +240,8 @@ def test_c51_a_note_that_stays_empty(engine: Engine) -> None:
     assert engine.found("n") == ["n.md"]  # by its name
 
 
-def test_c51_a_note_that_stays_empty_is_reported(vault: Path, home: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/539")
+def test_a_note_that_stays_empty_is_reported(vault: Path, home: Path, daemon: Start) -> None:
     (home / "config.toml").write_text("[watch]\ngrace_empty_s = 0.2\n")
     path = write(vault, "n.md", "about sextants\n")
     one = daemon()
@@ -246,7 +253,8 @@ def test_c51_a_note_that_stays_empty_is_reported(vault: Path, home: Path, daemon
     one.wait(lambda status: not status["problems"])
 
 
-def test_c53_symlink_cycle(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.report("https://github.com/guard/rb-inotify/issues/21")
+def test_a_walk_through_links_ends(engine: Engine, tmp_path: Path) -> None:
     outside = tmp_path / "V2"
     write(outside, "far.md", "about pulsars")
     write(engine.vault, "a/near.md", "about quasars")
@@ -265,7 +273,8 @@ def test_c53_symlink_cycle(engine: Engine, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------- kind 2: watching
 
 
-def test_c54_atomic_save_ignored(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.report("https://github.com/MarcoPorcellato/matryca-plumber/issues/200")
+def test_a_save_by_rename_is_seen(engine: Engine, tmp_path: Path) -> None:
     note = write(engine.vault, "n.md", "version nought")
     engine.watch()
 
@@ -296,7 +305,8 @@ def test_c54_atomic_save_ignored(engine: Engine, tmp_path: Path) -> None:
         assert engine.paths() == ["n.md"]
 
 
-def test_c55_read_events_feedback(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/720")
+def test_reading_is_no_reason_to_look(engine: Engine) -> None:
     notes = [write(engine.vault, f"{number % 7}/n{number}.md", f"note {number}") for number in range(300)]
     engine.watch()
     before = engine.quiet()
@@ -310,7 +320,8 @@ def test_c55_read_events_feedback(engine: Engine) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processor time is read from /proc")
-def test_c55_an_idle_daemon_rests(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/720")
+def test_an_idle_daemon_rests(vault: Path, daemon: Start) -> None:
     notes = [write(vault, f"n{number}.md", f"note {number}") for number in range(300)]
     one = daemon()
     one.wait(lambda status: status["embedding"]["state"] in ("ready", "complete"))
@@ -326,7 +337,8 @@ def test_c55_an_idle_daemon_rests(vault: Path, daemon: Start) -> None:
     raise AssertionError(f"{used} hundredths of a second of processor time in {seconds} idle seconds")
 
 
-def test_c56_own_state_file_feedback(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/77125")
+def test_files_of_our_own_are_no_reason_to_look(short_tmp: Path) -> None:
     model = Gate()
     with Engine(short_tmp, model=model) as engine:
         note = write(engine.vault, "n.md", "version nought")
@@ -361,13 +373,15 @@ def test_c56_own_state_file_feedback(short_tmp: Path) -> None:
         until(lambda: engine.indexer.background.status().remaining == 0)
 
 
-def test_c56_nothing_of_ours_lies_in_the_vault(vault: Path, home: Path) -> None:
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/77125")
+def test_nothing_of_ours_lies_in_the_vault(vault: Path, home: Path) -> None:
     paths = load(vault=vault, env={"HOME": str(home)}).paths
     for place in (paths.cache, paths.state, paths.logs, paths.index_db, paths.embeddings_db, paths.socket):
         assert vault not in place.parents
 
 
-def test_c58_emitter_thread_dies_silently(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/721")
+def test_no_fault_ends_the_watching(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = engine.watch()
     key_of = engine.vaults[0].key_of
 
@@ -393,7 +407,8 @@ def test_c58_emitter_thread_dies_silently(engine: Engine, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE])
-def test_c59_inotify_limits(engine: Engine, number: int) -> None:
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/673")
+def test_limits_of_inotify_lead_to_polling(engine: Engine, number: int) -> None:
     for folder in range(80):
         write(engine.vault, f"folder {folder}/n.md", f"note {folder}")
     engine.watch(make_observer=lambda: Silent(OSError(number, os.strerror(number))))
@@ -406,7 +421,8 @@ def test_c59_inotify_limits(engine: Engine, number: int) -> None:
     assert engine.trouble == ""
 
 
-def test_c60_network_mount_no_events(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/409")
+def test_a_mount_without_events_is_polled(engine: Engine) -> None:
     write(engine.vault, "n.md", "about petrels")
     engine.watch(make_observer=Silent, filesystem=lambda _: "nfs4")
     engine.embed()
@@ -421,7 +437,8 @@ def test_c60_network_mount_no_events(engine: Engine) -> None:
     until(lambda: engine.found("fulmars") == ["renamed.md"])
 
 
-def test_c61_offline_changes_missed(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/665")
+def test_what_changed_while_nobody_watched_is_found(engine: Engine) -> None:
     words = ("barnacle", "periwinkle", "whelk")
     for number in range(1000):
         text = f"# Note {number}\n\n{words[number - 1] if 1 <= number <= 3 else 'sand'}\n"
@@ -443,7 +460,8 @@ def test_c61_offline_changes_missed(engine: Engine) -> None:
     assert engine.found("whelk") == ["moved.md"]
 
 
-def test_c61_ready_while_it_catches_up(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/665")
+def test_ready_while_it_catches_up(vault: Path, daemon: Start) -> None:
     for number in range(200):
         write(vault, f"n{number}.md", f"# Note {number}\n\nNumber {number}.\n")
     write(vault, "kedge.md", "# Kedge\n\nThe kedge is a small anchor.\n")
@@ -461,7 +479,8 @@ def test_c61_ready_while_it_catches_up(vault: Path, daemon: Start) -> None:
     assert one.client.post("/v1/search", {"query": "grapnel", "mode": "fts"})["hits"] == []
 
 
-def test_c62_vault_offline_mass_delete(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_a_vault_that_is_gone_loses_nothing(engine: Engine) -> None:
     for number in range(50):
         write(engine.vault, f"n{number}.md", f"word{number}")
     engine.watch()
@@ -487,7 +506,8 @@ def test_c62_vault_offline_mass_delete(engine: Engine) -> None:
     assert (engine.embed(), engine.model.texts) == (0, asked)
 
 
-def test_c62_a_vault_that_is_emptied_on_purpose(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_a_vault_that_is_emptied_on_purpose(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tarsd.index.indexer._SECOND_LOOK_S", 0.2)
     for number in range(50):
         write(engine.vault, f"n{number}.md", f"word{number}")
@@ -499,7 +519,8 @@ def test_c62_a_vault_that_is_emptied_on_purpose(engine: Engine, monkeypatch: pyt
     until(lambda: engine.indexer.state.name == "ready")
 
 
-def test_c62_without_the_marker_only_a_command_empties(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_without_the_marker_only_a_command_empties(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tarsd.index.indexer._SECOND_LOOK_S", 0.0)
     for number in range(50):
         write(engine.vault, f"n{number}.md", f"word{number}")
@@ -516,7 +537,8 @@ def test_c62_without_the_marker_only_a_command_empties(engine: Engine, monkeypat
     assert engine.status()["problems"] == []
 
 
-def test_c62_a_daemon_before_its_vault(tmp_path: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_a_daemon_before_its_vault(tmp_path: Path, daemon: Start) -> None:
     vault = tmp_path / "later"
     one = daemon(vault, wait=False)
     one.wait(lambda status: status["watch"]["state"] == "waiting" and bool(status["watch"]["hint"]))
@@ -529,7 +551,8 @@ def test_c62_a_daemon_before_its_vault(tmp_path: Path, daemon: Start) -> None:
     assert one.client.post("/v1/search", {"query": "terns"})["hits"][0]["path"] == "n.md"
 
 
-def test_c63_vanished_file_kills_loop(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/ggozad/haiku.rag/issues/403")
+def test_a_file_that_vanishes_stops_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     from tarsd.vault import scan
 
     real_list, real_open = scan.list_folder, os.open
@@ -567,7 +590,8 @@ def test_c63_vanished_file_kills_loop(engine: Engine, monkeypatch: pytest.Monkey
     assert engine.trouble == "" and engine.found("rooks") == []
 
 
-def test_c65_edit_during_reindex(short_tmp: Path) -> None:
+@pytest.mark.report("https://github.com/DeusData/codebase-memory-mcp/issues/1461")
+def test_an_edit_during_a_pass_is_indexed_next(short_tmp: Path) -> None:
     model = Gate()
     with Engine(short_tmp, model=model) as engine:
         note = write(engine.vault, "n.md", "# One\n\nversion one: barnacles\n\n# Two\n\nstill version one\n")
@@ -585,7 +609,8 @@ def test_c65_edit_during_reindex(short_tmp: Path) -> None:
         assert [hit.path for hit in engine.search("anemones", "vec")] == ["n.md"]
 
 
-def test_c65_an_edit_between_reading_and_storing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/DeusData/codebase-memory-mcp/issues/1461")
+def test_an_edit_between_reading_and_storing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, go_on = threading.Event(), threading.Event()
     plain = prepare.prepare_group
 
@@ -607,7 +632,8 @@ def test_c65_an_edit_between_reading_and_storing(engine: Engine, monkeypatch: py
     assert engine.rows()["n.md"].hash == content_hash(b"version two: anemones!")
 
 
-def test_c67_folder_removed_in_one_event(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.report("https://github.com/BaseIntelligence/bounty-challenge/issues/9034")
+def test_a_folder_that_goes_takes_its_notes_along(engine: Engine, tmp_path: Path) -> None:
     for top in ("proj", "rest", "a"):
         for below in ("1", "x/2", "x/y/3"):
             write(engine.vault, f"{top}/{below}.md", f"about {top}word {below.replace('/', '')}")
@@ -625,7 +651,8 @@ def test_c67_folder_removed_in_one_event(engine: Engine, tmp_path: Path) -> None
     assert (engine.embed(), engine.model.texts) == (0, asked)
 
 
-def test_c67_one_event_for_the_folder(engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.report("https://github.com/BaseIntelligence/bounty-challenge/issues/9034")
+def test_one_event_for_the_folder(engine: Engine, tmp_path: Path) -> None:
     for path in ("proj/1.md", "proj/x/2.md", "proj/x/y/3.md", "a/x/4.md"):
         write(engine.vault, path, f"about {path}")
     observer = Silent()
@@ -641,7 +668,8 @@ def test_c67_one_event_for_the_folder(engine: Engine, tmp_path: Path) -> None:
     assert (engine.embed(), engine.model.texts) == (0, asked)
 
 
-def test_c69_rename_leaves_old_path(vault: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/465")
+def test_a_rename_leaves_nothing_of_the_old_path(vault: Path, daemon: Start) -> None:
     write(vault, "Old.md", "# Tidebook\n\nThe tidebook is kept in the oilskin drawer.\n")
     write(vault, "Other.md", "Nothing to see.")
     one = daemon()
@@ -660,7 +688,8 @@ def test_c69_rename_leaves_old_path(vault: Path, daemon: Start) -> None:
     assert "oilskin" not in one.client.post("/chat", {"message": "where is the tidebook kept?"})["reply"]
 
 
-def test_c69_vectors_are_reused(engine: Engine) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/465")
+def test_a_rename_embeds_nothing(engine: Engine) -> None:
     write(engine.vault, "Old.md", "where the tidebook is kept\n\n## Drawer\n\noilskin")
     engine.watch()
     engine.embed()
@@ -673,7 +702,8 @@ def test_c69_vectors_are_reused(engine: Engine) -> None:
     assert engine.model.texts == asked + 1  # the question
 
 
-def test_c70_needless_full_reembed(engine: Engine, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/2180")
+def test_only_new_text_is_embedded(engine: Engine, short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = [write(engine.vault, f"n{number}.md", f"# Note {number}\n\ntext {number}") for number in range(30)]
     assert engine.index().embedded > 0
     asked = engine.model.texts

@@ -28,9 +28,10 @@ from tarsd.providers.base import ProviderEvent, StreamEnd, Text, Waiting
 from tarsd.providers.fake import FakeProvider as FakeChat
 from tarsd.store.database import load_vec
 from tests.conftest import Daemon
-from tests.support.double import Ollama as OllamaServer
+from tests.support.doubles.embedder import Ollama as OllamaServer
 from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Cut, Fail, Say, Think
+from tests.support.doubles.server import Reply
 from tests.support.engine import Engine, forget_time, write
 
 Start = Callable[..., Daemon]
@@ -242,7 +243,7 @@ def test_an_embedder_that_lies_is_a_fault(answers: list[Any], words: str) -> Non
 
 def test_a_server_of_vectors_without_any_is_a_fault() -> None:
     with OllamaServer() as server:
-        server.answer = lambda batch: (200, {"embeddings": [[0.0] * 32 for _ in batch]}, {})
+        server.answer = lambda batch: Reply({"embeddings": [[0.0] * 32 for _ in batch]})
         embedder = OllamaEmbedder("nomic-embed-text", EmbeddingSettings(ollama_host=server.url))
         assert check.round_trip(embedder).state == "fault"
         server.answer = lambda batch: None

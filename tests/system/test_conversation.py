@@ -220,7 +220,6 @@ class TestAnthropic(Conversation):
 def test_a_key_that_comes_later_is_used_without_a_restart(
     daemon: Start, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_keyring", lambda: None)  # the daemon is another process, and reads the file
     with AnthropicDouble() as double:
         double.key = "sk-ant-right"
         (home / "config.toml").write_text(double.config(), encoding="utf-8")
@@ -282,7 +281,6 @@ def test_what_is_remembered_at_the_same_moment_is_all_remembered(daemon: Start, 
 def test_a_key_that_changes_cuts_no_answer(
     daemon: Start, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_keyring", lambda: None)
     keys.put("anthropic", "sk-ant-first")
     with AnthropicDouble() as double:
         (home / "config.toml").write_text(double.config(), encoding="utf-8")
@@ -304,7 +302,6 @@ def test_a_key_that_changes_cuts_no_answer(
 def test_a_key_file_that_is_none_is_told_and_mended_without_a_restart(
     daemon: Start, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_keyring", lambda: None)
     file = home / "keys.json"
     file.mkdir()
     with AnthropicDouble() as double:

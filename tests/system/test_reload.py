@@ -47,7 +47,8 @@ def until(what: Callable[[], Any]) -> Any:
     return value
 
 
-def test_c71_added_vault_not_watched(vault: Path, home: Path, tmp_path: Path, daemon: Start) -> None:
+@pytest.mark.report("https://github.com/basicmachines-co/basic-memory/issues/156")
+def test_a_vault_that_is_added_is_watched(vault: Path, home: Path, tmp_path: Path, daemon: Start) -> None:
     """A folder that is added while the daemon runs is watched, one that is taken away is answered from no more."""
     second, third = tmp_path / "work", tmp_path / "home"
     write(vault, "Own.md", "The quorl is in my own vault.")

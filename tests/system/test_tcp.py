@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import keyring
 import pytest
 
 from tarsd import keys
@@ -25,7 +24,7 @@ from tarsd.server.guard import APPS, PEERS, TRIES, WINDOW_S, Token, Tries, is_lo
 from tests.conftest import Daemon
 from tests.contract.test_server import Stub
 from tests.support.engine import contents, write
-from tests.support.rawhttp import NO_RING, TOKEN, Reply, exchange, message
+from tests.support.rawhttp import TOKEN, Reply, exchange, message
 
 Start = Callable[..., Daemon]
 
@@ -380,15 +379,7 @@ def test_it_is_off_unless_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def no_ring(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys go into the file of this test's home, never into the keyring of whoever runs it."""
-    monkeypatch.setattr(keyring, "get_keyring", lambda: 1 / 0)
-    for name, value in NO_RING.items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture
-def listening(daemon: Start, home: Path, vault: Path, no_ring: None) -> Iterator[tuple[Daemon, int]]:
+def listening(daemon: Start, home: Path, vault: Path) -> Iterator[tuple[Daemon, int]]:
     (home / "config.toml").write_text("[http]\nenabled = true\nport = 0\n", encoding="utf-8")
     write(vault, "Quorl.md", "# Quorl\n\nA quorl is the brass wedge.\n")
     one = daemon(vault)
@@ -460,7 +451,7 @@ def test_hostile_requests_have_no_effect(listening: tuple[Daemon, int], home: Pa
     assert "owned" not in text
 
 
-def test_a_port_that_is_taken_stops_nothing(daemon: Start, home: Path, vault: Path, no_ring: None) -> None:
+def test_a_port_that_is_taken_stops_nothing(daemon: Start, home: Path, vault: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         (home / "config.toml").write_text(f"[http]\nenabled = true\nport = {port}\n", encoding="utf-8")

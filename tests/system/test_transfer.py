@@ -21,10 +21,11 @@ from tarsd.protocol import MAX_BODY, MAX_NUMBERS, MAX_ROWS, VectorsRequest
 from tarsd.store import Batch, Store
 from tarsd.store.transfer import export_vectors, import_vectors
 from tests.conftest import Daemon
-from tests.support.double import Ollama
+from tests.support.doubles.embedder import Ollama
+from tests.support.doubles.server import Reply
 from tests.support.engine import until, write
 from tests.support.stub import Run, Stub
-from tests.unit.test_store import digest, note
+from tests.unit.store.conftest import digest, note
 
 Start = Callable[..., Daemon]
 
@@ -154,7 +155,7 @@ def test_vectors_for_notes_that_wait_for_their_model_are_used_at_once(
     file = tmp_path / "notes.vectors"
     assert run("index", "export", str(file), *machines.at("mac"))[0] == EXIT_OK
     before = len(machines.double.batches)
-    machines.double.answer = lambda batch: (503, {"error": "busy"}, {}) if "shed" in " ".join(batch) else None
+    machines.double.answer = lambda batch: Reply({"error": "busy"}, 503) if "shed" in " ".join(batch) else None
     pi = machines.daemon("pi")
     pi.wait(lambda status: status["embedding"]["remaining"] == len(NOTES) and len(machines.double.batches) > before)
     pi.wait(lambda status: status["embedding"]["state"] not in ("starting", "embedding"))

@@ -20,7 +20,6 @@ from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Client
 from tarsd.services import traces
 from tests.conftest import Daemon
 from tests.support.engine import until, write
-from tests.support.rawhttp import NO_RING
 from tests.support.stub import Run
 from tests.support.supervisors import System
 
@@ -34,8 +33,6 @@ def machine(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machin
     begun: list[System] = []
 
     def start(platform: str) -> System:
-        for name, value in NO_RING.items():
-            monkeypatch.setenv(name, value)
         monkeypatch.delenv("TARSD_HOME")
         monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
         begun.append(System(short_tmp / platform, monkeypatch, platform, spawn=True))
@@ -128,8 +125,6 @@ def test_without_purge_only_the_service_goes(run: Run, machine: Machine) -> None
 def one(daemon: Callable[..., Daemon], vault: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Daemon:
     """A daemon on a vault, in a home of its own without services."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name, value in NO_RING.items():
-        monkeypatch.setenv(name, value)
     write(vault, "Tea.md", "# Tea\n")
     return daemon()
 
@@ -203,7 +198,7 @@ def test_the_config_of_a_vault_that_was_never_indexed_stays(
 def test_folders_above_its_own_stay(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, vault = tmp_path / "h", tmp_path / "Notes"
     write(vault, "Tea.md", "# Tea\n")
-    for name, value in {**NO_RING, "HOME": str(home), "TARSD_HOME": str(home / "mine" / "own")}.items():
+    for name, value in {"HOME": str(home), "TARSD_HOME": str(home / "mine" / "own")}.items():
         monkeypatch.setenv(name, value)
     write(home / "mine" / "own" / "state" / vault_id(vault), "port", "8427")
     assert run("uninstall", "--purge", "--yes", "--vault", str(vault))[0] == EXIT_OK
@@ -282,8 +277,6 @@ def test_it_does_not_need_a_sound_config(run: Run, one: Daemon, vault: Path, hom
 
 def test_nothing_to_remove_is_said(run: Run, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    for name, value in NO_RING.items():
-        monkeypatch.setenv(name, value)
     code, out, _ = run("uninstall", "--purge", "--vault", str(vault))
     assert (code, "There is nothing" in out) == (EXIT_OK, True)
     code, out, _ = run("uninstall", "--json", "--vault", str(vault))

@@ -276,12 +276,14 @@ def test_reindex_shows_progress_and_a_report(run: Run, stub: Stub, vault: Path) 
     assert (json.loads(out)["added"], err) == (3, "")
 
 
-def test_a_bar_needs_no_total() -> None:
+def test_a_bar_needs_no_total(capsys: pytest.CaptureFixture[str]) -> None:
     with bar("Indexing") as step:
         step(0, 0, "[red]a.md")
         step(1, 2, "b.md")
     with tenths("Indexing") as step:
         step(0, 0, "")
+        step(1, 2, "b.md")
+    assert capsys.readouterr().err.endswith("Indexing: 0 of 0\n")
 
 
 def test_stop_waits_until_nobody_listens(run: Run, stub: Stub) -> None:

@@ -6,29 +6,15 @@ import json
 import stat
 from pathlib import Path
 
-import keyring
 import pytest
 
 from tarsd import keys
 from tarsd.errors import EXIT_CONFIG, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
+from tests.support.keyrings import Ring
 from tests.support.screen import Screen
 from tests.support.stub import Run
-from tests.unit.test_keys import Ring
 
 KEY = "sk-secret-0123"
-NO_RING = "import keyring; keyring.get_keyring = lambda: 1 / 0"
-
-
-@pytest.fixture
-def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
-    ring = Ring()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: ring)
-    return ring
-
-
-@pytest.fixture
-def no_ring(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ring, "priority", 0)
 
 
 def test_a_key_comes_through_a_pipe_into_the_keyring(run: Run, ring: Ring) -> None:
@@ -39,7 +25,7 @@ def test_a_key_comes_through_a_pipe_into_the_keyring(run: Run, ring: Ring) -> No
     assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "No key anthropic was kept.\n")
 
 
-def test_without_a_keyring_it_is_in_a_file_for_its_owner_alone(run: Run, no_ring: None, home: Path) -> None:
+def test_without_a_keyring_it_is_in_a_file_for_its_owner_alone(run: Run, home: Path) -> None:
     file = home / "keys.json"
     code, out, _ = run("key", "set", "openai", "--json", stdin=KEY)
     assert (code, json.loads(out)) == (EXIT_OK, {"name": "openai", "source": str(file)})
@@ -88,21 +74,15 @@ def test_what_is_no_key_is_refused_and_not_repeated(run: Run, ring: Ring, name: 
 
 
 @pytest.mark.parametrize("command", [["set", "openai"], ["remove", "openai"]])
-def test_a_keyring_that_is_locked_is_told_in_a_sentence(
-    run: Run, ring: Ring, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
-    def locked(self: Ring, *given: str) -> None:
-        raise RuntimeError(f"locked {given}")
-
+def test_a_keyring_that_is_locked_is_told_in_a_sentence(run: Run, ring: Ring, command: list[str]) -> None:
     ring.kept["tarsd", "openai"] = KEY
-    monkeypatch.setattr(Ring, "set_password", locked)
-    monkeypatch.setattr(Ring, "delete_password", locked)
+    ring.locked = True
     code, _, err = run("key", *command, stdin=KEY)
     assert (code, KEY in err) == (EXIT_REFUSED, False)
     assert err.startswith("The key cannot be kept or removed: RuntimeError.\n")
 
 
-def test_a_file_that_others_can_read_is_told(run: Run, no_ring: None, home: Path) -> None:
+def test_a_file_that_others_can_read_is_told(run: Run, home: Path) -> None:
     run("key", "set", "openai", stdin=KEY)
     (home / "keys.json").chmod(0o644)
     code, out, err = run("key", "list")
@@ -112,7 +92,7 @@ def test_a_file_that_others_can_read_is_told(run: Run, no_ring: None, home: Path
 
 
 def test_at_a_terminal_a_key_is_typed_unseen(home: Path) -> None:
-    with Screen(["key", "set", "anthropic"], before=NO_RING) as screen:
+    with Screen(["key", "set", "anthropic"]) as screen:
         screen.see("The key anthropic (it is not shown): ")
         screen.type(KEY)
         screen.see(f"Kept in {home}/keys.json.")
@@ -122,7 +102,7 @@ def test_at_a_terminal_a_key_is_typed_unseen(home: Path) -> None:
 
 
 def test_a_key_that_is_not_typed_after_all(home: Path) -> None:
-    with Screen(["key", "set", "anthropic"], before=NO_RING) as screen:
+    with Screen(["key", "set", "anthropic"]) as screen:
         screen.see("(it is not shown): ")
         screen.type("\x04", enter=False)
         screen.see("No key was given.")

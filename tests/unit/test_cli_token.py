@@ -6,21 +6,15 @@ import json
 import stat
 from pathlib import Path
 
-import keyring
 import pytest
 
 from tarsd import keys
 from tarsd.errors import EXIT_OK, EXIT_REFUSED
+from tests.support.keyrings import Ring
 from tests.support.stub import Run, Stub
-from tests.unit.test_keys import Ring
 
 
-@pytest.fixture
-def no_ring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyring, "get_keyring", lambda: 1 / 0)
-
-
-def test_a_token_is_made_and_shown_once(run: Run, no_ring: None, home: Path) -> None:
+def test_a_token_is_made_and_shown_once(run: Run, home: Path) -> None:
     code, out, err = run("token")
     token = out.strip()
     assert (code, len(token), out) == (EXIT_OK, 43, f"{token}\n")
@@ -35,7 +29,7 @@ def test_a_token_is_made_and_shown_once(run: Run, no_ring: None, home: Path) -> 
     assert keys.get("tcp") == token
 
 
-def test_another_one_takes_its_place(run: Run, no_ring: None) -> None:
+def test_another_one_takes_its_place(run: Run) -> None:
     first = run("token")[1].strip()
     code, out, _ = run("token", "--rotate")
     assert (code, keys.get("tcp")) == (EXIT_OK, out.strip())
@@ -43,23 +37,17 @@ def test_another_one_takes_its_place(run: Run, no_ring: None) -> None:
     assert run("token", "--rotate")[1].strip() not in (first, out.strip())
 
 
-def test_it_is_kept_in_the_keyring_where_there_is_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    ring = Ring()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: ring)
+def test_it_is_kept_in_the_keyring_where_there_is_one(run: Run, ring: Ring) -> None:
     token = run("token")[1].strip()
     assert ring.kept == {("tarsd", "tcp"): token}
-
-    def locked(self: Ring, *given: str) -> None:
-        raise RuntimeError(f"locked {given}")
-
-    monkeypatch.setattr(Ring, "set_password", locked)
+    ring.locked = True
     code, out, err = run("token", "--rotate")
     assert (code, out) == (EXIT_REFUSED, "")
     assert err.startswith("The token cannot be kept: RuntimeError.\n")
     assert keys.get("tcp") == token
 
 
-def test_a_token_of_the_environment_is_not_replaced(run: Run, no_ring: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_of_the_environment_is_not_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TARSD_TCP_KEY", "from-the-environment")
     code, out, err = run("token")
     assert (code, out) == (EXIT_OK, "There is a token, kept in TARSD_TCP_KEY. It is not shown again.\n")
@@ -69,7 +57,7 @@ def test_a_token_of_the_environment_is_not_replaced(run: Run, no_ring: None, mon
     assert "from-the-environment" not in err
 
 
-def test_for_programs(run: Run, no_ring: None, stub: Stub, home: Path) -> None:
+def test_for_programs(run: Run, stub: Stub, home: Path) -> None:
     http = {"enabled": True, "url": "http://127.0.0.1:8427", "state": "listening", "reason": "", "hint": ""}
     stub.replies["GET /v1/status"] = {"http": http}
     made = json.loads(run("token", "--json")[1])
@@ -90,6 +78,6 @@ def test_for_programs(run: Run, no_ring: None, stub: Stub, home: Path) -> None:
         ((500, {"error": {}}), "enabled = true under [http]"),
     ],
 )
-def test_it_says_where_the_token_is_good_for(run: Run, no_ring: None, stub: Stub, status: object, said: str) -> None:
+def test_it_says_where_the_token_is_good_for(run: Run, stub: Stub, status: object, said: str) -> None:
     stub.replies["GET /v1/status"] = status
     assert said in run("token")[2]

@@ -236,7 +236,8 @@ def test_a_byte_order_mark_is_read_over(env: Env, tmp_path: Path) -> None:
         (' "1.2.3.4" ', "http://1.2.3.4:11434"),
     ],
 )
-def test_c97_ollama_hosts_as_people_spell_them(spelling: str, url: str, env: Env, tmp_path: Path) -> None:
+@pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
+def test_ollama_hosts_as_people_spell_them(spelling: str, url: str, env: Env, tmp_path: Path) -> None:
     assert config.ollama_host(spelling) == url
     assert config.load(vault=tmp_path / "V", env={**env, "OLLAMA_HOST": spelling}).embedding.ollama_host == url
 
@@ -259,7 +260,8 @@ def test_the_vault_id_is_that_of_the_real_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("length", [60, 80, 81, 100, 120])
 @pytest.mark.parametrize("letter", ["h", "é"])
-def test_c117_socket_paths_fit_in_bytes(length: int, letter: str) -> None:
+@pytest.mark.report("https://github.com/cocoindex-io/cocoindex-code/issues/267")
+def test_socket_paths_fit_in_bytes(length: int, letter: str) -> None:
     home = "/" + letter * ((length - 1) // len(letter.encode()))
     path = config.socket_path("0123456789ab", {"HOME": home})
     assert len(bytes(path)) <= 103

@@ -5,36 +5,13 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-import keyring
-import keyring.backend
 import pytest
 
 from tarsd import keys
 from tarsd.errors import BadRequest, ConfigError
+from tests.support.keyrings import Ring
 
 Env = dict[str, str]
-
-
-class Ring(keyring.backend.KeyringBackend):
-    """A keyring in memory."""
-
-    priority = 5
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.kept: dict[tuple[str, str], str] = {}
-        self.broken = False
-
-    def get_password(self, service: str, username: str) -> str | None:
-        if self.broken:
-            raise RuntimeError("locked")
-        return self.kept.get((service, username))
-
-    def set_password(self, service: str, username: str, password: str) -> None:
-        self.kept[service, username] = password
-
-    def delete_password(self, service: str, username: str) -> None:
-        del self.kept[service, username]
 
 
 @pytest.fixture
@@ -42,19 +19,7 @@ def env(tmp_path: Path) -> Env:
     return {"TARSD_HOME": str(tmp_path / "home")}
 
 
-@pytest.fixture
-def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
-    ring = Ring()
-    monkeypatch.setattr(keyring, "get_keyring", lambda: ring)
-    return ring
-
-
-@pytest.fixture
-def no_ring(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ring, "priority", 0)
-
-
-def test_there_may_be_none(env: Env, no_ring: None) -> None:
+def test_there_may_be_none(env: Env) -> None:
     assert keys.get("openai", env) is None
     assert keys.source("openai", env) is None
     assert keys.remove("openai", env) is False
@@ -87,7 +52,7 @@ def test_a_keyring_that_fails_is_passed_over(env: Env, ring: Ring) -> None:
     assert keys.get("anthropic", env) == "vendor"
 
 
-def test_the_file_is_private_and_replaced_whole(env: Env, no_ring: None) -> None:
+def test_the_file_is_private_and_replaced_whole(env: Env) -> None:
     keys.put("openai", "one", env)
     keys.put("todoist", "two", env)
     file = Path(env["TARSD_HOME"]) / "keys.json"
@@ -100,7 +65,8 @@ def test_the_file_is_private_and_replaced_whole(env: Env, no_ring: None) -> None
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
-def test_c127_a_file_that_others_can_read_is_refused(env: Env, no_ring: None, mode: int) -> None:
+@pytest.mark.report("https://github.com/SystemSculpt/obsidian-systemsculpt-ai/issues/327")
+def test_a_file_that_others_can_read_is_refused(env: Env, mode: int) -> None:
     keys.put("openai", "sk-secret", env)
     file = Path(env["TARSD_HOME"]) / "keys.json"
     file.chmod(mode)
@@ -111,7 +77,7 @@ def test_c127_a_file_that_others_can_read_is_refused(env: Env, no_ring: None, mo
 
 
 @pytest.mark.parametrize("text", ["", "sk-secret", '["sk-secret"]', '{"openai": 1, "x": "sk-secret"}'])
-def test_a_broken_file_is_named_and_not_quoted(env: Env, no_ring: None, text: str) -> None:
+def test_a_broken_file_is_named_and_not_quoted(env: Env, text: str) -> None:
     keys.put("openai", "x", env)
     (Path(env["TARSD_HOME"]) / "keys.json").write_text(text)
     with pytest.raises(ConfigError, match="is no file of keys") as caught:
@@ -120,11 +86,11 @@ def test_a_broken_file_is_named_and_not_quoted(env: Env, no_ring: None, text: st
 
 
 @pytest.mark.parametrize("key", ["", "  ", "a b", "a\nb", "a\x00"])
-def test_what_cannot_be_a_key_is_refused(env: Env, no_ring: None, key: str) -> None:
+def test_what_cannot_be_a_key_is_refused(env: Env, key: str) -> None:
     with pytest.raises(BadRequest):
         keys.put("openai", key, env)
 
 
-def test_unknown_names_are_refused(env: Env, no_ring: None) -> None:
+def test_unknown_names_are_refused(env: Env) -> None:
     with pytest.raises(BadRequest, match="no key named"):
         keys.get("nobody", env)

@@ -172,10 +172,18 @@ def test_an_impossible_date_is_told(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["after:2026-12-01", "before:lunch", "tag: path: after:", "after:-", '"after:2026-13"']
+    ("query", "word"),
+    [("before:lunch", "lunch"), ("tag: path: after:", "after"), ("after:-", "after"), ('"after:2026-13"', "2026")],
 )
-def test_what_is_no_date_at_all_stays_words(query: str) -> None:
+def test_what_is_no_date_at_all_stays_words(query: str, word: str) -> None:
     check_dates(query)
+    assert word in literals(query)
+    assert parse_query(query).filters == ()
+
+
+def test_a_date_is_no_fault() -> None:
+    check_dates("after:2026-12-01")
+    assert [one.value for one in parse_query("after:2026-12-01").filters] == ["2026-12-01"]
 
 
 def test_exclusions_alone_are_a_query() -> None:

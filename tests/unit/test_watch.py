@@ -153,7 +153,8 @@ def wait_for_state(watcher: Watcher, listener: Listener, mode: str) -> WatchStat
 # --------------------------------------------------------------------------------------------------------- real events
 
 
-def test_the_three_ways_editors_save(vault: Path, tmp_path: Path, start: Start) -> None:  # C54
+@pytest.mark.report("https://github.com/MarcoPorcellato/matryca-plumber/issues/200")
+def test_the_three_ways_editors_save(vault: Path, tmp_path: Path, start: Start) -> None:
     for name in ("plain.md", "renamed.md", "moved in.md", "backed up.md"):
         write(vault, name)
     watcher, listener = start()
@@ -169,7 +170,9 @@ def test_the_three_ways_editors_save(vault: Path, tmp_path: Path, start: Start) 
     assert listener.seen() == {"plain.md", "renamed.md", "moved in.md", "backed up.md"} and listener.rescans() == 0
 
 
-def test_reading_and_ignored_files_are_no_events(vault: Path, start: Start) -> None:  # C55, C56
+@pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/720")
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/77125")
+def test_reading_and_ignored_files_are_no_events(vault: Path, start: Start) -> None:
     for number in range(30):
         write(vault, f"{number}.md")
     _, listener = start()
@@ -190,7 +193,8 @@ def test_reading_and_ignored_files_are_no_events(vault: Path, start: Start) -> N
     assert listener.calls == [{"last.md"}] or listener.seen() == {"last.md"}
 
 
-def test_folders_that_come_go_and_move(vault: Path, tmp_path: Path, start: Start) -> None:  # C67
+@pytest.mark.report("https://github.com/BaseIntelligence/bounty-challenge/issues/9034")
+def test_folders_that_come_go_and_move(vault: Path, tmp_path: Path, start: Start) -> None:
     write(vault, "proj/a/b/deep.md")
     write(vault, "old/x.md")
     write(tmp_path, "incoming/i/j.md")
@@ -222,14 +226,16 @@ def test_a_storm_becomes_one_look_at_everything(vault: Path, start: Start) -> No
     assert len(listener.seen()) < 2000
 
 
-def test_obsidians_settings_bring_a_look_at_everything(vault: Path, start: Start) -> None:  # C114
+@pytest.mark.report("https://github.com/brianpetro/obsidian-smart-connections/issues/183")
+def test_obsidians_settings_bring_a_look_at_everything(vault: Path, start: Start) -> None:
     _, listener = start()
     write(vault, ".obsidian/app.json", '{"userIgnoreFilters": ["Private/"]}')
     listener.until(lambda: listener.rescans() > 0)
     assert listener.seen() == set()
 
 
-def test_links_are_watched_no_more_than_scanned(vault: Path, tmp_path: Path, start: Start) -> None:  # C53
+@pytest.mark.report("https://github.com/guard/rb-inotify/issues/21")
+def test_links_are_watched_no_more_than_scanned(vault: Path, tmp_path: Path, start: Start) -> None:
     write(tmp_path, "outside/far.md")
     (vault / "linked").symlink_to(tmp_path / "outside")
     write(vault, "a/near.md")
@@ -241,7 +247,8 @@ def test_links_are_watched_no_more_than_scanned(vault: Path, tmp_path: Path, sta
     assert listener.seen() == {"a/near.md"}
 
 
-def test_the_vault_is_moved_away_and_back(vault: Path, start: Start) -> None:  # C62
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_the_vault_is_moved_away_and_back(vault: Path, start: Start) -> None:
     write(vault, "a.md")
     watcher, listener = start()
     os.rename(vault, vault.with_name("away"))
@@ -266,7 +273,8 @@ def test_another_folder_in_the_vaults_place(vault: Path, start: Start) -> None:
     listener.has("b.md")
 
 
-def test_a_vault_that_is_not_there_yet(tmp_path: Path, start: Start) -> None:  # C62
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
+def test_a_vault_that_is_not_there_yet(tmp_path: Path, start: Start) -> None:
     root = tmp_path / "later"
     watcher, listener = start(root=root, ready=False)
     wait_for_state(watcher, listener, "waiting")
@@ -277,7 +285,8 @@ def test_a_vault_that_is_not_there_yet(tmp_path: Path, start: Start) -> None:  #
     assert watcher.state.mode == "events"
 
 
-def test_access_denied_and_granted(vault: Path, monkeypatch: pytest.MonkeyPatch, start: Start) -> None:  # C121
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/78049")
+def test_access_denied_and_granted(vault: Path, monkeypatch: pytest.MonkeyPatch, start: Start) -> None:
     real, denied = os.scandir, True
 
     def scandir(folder: Any = ".") -> Any:
@@ -304,9 +313,8 @@ def wait_until(value: Callable[[], str]) -> str:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify")
-def test_folders_that_get_no_watch_are_noticed(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, start: Start
-) -> None:  # C59
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/673")
+def test_folders_that_get_no_watch_are_noticed(vault: Path, monkeypatch: pytest.MonkeyPatch, start: Start) -> None:
     import watchdog.observers.inotify_c as inotify
 
     for number in range(5):
@@ -348,7 +356,8 @@ def test_a_folder_made_while_watching_is_no_missing_watch(vault: Path, start: St
         (errno.EIO, "doctor"),
     ],
 )
-def test_limits_lead_to_polling(vault: Path, start: Start, number: int, hint: str) -> None:  # C59
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/673")
+def test_limits_lead_to_polling(vault: Path, start: Start, number: int, hint: str) -> None:
     write(vault, "a.md")
     write(vault, "b/c.md")
     fake = FakeObserver(OSError(number, os.strerror(number)))
@@ -373,7 +382,8 @@ def test_events_are_tried_again_after_a_while(vault: Path, start: Start) -> None
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "fuse.sshfs", "smbfs", "9p"])
-def test_file_systems_without_events_are_polled(vault: Path, start: Start, kind: str) -> None:  # C60
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/409")
+def test_file_systems_without_events_are_polled(vault: Path, start: Start, kind: str) -> None:
     write(vault, "old name.md")
     watcher, listener = start(filesystem=kind)
     assert watcher.state.mode == "polling" and kind in watcher.state.reason
@@ -402,7 +412,8 @@ def test_polling_survives_an_absent_vault(vault: Path, start: Start) -> None:
 
 
 @pytest.mark.parametrize("part", ["observer", "emitter"])
-def test_a_dead_observer_is_replaced(vault: Path, start: Start, part: str) -> None:  # C58
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/721")
+def test_a_dead_observer_is_replaced(vault: Path, start: Start, part: str) -> None:
     first, second = FakeObserver(), FakeObserver()
     _, listener = start(first, second)
     (first if part == "observer" else first.emitter).alive = False
@@ -423,7 +434,8 @@ def test_an_observer_that_keeps_dying_gives_way_to_polling(vault: Path, start: S
     listener.has("a.md")
 
 
-def test_no_event_can_hurt_the_handler(vault: Path, monkeypatch: pytest.MonkeyPatch, start: Start) -> None:  # C58
+@pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/721")
+def test_no_event_can_hurt_the_handler(vault: Path, monkeypatch: pytest.MonkeyPatch, start: Start) -> None:
     fake = FakeObserver()
     watcher, listener = start(fake)
     real = Vault.key_of
@@ -500,7 +512,9 @@ def test_many_paths_become_one_rescan(vault: Path, start: Start) -> None:
     assert listener.seen() == set()
 
 
-def test_a_slow_or_failing_listener_loses_nothing(vault: Path, start: Start) -> None:  # C56, C65
+@pytest.mark.report("https://github.com/openclaw/openclaw/issues/77125")
+@pytest.mark.report("https://github.com/DeusData/codebase-memory-mcp/issues/1461")
+def test_a_slow_or_failing_listener_loses_nothing(vault: Path, start: Start) -> None:
     fake = FakeObserver()
     _, listener = start(fake)
     running, go_on = threading.Event(), threading.Event()
@@ -543,7 +557,8 @@ def test_everything_is_looked_at_now_and_then(vault: Path, start: Start) -> None
     listener.until(lambda: listener.rescans() >= 3)
 
 
-def test_a_look_can_be_asked_for(vault: Path, start: Start) -> None:  # C51
+@pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/539")
+def test_a_look_can_be_asked_for(vault: Path, start: Start) -> None:
     watcher, listener = start(FakeObserver())
     watcher.look(["empty.md"], after_s=0.1)
     watcher.look(["now.md"])

@@ -153,7 +153,8 @@ def test_text_is_added_at_the_end_of_a_section(heading: str, between: tuple[str,
     )
 
 
-def test_headings_are_found_as_links_write_them() -> None:  # C33
+@pytest.mark.report("https://github.com/obsidian-tasks-group/obsidian-tasks/issues/654")
+def test_headings_are_found_as_links_write_them() -> None:
     text = "# Chores with #tag\n\n## Title: The Sequel\n\n## 16:41 standup\n\n## See [[Rope|Rope guide]] ^x1\n\n"
     text += "## *Bold* a_b\n"
     for target in ("Title The Sequel", "16 41 standup", "Chores with #tag", "Chores with tag", "See Rope guide", "^x1"):
@@ -161,7 +162,8 @@ def test_headings_are_found_as_links_write_them() -> None:  # C33
     assert text_of(append(note(text), "NEW", "bold a_b")).endswith("a_b\n\nNEW\n")
 
 
-def test_a_section_that_is_not_clear_is_never_written() -> None:  # C33
+@pytest.mark.report("https://github.com/obsidian-tasks-group/obsidian-tasks/issues/654")
+def test_a_section_that_is_not_clear_is_never_written() -> None:
     modes: tuple[Mode, ...] = ("replace", "append", "prepend")
     for mode in modes:
         with pytest.raises(Conflict, match=r"2 times in N[.]md, in lines 8, 20"):
@@ -396,7 +398,8 @@ def test_a_notebook_reads_notes_as_they_are_spelled(vault: Path) -> None:
             book.load(path)
 
 
-def test_composed_and_decomposed_names_are_one_note_unless_there_are_two(vault: Path) -> None:  # C43
+@pytest.mark.report("https://github.com/d12frosted/vulpea/issues/383")
+def test_composed_and_decomposed_names_are_one_note_unless_there_are_two(vault: Path) -> None:
     decomposed, composed = "e\u0301.md", "é.md"
     (vault / decomposed).write_text("d")
     book = Notebook(Vault(vault))

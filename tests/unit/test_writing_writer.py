@@ -450,7 +450,8 @@ async def test_a_kill_at_any_moment_leaves_a_whole_note(desk: Desk, home: Path) 
         assert (desk.root / "a.md").read_bytes() == b"start\n" + paragraph * (count - 1)
 
 
-async def test_an_appending_daemon_and_one_who_saves_all_the_time(desk: Desk, tmp_path: Path) -> None:  # C115
+@pytest.mark.report("https://github.com/alangrainger/obsidian-frontmatter-modified-date/issues/32")
+async def test_an_appending_daemon_and_one_who_saves_all_the_time(desk: Desk, tmp_path: Path) -> None:
     path, stop = desk.root / "a.md", threading.Event()
     path.write_text("start\n")
     saves: list[str] = []

@@ -48,6 +48,9 @@ class Double:
     `calls` has every request in order. `gone` counts streams whose reader closed the connection before their end.
     """
 
+    protocol = "HTTP/1.1"
+    """With 1.0 no connection is kept, and none outlives the server."""
+
     def __init__(self, port: int = 0) -> None:
         self.calls: list[Call] = []
         self.gone = 0
@@ -56,7 +59,7 @@ class Double:
         double = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+            protocol_version = double.protocol
 
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers.get("content-length") or 0))
