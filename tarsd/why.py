@@ -82,7 +82,7 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
 
 def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
     collection, path = key
-    vault = next((one for one in vaults if one.collection == collection), None)
+    vault = next((searched for searched in vaults if searched.collection == collection), None)
     if vault is None:
         return [Step("in the vault", False, f"There is no collection {collection!r}.")]
     below = not path.startswith("/") and not {"", ".", ".."} & set(path.split("/"))
@@ -95,8 +95,8 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
         return [Step("in the vault", False, error.message)]
     if key in scan.files:
         return [Step("in the vault", True, "The file is there."), Step("not excluded", True, "Nothing excludes it.")]
-    left_out = {one.path: f"{one.reason} {one.hint}" for one in store.notes.skipped() if one.collection == collection}
-    left_out |= {one.path: f"{one.reason} {one.hint}" for one in scan.skipped}
+    left_out = {row.path: f"{row.reason} {row.hint}" for row in store.notes.skipped() if row.collection == collection}
+    left_out |= {row.path: f"{row.reason} {row.hint}" for row in scan.skipped}
     if path in left_out:
         detail = left_out[path].strip()
         return [Step("in the vault", True, "The file is there."), Step("not excluded", False, detail)]
@@ -112,14 +112,14 @@ def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[Passage]) -> list[
         steps.append(Step("filters", inside, "The filters let it pass." if inside else "The filters leave it out."))
     if ranking.sought:
         said: list[str] = []
-        for one in ranking.sought:
-            where = "in the note" if one.chunks or one.completed else "nowhere in the vault"
-            if one.instead:
-                where = f"nowhere in the vault, read as {' or '.join(one.instead)}"
-            said.append(f"{one.term.literal} ({where})" if not one.chunks else one.term.literal)
+        for stats in ranking.sought:
+            where = "in the note" if stats.chunks or stats.completed else "nowhere in the vault"
+            if stats.instead:
+                where = f"nowhere in the vault, read as {' or '.join(stats.instead)}"
+            said.append(f"{stats.term.literal} ({where})" if not stats.chunks else stats.term.literal)
         steps.append(Step("terms", True, "Looked for: " + ", ".join(said) + "."))
         texts = [searched_text(row) for row in rows]
-        hit = [one.term.literal for one in ranking.sought if any(one.in_text(text) for text in texts)]
+        hit = [stats.term.literal for stats in ranking.sought if any(stats.in_text(text) for text in texts)]
         detail = f"It holds: {', '.join(hit)}." if hit else "It holds none of the words."
         steps.append(Step("words", bool(hit), detail))
     for listed in ranking.lists:
@@ -143,8 +143,8 @@ def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
     ranks = {"words": place([i for i, _ in ranking.keyword])}
     for probe, found in ranking.vectors:
         ranks[f"meaning ({probe.name})"] = place([i for i, _ in found])
-    titles = sorted(ranking.titles.values(), key=lambda one: (-one.cover, one.file_id))
-    ranks["titles"] = next((n for n, one in enumerate(titles, 1) if one.file_id == note.id), None)
+    titles = sorted(ranking.titles.values(), key=lambda match: (-match.cover, match.file_id))
+    ranks["titles"] = next((n for n, match in enumerate(titles, 1) if match.file_id == note.id), None)
     ranks["all together"] = place([i for i, _ in ranking.fused])
     return ranks
 
@@ -157,8 +157,10 @@ def _chunk(searcher: Searcher, ranking: Ranking, row: Passage) -> dict[str, Any]
         "start_line": row.start_line,
         "end_line": row.end_line,
         "rank": place,
-        "terms": [one.term.literal for one in ranking.sought if one.in_text(searched_text(row))],
-        "cosines": {one.name: round(one.cosines[row.id], 3) for one in ranking.lists if row.id in one.cosines},
+        "terms": [stats.term.literal for stats in ranking.sought if stats.in_text(searched_text(row))],
+        "cosines": {
+            vectors.name: round(vectors.cosines[row.id], 3) for vectors in ranking.lists if row.id in vectors.cosines
+        },
     }
     if parts is not None:
         found["parts"] = {name: round(value, 3) for name, value in parts._asdict().items()}

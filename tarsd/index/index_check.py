@@ -133,13 +133,13 @@ class IndexCheck:
         """Passages that are not found by their own words."""
         store = self._store
         chunks = store.notes.passages(store.notes.sample(PASSAGES))
-        lost = [one for one in chunks if not _by_its_words(store, one)]
+        lost = [passage for passage in chunks if not _by_its_words(store, passage)]
         return _found_again(store, lost, len(chunks), "words")
 
     def vectors(self) -> CheckResult:
         """Passages that are not the nearest to their own vector, in every space."""
         store = self._store
-        chunks = {one.id: one for one in store.notes.passages(store.notes.sample(PASSAGES))}
+        chunks = {passage.id: passage for passage in store.notes.passages(store.notes.sample(PASSAGES))}
         lost: list[Passage] = []
         for space in store.vectors.spaces():
             ids, vectors = store.vectors.of(space.id, chunks)
@@ -176,9 +176,9 @@ def _by_its_words(store: Store, chunk: Passage) -> bool:
 
 def _found_again(store: Store, lost: Sequence[Passage], looked: int, what: str) -> CheckResult:
     """The verdict on those that were not found; what was rewritten meanwhile does not count."""
-    there = {one.id for one in store.notes.passages({one.id for one in lost})}
-    lost = [one for one in lost if one.id in there]
+    there = {passage.id for passage in store.notes.passages({passage.id for passage in lost})}
+    lost = [passage for passage in lost if passage.id in there]
     if not lost:
         return CheckResult("ok", f"{looked} passages are found by their own {what}.")
-    paths = sorted({one.note.path for one in lost})[:PLACES]
+    paths = sorted({passage.note.path for passage in lost})[:PLACES]
     return CheckResult("fault", f"{len(there)} of {looked} passages are not found by their own {what}.", REINDEX, paths)

@@ -126,7 +126,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         state="ok" if raw else "empty",
     )
     passages = tuple(map(_with_short_headings, chunk(note, settings.chunk, row)))
-    problems = [(one.line, one.reason, one.hint) for one in note.problems]
+    problems = [(problem.line, problem.reason, problem.hint) for problem in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
     prepared = Prepared(
@@ -138,7 +138,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         words=note.property_text,
         problems=tuple(problems),
         passages=passages,
-        links=tuple((one.line, one.target, one.heading, one.block, one.text, one.embed) for one in note.links),
+        links=tuple((link.line, link.target, link.heading, link.block, link.text, link.embed) for link in note.links),
     )
     return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []
 

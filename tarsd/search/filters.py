@@ -17,12 +17,12 @@ def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter]) ->
     """The ids of the files that meet all conditions; None when there are no conditions."""
     if not filters:
         return None
-    wanted = any(one.kind in ("before", "after", "property") for one in filters)
+    wanted = any(condition.kind in ("before", "after", "property") for condition in filters)
     properties = store.notes.properties() if wanted else {}
     return {
         note.id
         for note in notes
-        if all(_meets(note, properties.get(note.id, {}), one) != one.negated for one in filters)
+        if all(_meets(note, properties.get(note.id, {}), condition) != condition.negated for condition in filters)
     }
 
 
@@ -51,13 +51,13 @@ def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool
             # The named day, month or year itself does not lie after it; its first day is what was parsed.
             return note_date(note, properties) > value
         case "property":
-            found = next((one for name, one in properties.items() if name.lower() == condition.name), None)
+            found = next((known for name, known in properties.items() if name.lower() == condition.name), None)
             return _holds(found, value)
 
 
 def _holds(found: Any, value: str) -> bool:
     if isinstance(found, list):
-        return any(_holds(one, value) for one in found) if value else bool(found)
+        return any(_holds(part, value) for part in found) if value else bool(found)
     if found is None:
         return value == "null"
     if isinstance(found, bool):

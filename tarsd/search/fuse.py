@@ -67,9 +67,9 @@ def meaning_values(lists: Sequence[VectorList], chunk_ids: Sequence[int]) -> tup
     While the model's vectors are partial, both lists speak: each divided by its own best value and weighted by
     coverage; a chunk that the model has not seen yet is judged by the table alone, on the same scale.
     """
-    values = [{i: v for i in chunk_ids if (v := one.value(i)) is not None} for one in lists]
+    values = [{i: v for i in chunk_ids if (v := vectors.value(i)) is not None} for vectors in lists]
     tops = [max(found.values(), default=0.0) for found in values]
-    model = next((n for n, one in enumerate(lists) if one.role == "model"), None)
+    model = next((n for n, vectors in enumerate(lists) if vectors.role == "model"), None)
     if model is None or len(lists) == 1:
         return (values[0], lists[0].weight) if lists else ({}, 0.0)
     table = 1 - model
@@ -145,7 +145,10 @@ def weighted(found: Mapping[int, ScoreParts], weights: ScoreParts) -> tuple[Scor
     k, m, t, s = weights
     s *= k + m
     total = k + m + t + s or 1.0
-    sums = {i: k * one.keyword + m * one.meaning + t * one.title + s * one.support for i, one in found.items()}
+    sums = {
+        i: k * scored.keyword + m * scored.meaning + t * scored.title + s * scored.support
+        for i, scored in found.items()
+    }
     return ordered({i: value / total for i, value in sums.items()}), total
 
 
@@ -161,7 +164,7 @@ def reciprocal(lists: Sequence[tuple[Sequence[int], float]], k: int) -> dict[int
 
 def ordered(scores: Mapping[int, float]) -> Scored:
     """Best first; equal ones in the order of the index."""
-    return sorted(scores.items(), key=lambda one: (-one[1], one[0]))
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
 def spread(ranked: Scored, file_of: Mapping[int, int], factor: float) -> Scored:

@@ -117,10 +117,10 @@ class Lexicon:
                 if abs(total - self._total) > _DRIFT * self._total or len(self._known) > _CACHED:
                     self._known, self._total = {}, total
                 else:
-                    self._known = {one: count for one, count in self._known.items() if count > _FEW}
+                    self._known = {match: count for match, count in self._known.items() if count > _FEW}
                 self._generation, self._guesses = generation, {}
             known = self._known
-        missing = [one for one in expressions if one not in known]
+        missing = [match for match in expressions if match not in known]
         if missing:
             known.update(self._frequencies(missing))
         return known
@@ -129,8 +129,10 @@ class Lexicon:
         counts = self._store.search.frequencies(expressions)
         if self.without:
             most = self._store.counts().chunks
-            found = [one for one, count in counts.items() if count]
-            counts |= {one: counts[one] - len(self._store.search.fts(one, _ALIKE, most, self.without)) for one in found}
+            found = [match for match, count in counts.items() if count]
+            counts |= {
+                match: counts[match] - len(self._store.search.fts(match, _ALIKE, most, self.without)) for match in found
+            }
         return counts
 
     def _sought(self, term: Term, count: int, total: int) -> TermStats:
@@ -156,11 +158,15 @@ class Lexicon:
             stem = self._store.search.stems([word]).get(word, word)
             listed = self._store.search.words_from(stem[:2], _NEIGHBOURS)
             most = _SPARE if self.without else _CORRECTIONS
-            near += [one for one in nearest(stem, listed, most) if one not in near]
-        counts = self._counts([f'"{one}"' for one in near])
+            near += [other for other in nearest(stem, listed, most) if other not in near]
+        counts = self._counts([f'"{other}"' for other in near])
         if self.without:
-            near = [one for one in near if counts[f'"{one}"']]
-        return False, tuple(near[:_CORRECTIONS]), max((counts[f'"{one}"'] for one in near[:_CORRECTIONS]), default=0)
+            near = [other for other in near if counts[f'"{other}"']]
+        return (
+            False,
+            tuple(near[:_CORRECTIONS]),
+            max((counts[f'"{other}"'] for other in near[:_CORRECTIONS]), default=0),
+        )
 
 
 def _sought(

@@ -151,16 +151,16 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
         if name == "properties":
             if not isinstance(value, Mapping):
                 raise BadRequest("`properties` maps property names to values.", field=field)
-            found += [Filter("property", words.fold(str(one)), str(key).lower()) for key, one in value.items()]
+            found += [Filter("property", words.fold(str(wanted)), str(key).lower()) for key, wanted in value.items()]
             continue
         kind = _kind(name)
         if kind is None:
             continue
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if not isinstance(one, str):
+        for wanted in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(wanted, str):
                 raise BadRequest(f"`{name}` must be text or a list of texts.", field=field)
-            made = _condition(kind, one, negated=False)
-            if made is None and one.strip():
+            made = _condition(kind, wanted, negated=False)
+            if made is None and wanted.strip():
                 raise BadRequest(f"`{name}` is not a date: write 2026-03-09, 2026-03 or 2026.", field=field)
             if made is not None:
                 found.append(made)

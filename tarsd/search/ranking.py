@@ -52,15 +52,15 @@ class Ranking:
 
 def judged(ranking: Ranking, limit: int) -> list[tuple[Passage, Signals]]:
     """The first hits of a ranking, each with what its relevance was made of."""
-    single = [one for one in ranking.sought if not one.term.whole]
-    weight = sum(one.weight for one in single) or 1.0
-    absent = sum(one.weight for one in single if not one.chunks and not one.completed) / weight
+    single = [stats for stats in ranking.sought if not stats.term.whole]
+    weight = sum(stats.weight for stats in single) or 1.0
+    absent = sum(stats.weight for stats in single if not stats.chunks and not stats.completed) / weight
     by_note: defaultdict[int, set[TermStats]] = defaultdict(set)
     for chunk_id, held in ranking.held.items():
         by_note[ranking.file_of[chunk_id]].update(held)
 
     def share(held: Iterable[TermStats]) -> float:
-        return sum(one.weight * one.trust for one in held if not one.term.whole) / weight
+        return sum(stats.weight * stats.trust for stats in held if not stats.term.whole) / weight
 
     in_keyword_list = {i for i, _ in ranking.keyword}
     found: list[tuple[Passage, Signals]] = []
@@ -89,16 +89,16 @@ def _reasons(ranking: Ranking, row: Passage, named: Sequence[TermStats]) -> list
     if title is not None and title.cover >= STRONG_TITLE:
         what = f"alias {title.name}" if title.alias else "title"
         reasons.append(what if title.exact or title.cover >= 1 else f"{what}, in part")
-    typed = [one.term.literal for one in named if (one.chunks or one.completed) and not one.term.whole]
+    typed = [stats.term.literal for stats in named if (stats.chunks or stats.completed) and not stats.term.whole]
     if typed:
         reasons.append("words: " + ", ".join(typed))
-    meant = [f"{one.term.literal} as {one.instead[0]}" for one in named if not one.chunks and one.instead]
+    meant = [f"{stats.term.literal} as {stats.instead[0]}" for stats in named if not stats.chunks and stats.instead]
     if meant:
         reasons.append("read " + ", ".join(meant))
     nearest: list[str] = []
-    for one in ranking.lists:
-        cosine = one.cosines.get(row.id)
-        if cosine is not None and (one.value(row.id) or 0) > 0.1:
-            nearest.append(f"meaning {cosine:.2f} ({one.name})")
+    for vectors in ranking.lists:
+        cosine = vectors.cosines.get(row.id)
+        if cosine is not None and (vectors.value(row.id) or 0) > 0.1:
+            nearest.append(f"meaning {cosine:.2f} ({vectors.name})")
     reasons += nearest[:1]
     return reasons

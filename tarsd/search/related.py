@@ -45,7 +45,7 @@ def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, li
     for file_id in titles.mentioned(text):
         _add(found[file_id], _NAMED, "named in the note")
     found.pop(note.id, None)
-    ranked = sorted(found.items(), key=lambda one: (-(one[1].nearness + one[1].bonus), one[0]))
+    ranked = sorted(found.items(), key=lambda item: (-(item[1].nearness + item[1].bonus), item[0]))
     hits: list[Passage] = []
     for file_id, candidate in ranked:
         if len(hits) >= limit:
@@ -99,7 +99,7 @@ def _by_meaning(
 
 
 def _by_links(store: Store, note: NoteRow, found: defaultdict[int, _Candidate]) -> None:
-    by_path = {one.path: one.id for one in store.notes.titles() if one.collection == note.collection}
+    by_path = {row.path: row.id for row in store.notes.titles() if row.collection == note.collection}
     out = {link.target_path for link in store.notes.links_from(note.id) if link.target_path}
     into = {link.source_path for link in store.notes.links_to(note.id)}
     for path in out | into:

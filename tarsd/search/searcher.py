@@ -134,9 +134,9 @@ class Searcher:
             if mode == "vec" and not ranking.lists:
                 self._keyword_list(ranking)
         if mode == "hybrid":
-            spoken = {words.fold(one.term.words[0]): 1.0 for one in ranking.sought if len(one.term.words) == 1}
-            spoken |= {words.fold(word): one.trust for one in ranking.sought for word in one.instead}
-            spoken |= {word: 1.0 for one in ranking.sought if one.term.spaceless for word in one.term.words}
+            spoken = {words.fold(stats.term.words[0]): 1.0 for stats in ranking.sought if len(stats.term.words) == 1}
+            spoken |= {words.fold(word): stats.trust for stats in ranking.sought for word in stats.instead}
+            spoken |= {word: 1.0 for stats in ranking.sought if stats.term.spaceless for word in stats.term.words}
             with self._titles_lock:
                 ranking.titles = self.titles.matches(spoken, query.text)
         self._fuse(ranking, required)
@@ -166,7 +166,7 @@ class Searcher:
         query = ranking.query
         if not ranking.sought:
             return
-        match = " OR ".join(one.expression for one in _telling(ranking.sought))
+        match = " OR ".join(stats.expression for stats in _telling(ranking.sought))
         for phrase in query.phrases:
             match = f"{phrase.expression} AND ({match})"
         if query.negatives:
@@ -185,8 +185,8 @@ class Searcher:
             if required is not None:
                 have = {chunk_id for chunk_id, _ in found}
                 extra = self.spaces.cosines(probe, required - have) if len(required) <= _MANY else {}
-                found = [one for one in found if one[0] in required] + list(extra.items())
-            found.sort(key=lambda one: -one[1])
+                found = [item for item in found if item[0] in required] + list(extra.items())
+            found.sort(key=lambda item: -item[1])
             ranking.vectors.append((probe, found))
         candidates = {i for i, _ in ranking.keyword} | {i for _, found in ranking.vectors for i, _ in found}
         for probe, found in ranking.vectors:
@@ -206,17 +206,19 @@ class Searcher:
         return {i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, _MANY, ranking.allowed)}
 
     def _fuse(self, ranking: Ranking, required: set[int] | None) -> None:
-        ids = list(dict.fromkeys([i for i, _ in ranking.keyword] + [i for one in ranking.lists for i in one.cosines]))
+        ids = list(
+            dict.fromkeys([i for i, _ in ranking.keyword] + [i for vectors in ranking.lists for i in vectors.cosines])
+        )
         files = self.store.notes.files_of(ids)
         ranking.file_of = {i: file_id for i, file_id in files.items() if file_id not in ranking.barred}
         if required is None:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
         chosen = list(ranking.file_of)
-        ideal = sum(one.bm25 for one in ranking.sought if not one.term.whole)
+        ideal = sum(stats.bm25 for stats in ranking.sought if not stats.term.whole)
         keyword = fuse.keyword_values(dict(ranking.keyword), ideal)
         meaning, of_meaning = fuse.meaning_values(ranking.lists, chosen)
-        title = {file_id: one.cover for file_id, one in ranking.titles.items()}
+        title = {file_id: match.cover for file_id, match in ranking.titles.items()}
         settings = self.settings
         hybrid = ranking.mode == "hybrid"
         if hybrid and len(ranking.sought) >= _QUESTION:
@@ -241,14 +243,14 @@ class Searcher:
         """Notes whose name fits and none of whose passages is in a list come in with their first one."""
         present = set(ranking.file_of.values())
         strong = [
-            one
-            for one in ranking.titles.values()
-            if one.cover >= STRONG_TITLE
-            and one.file_id not in present
-            and one.file_id not in ranking.barred
-            and (ranking.allowed is None or one.file_id in ranking.allowed)
+            match
+            for match in ranking.titles.values()
+            if match.cover >= STRONG_TITLE
+            and match.file_id not in present
+            and match.file_id not in ranking.barred
+            and (ranking.allowed is None or match.file_id in ranking.allowed)
         ]
-        for match in sorted(strong, key=lambda one: (-one.cover, one.file_id))[:_TITLES_ADDED]:
+        for match in sorted(strong, key=lambda match: (-match.cover, match.file_id))[:_TITLES_ADDED]:
             for row in self.store.notes.passages_of(match.file_id)[:1]:
                 ranking.file_of[row.id] = match.file_id
 
@@ -290,12 +292,12 @@ class Searcher:
         ranked = fuse.spread(ranking.fused, ranking.file_of, factor)
         head, tail = ranked[:count], ranked[count:]
         ranking.rows = {row.id: row for row in self.store.notes.passages([i for i, _ in head])}
-        weight = sum(one.weight for one in ranking.sought) or 1.0
+        weight = sum(stats.weight for stats in ranking.sought) or 1.0
         exact: dict[int, float] = {}
         for chunk_id, row in ranking.rows.items():
             text = words.searched_text(row)
-            held = ranking.held[chunk_id] = [one for one in ranking.sought if one.in_text(text)]
-            exact[chunk_id] = sum(one.weight for one in held if one.exactly_in(text)) / weight
+            held = ranking.held[chunk_id] = [stats for stats in ranking.sought if stats.in_text(text)]
+            exact[chunk_id] = sum(stats.weight for stats in held if stats.exactly_in(text)) / weight
         if ranking.mode != "vec":
             raw = dict(ranking.fused)
             # A word alone is a name and meant as it stands; in a sentence, inflections are the rule.
@@ -322,9 +324,9 @@ def _telling(sought: Sequence[TermStats]) -> list[TermStats]:
     """
     kept: list[TermStats] = []
     passages = 0
-    for one in sorted(sought, key=lambda one: one.chunks):
-        if kept and passages + one.chunks > _RANKED:
+    for stats in sorted(sought, key=lambda stats: stats.chunks):
+        if kept and passages + stats.chunks > _RANKED:
             break
-        kept.append(one)
-        passages += one.chunks
+        kept.append(stats)
+        passages += stats.chunks
     return kept

@@ -57,7 +57,7 @@ class VectorSpaces:
     ) -> None:
         self._store, self._clock = store, clock
         roles: tuple[tuple[Role, Embedder | None], ...] = (("model", model), ("table", table))
-        self._embedders = tuple((role, one) for role, one in roles if one is not None)
+        self._embedders = tuple((role, embedder) for role, embedder in roles if embedder is not None)
         self._rests_until: dict[str, tuple[float, str]] = {}
         self._queries: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._samples: dict[int, tuple[tuple[int, int], Vector]] = {}
@@ -114,7 +114,9 @@ class VectorSpaces:
 
     def best_space(self) -> Space | None:
         """The space that covers most, the model's when equal."""
-        spaces = [space for _, one in self._embedders if (space := self._space(one)) is not None and space.vectors]
+        spaces = [
+            space for _, embedder in self._embedders if (space := self._space(embedder)) is not None and space.vectors
+        ]
         return max(spaces, key=lambda space: (round(space.coverage, 2), space.role == "model"), default=None)
 
     def _space(self, embedder: Embedder) -> Space | None:

@@ -53,7 +53,7 @@ def resolve(target: str, source: str, candidates: Sequence[LinkTarget]) -> int |
     if not candidates:
         return None
     wanted = path_fold(target)
-    named = [one for one in candidates if not one.alias]
+    named = [candidate for candidate in candidates if not candidate.alias]
     folder = path_fold(source).rpartition("/")[0]
     if wanted.startswith(("./", "../")):
         return _exact(_below(folder, wanted), named)
@@ -63,13 +63,21 @@ def resolve(target: str, source: str, candidates: Sequence[LinkTarget]) -> int |
     if found is None and folder and named:
         found = _exact(_below(folder, wanted), named)
     if found is None and named:
-        ending = [one for one in named if one.path.endswith("/" + wanted)]
+        ending = [candidate for candidate in named if candidate.path.endswith("/" + wanted)]
         if ending:
             near = f"{folder}/" if folder else ""
-            found = min(ending, key=lambda one: (not one.path.startswith(near), len(one.path), one.path, one.raw)).id
+            found = min(
+                ending,
+                key=lambda candidate: (
+                    not candidate.path.startswith(near),
+                    len(candidate.path),
+                    candidate.path,
+                    candidate.raw,
+                ),
+            ).id
     if found is None and "/" not in wanted and len(named) < len(candidates):
-        aliased = [one for one in candidates if one.alias]
-        found = min(aliased, key=lambda one: (len(one.path), one.path, one.raw)).id
+        aliased = [candidate for candidate in candidates if candidate.alias]
+        found = min(aliased, key=lambda candidate: (len(candidate.path), candidate.path, candidate.raw)).id
     return found
 
 
@@ -79,9 +87,9 @@ def _below(folder: str, path: str) -> str:
 
 
 def _exact(path: str, named: Sequence[LinkTarget]) -> int | None:
-    same = [one for one in named if one.path == path]
+    same = [candidate for candidate in named if candidate.path == path]
     # Two files that differ by case only: the same one each time, whatever the order of their ids.
-    return min(same, key=lambda one: one.raw).id if same else None
+    return min(same, key=lambda candidate: candidate.raw).id if same else None
 
 
 def anchors(texts: Iterable[tuple[str, int]], path: str) -> str:
@@ -89,7 +97,7 @@ def anchors(texts: Iterable[tuple[str, int]], path: str) -> str:
     seen = {key_of(path)}
     kept: list[str] = []
     room = _ANCHOR_CHARS
-    for text, _ in sorted(texts, key=lambda one: (-one[1], one[0])):
+    for text, _ in sorted(texts, key=lambda item: (-item[1], item[0])):
         shown = " ".join(text.split())[:120]
         folded = fold(shown)
         if not shown or folded in seen or len(shown) > room:
