@@ -52,6 +52,8 @@ OWNERS = {
 }
 """The dependencies that only some modules may know."""
 
+RULE = "tarsd.parse.access"
+
 HEAVY = (
     "aiohttp", "numpy", "onnxruntime", "apsw", "sqlite_vec", "tokenizers", "watchdog", "keyring", "rich", "asyncio",
     "prompt_toolkit",
@@ -137,6 +139,34 @@ def test_a_dependency_is_known_to_few() -> None:
         if (owners := OWNERS.get(name.split(".")[0])) is not None and top(path) not in owners
     ]
     assert offenders == []
+
+
+ASK_THE_RULE = {"tarsd/index/prepare.py", "tarsd/memory/lines.py", "tarsd/notes/library.py"}
+"""Those that ask whether text is private; all others hand the mark on."""
+READ_FOR_AUDIENCES = {"tarsd/app/application.py", "tarsd/chat/answer.py", "tarsd/chat/calls.py", "tarsd/tools/base.py"}
+"""Those outside of `notes` that get a `Reader` and pass it on."""
+
+
+def test_what_is_private_and_who_may_read_it_is_decided_in_one_place() -> None:
+    asks = {str(path.relative_to(ROOT)) for path in sources() for name, _ in imports(path) if name.startswith(RULE)}
+    assert asks - {"tarsd/parse/access.py"} == ASK_THE_RULE
+    gets = {
+        str(path.relative_to(ROOT))
+        for path in sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and node.module == "tarsd.notes"
+        if "Reader" in {alias.name for alias in node.names}
+    }
+    assert gets == READ_FOR_AUDIENCES
+
+
+def test_no_two_classes_have_one_name() -> None:
+    bearers: dict[str, list[str]] = {}
+    for path in sources():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                bearers.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in bearers.items() if len(paths) > 1} == {}
 
 
 def test_no_modules_import_each_other() -> None:
