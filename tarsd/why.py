@@ -110,16 +110,16 @@ def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[Passage]) -> list[
     if ranking.allowed is not None:
         inside = note.id in ranking.allowed
         steps.append(Step("filters", inside, "The filters let it pass." if inside else "The filters leave it out."))
-    if ranking.sought:
+    if ranking.terms:
         said: list[str] = []
-        for stats in ranking.sought:
+        for stats in ranking.terms:
             where = "in the note" if stats.chunks or stats.completed else "nowhere in the vault"
             if stats.instead:
                 where = f"nowhere in the vault, read as {' or '.join(stats.instead)}"
             said.append(f"{stats.term.literal} ({where})" if not stats.chunks else stats.term.literal)
         steps.append(Step("terms", True, "Looked for: " + ", ".join(said) + "."))
         texts = [searched_text(row) for row in rows]
-        hit = [stats.term.literal for stats in ranking.sought if any(stats.in_text(text) for text in texts)]
+        hit = [stats.term.literal for stats in ranking.terms if any(stats.in_text(text) for text in texts)]
         detail = f"It holds: {', '.join(hit)}." if hit else "It holds none of the words."
         steps.append(Step("words", bool(hit), detail))
     for listed in ranking.lists:
@@ -141,8 +141,8 @@ def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
         return next((n for n, file_id in enumerate(files, 1) if file_id == note.id), None)
 
     ranks = {"words": place([i for i, _ in ranking.keyword])}
-    for probe, found in ranking.vectors:
-        ranks[f"meaning ({probe.name})"] = place([i for i, _ in found])
+    for vector, nearest in ranking.vectors:
+        ranks[f"meaning ({vector.name})"] = place([i for i, _ in nearest])
     titles = sorted(ranking.titles.values(), key=lambda match: (-match.cover, match.file_id))
     ranks["titles"] = next((n for n, match in enumerate(titles, 1) if match.file_id == note.id), None)
     ranks["all together"] = place([i for i, _ in ranking.fused])
@@ -157,7 +157,7 @@ def _chunk(searcher: Searcher, ranking: Ranking, row: Passage) -> dict[str, Any]
         "start_line": row.start_line,
         "end_line": row.end_line,
         "rank": place,
-        "terms": [stats.term.literal for stats in ranking.sought if stats.in_text(searched_text(row))],
+        "terms": [stats.term.literal for stats in ranking.terms if stats.in_text(searched_text(row))],
         "cosines": {
             vectors.name: round(vectors.cosines[row.id], 3) for vectors in ranking.lists if row.id in vectors.cosines
         },

@@ -42,12 +42,12 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     # without a terminal it asks for the settings to be read; with one, it says that the terminal was closed
     loop.add_signal_handler(signal.SIGHUP, stopping.set if os.isatty(0) else reloader.ask)
     pulses = asyncio.create_task(pulse(stopping))
-    door = SocketListener(config, server)
+    listener = SocketListener(config, server)
     last: Config | None = None
     try:
         while not stopping.is_set():
             try:
-                parts = await _build(config, door, stopping)
+                parts = await _build(config, listener, stopping)
             except Exception:
                 if last is None:
                     raise
@@ -56,16 +56,16 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
                 reloader.refuse(config)
                 continue
             last = config
-            config = await _serve(parts, door, stopping, reloader)
+            config = await _serve(parts, listener, stopping, reloader)
             del parts
             give_memory_back()  # of the parts that are no more
     finally:
         pulses.cancel()
-        door.close()
+        listener.close()
 
 
-async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) -> Parts:
-    """All parts for these settings, begun and behind the open door."""
+async def _build(config: Config, listener: SocketListener, stopping: asyncio.Event) -> Parts:
+    """All parts for these settings, begun and behind the open socket."""
     loop = asyncio.get_running_loop()
     tcp = TcpListener(config.http, config.paths.state / "port")
     app = Application(config, lambda: loop.call_soon_threadsafe(stopping.set), tcp.state)
@@ -73,17 +73,17 @@ async def _build(config: Config, door: SocketListener, stopping: asyncio.Event) 
     await app.assistant.start()
     runner = Runner(application(app))
     await runner.setup()
-    await door.open(runner)
+    await listener.open(runner)
     return Parts(app, runner, tcp)
 
 
-async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, reloader: ConfigReloader) -> Config:
+async def _serve(parts: Parts, listener: SocketListener, stopping: asyncio.Event, reloader: ConfigReloader) -> Config:
     """Serve until the end or until there are other settings; those to go on with."""
     app, runner, tcp = parts.app, parts.runner, parts.tcp
     ended = asyncio.create_task(stopping.wait())
     chores: list[asyncio.Task[Any]] = [
         ended,
-        asyncio.create_task(door.keep(runner)),
+        asyncio.create_task(listener.keep(runner)),
         asyncio.create_task(tcp.keep(app)),
         asyncio.create_task(tell(app, app.config.vault.name)),
     ]
@@ -101,7 +101,7 @@ async def _serve(parts: Parts, door: SocketListener, stopping: asyncio.Event, re
             if urgent or not app.busy:
                 break
             # somebody asked at the last moment: they are answered first
-            await door.open(runner)
+            await listener.open(runner)
             await tcp.close()
             chores.append(asyncio.create_task(tcp.keep(app)))
             reloader.refuse(app.config)

@@ -195,8 +195,8 @@ class Background:
                 self._store.vectors.missing(space.id, _QUEUE, local=self._local, later=list(self._later))
             )
         if not self._queue:
-            others = any(other.role == "model" and other.id != space.id for other in self._store.vectors.spaces())
-            if others or (space.state == "building" and space.chunks):
+            older = any(known.role == "model" and known.id != space.id for known in self._store.vectors.spaces())
+            if older or (space.state == "building" and space.chunks):
                 self._store.vectors.activate(space.id)
             self._failures = 0
             self._say("complete")
@@ -223,9 +223,9 @@ class Background:
         if known is None or (known.id, fingerprint) != (self._space, self._fingerprint):
             dim = known.dim if known is not None else model.dim
             if not dim:
-                probe = model.embed(["note"], "document")
-                dim = int(probe.shape[1])
-                if not dim or bool(is_bad(probe)[0]):
+                sample = model.embed(["note"], "document")
+                dim = int(sample.shape[1])
+                if not dim or bool(is_bad(sample)[0]):
                     raise EmbedError(f"{model.name} gives no vectors.", "Is it an embedding model?")
             known = self._store.vectors.ensure_space(model.name, fingerprint, dim, "model")
             self._space, self._fingerprint, self._dim = known.id, fingerprint, known.dim

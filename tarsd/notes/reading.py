@@ -19,7 +19,7 @@ from tarsd.parse import parse
 from tarsd.passage import NoteRow, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
-from tarsd.search import MAX_LIMIT, Results
+from tarsd.search import MAX_LIMIT, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
@@ -64,10 +64,11 @@ class Reader:
         `private`: the query may hold text of private notes, and must not leave this machine to be embedded.
         """
         searcher, library = self._library.searcher(), self._library
-        results = searcher.search(query, limit=limit, evidence=True, here=private)
+        scope = Scope(conversations=False, leaves=not private)
+        results = searcher.search(query, limit=limit, scope=scope)
         found = library.marked(results.hits)
         if len(found) < len(results.hits):  # a conversation took the place of notes
-            found = library.marked(searcher.search(query, limit=3 * limit, evidence=True, here=private).hits)[:limit]
+            found = library.marked(searcher.search(query, limit=3 * limit, scope=scope).hits)[:limit]
         found = [hit for hit in found if memory or hit.note.memory_type not in ("semantic", "procedural")]
         if self.sees_private:
             return Retrieval(tuple(found), results.degraded)
@@ -140,11 +141,10 @@ class Reader:
     def search(self, request: SearchRequest) -> Json:
         """The hits of a query. Raises `StoreError`."""
         searcher = self._library.searcher()
-        sources, hidden = self._audience != "person", self._hidden()
+        scope = Scope(conversations=self._audience == "person", hidden=self._hidden())
 
         def find(limit: int) -> Results:
-            wanted = (request.query, request.mode, limit, request.min_score, request.filters)
-            return searcher.search(*wanted, evidence=sources, without=hidden)
+            return searcher.search(request.query, request.mode, limit, request.min_score, request.filters, scope)
 
         return self._hits(find, request.limit)
 

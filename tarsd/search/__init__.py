@@ -1,7 +1,7 @@
 """Search: query → keyword, vector and title lists → one list of passages with score, relevance and reasons."""
 
 from tarsd.search.query import Filter, Query, Term, parse_filters, parse_query
-from tarsd.search.ranking import MODES, Mode, Ranking
+from tarsd.search.ranking import MODES, Mode, Ranking, Scope
 from tarsd.search.relevance import band
 from tarsd.search.searcher import MAX_LIMIT, Results, Searcher
 from tarsd.search.words import searched_text
@@ -14,6 +14,7 @@ __all__ = [
     "Query",
     "Ranking",
     "Results",
+    "Scope",
     "Searcher",
     "Term",
     "band",

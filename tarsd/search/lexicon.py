@@ -89,13 +89,13 @@ def _root(word: str) -> tuple[str, int]:
 class Lexicon:
     """Looks terms up in the store; remembers the answers until the index changes.
 
-    It knows nothing of the files (ids) `without`: a word that stands only there is one that stands nowhere.
+    It knows nothing of the `hidden` files (ids): a word that stands only there is one that stands nowhere.
     """
 
     def __init__(
-        self, store: Store, title_words: Callable[[str], list[str]], without: frozenset[int] = frozenset()
+        self, store: Store, title_words: Callable[[str], list[str]], hidden: frozenset[int] = frozenset()
     ) -> None:
-        self.without = without
+        self.hidden = hidden
         self._store = store
         self._title_words = title_words
         self._known: dict[str, int] = {}
@@ -103,10 +103,10 @@ class Lexicon:
         self._generation, self._total = -1, 0
         self._lock = threading.Lock()
 
-    def seek(self, query: Query, total: int) -> list[TermStats]:
+    def look_up(self, query: Query, total: int) -> list[TermStats]:
         """Every term of the query; `total` is the number of chunks in the index."""
         counts = self._counts([term.expression for term in query.terms])
-        return [self._sought(term, counts[term.expression], total) for term in query.terms]
+        return [self._stats(term, counts[term.expression], total) for term in query.terms]
 
     def _counts(self, expressions: Sequence[str]) -> dict[str, int]:
         """How many chunks hold each; what is found at all is only counted again when the index has grown or shrunk."""
@@ -127,23 +127,23 @@ class Lexicon:
 
     def _frequencies(self, expressions: Sequence[str]) -> dict[str, int]:
         counts = self._store.search.frequencies(expressions)
-        if self.without:
+        if self.hidden:
             most = self._store.counts().chunks
             found = [match for match, count in counts.items() if count]
             counts |= {
-                match: counts[match] - len(self._store.search.fts(match, _ALIKE, most, self.without)) for match in found
+                match: counts[match] - len(self._store.search.fts(match, _ALIKE, most, self.hidden)) for match in found
             }
         return counts
 
-    def _sought(self, term: Term, count: int, total: int) -> TermStats:
+    def _stats(self, term: Term, count: int, total: int) -> TermStats:
         if count or term.whole or term.spaceless:
-            return _sought(term, count, count, total)
+            return _term_stats(term, count, count, total)
         word = term.words[0]
         guess = self._guesses.get(word)
         if guess is None:
             guess = self._guesses[word] = self._guess(word)
         completed, instead, found = guess
-        return _sought(term, 0, found, total, completed=completed, instead=instead)
+        return _term_stats(term, 0, found, total, completed=completed, instead=instead)
 
     def _guess(self, word: str) -> tuple[bool, tuple[str, ...], int]:
         """What a word that is nowhere may mean: whether it is a beginning, else the near words; chunks with either."""
@@ -157,19 +157,16 @@ class Lexicon:
         if len(near) < _CORRECTIONS:
             stem = self._store.search.stems([word]).get(word, word)
             listed = self._store.search.words_from(stem[:2], _NEIGHBOURS)
-            most = _SPARE if self.without else _CORRECTIONS
-            near += [other for other in nearest(stem, listed, most) if other not in near]
-        counts = self._counts([f'"{other}"' for other in near])
-        if self.without:
-            near = [other for other in near if counts[f'"{other}"']]
-        return (
-            False,
-            tuple(near[:_CORRECTIONS]),
-            max((counts[f'"{other}"'] for other in near[:_CORRECTIONS]), default=0),
-        )
+            most = _SPARE if self.hidden else _CORRECTIONS
+            near += [candidate for candidate in nearest(stem, listed, most) if candidate not in near]
+        counts = self._counts([f'"{candidate}"' for candidate in near])
+        if self.hidden:
+            near = [candidate for candidate in near if counts[f'"{candidate}"']]
+        chosen = tuple(near[:_CORRECTIONS])
+        return False, chosen, max((counts[f'"{candidate}"'] for candidate in chosen), default=0)
 
 
-def _sought(
+def _term_stats(
     term: Term, chunks: int, found: int, total: int, *, completed: bool = False, instead: tuple[str, ...] = ()
 ) -> TermStats:
     """`found` chunks hold the term or what stands for it, `total` there are."""

@@ -22,19 +22,35 @@ STRONG_TITLE = 0.5
 """The share of a name that makes its note a candidate, and worth mentioning."""
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search may look at and tell.
+
+    Without `conversations`, what tarsd wrote itself is not searched; its memory is. A query that may hold private text
+    does not leave (`leaves`) this machine: no embedding model elsewhere is asked. Nothing is known of the `hidden`
+    files (ids): they are not found, and what words they hold changes neither relevance nor what a mistyped word is
+    read as.
+    """
+
+    conversations: bool = True
+    leaves: bool = True
+    hidden: frozenset[int] = frozenset()
+
+
+EVERYTHING = Scope()
+
+
 @dataclass
 class Ranking:
     """One query at work: the lists and what became of them.
 
-    `here`: the query may hold private text, and goes to no model elsewhere. `allowed` are the file ids that filters
-    let pass (None for all), `barred` others that are left out. `fused` holds every candidate, best first; of the best
-    ones, `rows` has the passage and `held` the terms in it.
+    `allowed` are the file ids that filters let pass (None for all), `barred` others that are left out. `fused` holds
+    every candidate, best first; of the best ones, `rows` has the passage and `held` the terms in it.
     """
 
     query: Query
     mode: Mode
-    here: bool = False
-    sought: list[TermStats] = field(default_factory=list)
+    terms: list[TermStats] = field(default_factory=list)
     allowed: set[int] | None = None
     barred: set[int] = field(default_factory=set)
     keyword: list[tuple[int, float]] = field(default_factory=list)
@@ -52,7 +68,7 @@ class Ranking:
 
 def judged(ranking: Ranking, limit: int) -> list[tuple[Passage, Signals]]:
     """The first hits of a ranking, each with what its relevance was made of."""
-    single = [stats for stats in ranking.sought if not stats.term.whole]
+    single = [stats for stats in ranking.terms if not stats.term.whole]
     weight = sum(stats.weight for stats in single) or 1.0
     absent = sum(stats.weight for stats in single if not stats.chunks and not stats.completed) / weight
     by_note: defaultdict[int, set[TermStats]] = defaultdict(set)

@@ -16,7 +16,7 @@ from tarsd.store import Store
 
 _NEIGHBOURS = 100
 # Passages of a long note that look for neighbours of their own, besides the mean of all.
-_PROBES = 8
+_QUERIES = 8
 _LINKED, _SHARED, _NAMED = 0.15, 0.05, 0.1
 _READ = 200_000
 
@@ -76,12 +76,12 @@ def _by_meaning(
     if not len(own):
         return
     mean = vectors.mean(axis=0)
-    step = max(1, math.ceil(len(vectors) / _PROBES))
-    probes = [mean] if len(vectors) == 1 else [mean, *vectors[::step]]
+    step = max(1, math.ceil(len(vectors) / _QUERIES))
+    queries = [mean] if len(vectors) == 1 else [mean, *vectors[::step]]
     mine = set(own.tolist())
     nearest: dict[int, float] = {}
-    for probe in probes:
-        for chunk_id, cosine in store.vectors.knn(space.id, probe, _NEIGHBOURS + min(len(mine), _NEIGHBOURS)):
+    for query in queries:
+        for chunk_id, cosine in store.vectors.knn(space.id, query, _NEIGHBOURS + min(len(mine), _NEIGHBOURS)):
             if chunk_id not in mine:
                 nearest[chunk_id] = max(cosine, nearest.get(chunk_id, -1.0))
     ids, rows = store.vectors.of(space.id, nearest)

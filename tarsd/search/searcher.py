@@ -16,7 +16,7 @@ from tarsd.search import filters as conditions
 from tarsd.search import fuse, words
 from tarsd.search.lexicon import Lexicon, TermStats
 from tarsd.search.query import parse_filters, parse_query
-from tarsd.search.ranking import STRONG_TITLE, Mode, Ranking, judged
+from tarsd.search.ranking import EVERYTHING, STRONG_TITLE, Mode, Ranking, Scope, judged
 from tarsd.search.related import related
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import VectorSpaces
@@ -69,21 +69,16 @@ class Searcher:
         limit: int = 20,
         min_score: float = 0.0,
         filters: Mapping[str, Any] | None = None,
-        *,
-        evidence: bool = False,
-        here: bool = False,
-        without: frozenset[int] = frozenset(),
+        scope: Scope = EVERYTHING,
     ) -> Results:
         """The best passages for a query.
 
         `filters` as `parse_filters` takes them, on top of those in the text; hits below `min_score` (0-1) are left
-        out. With `evidence`, what tarsd wrote itself (conversations) is not searched; its memory is. With `here` the
-        query goes to no embedding model on another machine. Nothing is known of the files (ids) `without`: they are
-        not found, and what words they hold changes neither relevance nor what a mistyped word is read as.
+        out.
         """
         started = time.perf_counter()
         limit = max(0, min(limit, MAX_LIMIT))
-        ranking = self.rank(text, mode, limit, filters, evidence=evidence, here=here, without=without)
+        ranking = self.rank(text, mode, limit, filters, scope)
         kept = tuple(hit for hit, _ in judged(ranking, limit) if hit.score >= min_score)
         took = (time.perf_counter() - started) * 1000
         return Results(kept, ranking.trouble or None, round(took, 2))
@@ -101,14 +96,11 @@ class Searcher:
         mode: Mode = "hybrid",
         limit: int = 20,
         filters: Mapping[str, Any] | None = None,
-        *,
-        evidence: bool = False,
-        here: bool = False,
-        without: frozenset[int] = frozenset(),
+        scope: Scope = EVERYTHING,
     ) -> Ranking:
         """All lists of a query and their fusion: what `search` shows the top of, and `why` explains."""
         query = parse_query(text)
-        ranking = Ranking(query, mode, here)
+        ranking = Ranking(query, mode)
         wanted = (*query.filters, *parse_filters(filters))
         if query.blank and not wanted:
             return ranking
@@ -116,39 +108,40 @@ class Searcher:
         with self._titles_lock:
             self.titles.update(notes, self.store.database.generation)
         ranking.allowed = conditions.select(self.store, notes, wanted)
-        if without:
-            ranking.allowed = ({note.id for note in notes} if ranking.allowed is None else ranking.allowed) - without
-        if evidence:
+        if scope.hidden:
+            everything = {note.id for note in notes}
+            ranking.allowed = (everything if ranking.allowed is None else ranking.allowed) - scope.hidden
+        if not scope.conversations:
             self._bar(ranking, conditions.own(notes))
         if not query.terms and not query.text:
             return self._listing(ranking, limit)
         if ranking.allowed is not None and not ranking.allowed:
             return ranking
-        total = self.store.counts().chunks - sum(self.store.notes.sizes(without).values())
-        ranking.sought = self._lexicon_of(without).seek(query, total)
+        total = self.store.counts().chunks - sum(self.store.notes.sizes(scope.hidden).values())
+        ranking.terms = self._lexicon_of(scope.hidden).look_up(query, total)
         required = self._required(ranking)
         if mode != "vec":
             self._keyword_list(ranking)
         if mode != "fts":
-            self._vector_lists(ranking, required)
+            self._vector_lists(ranking, required, leaves=scope.leaves)
             if mode == "vec" and not ranking.lists:
                 self._keyword_list(ranking)
         if mode == "hybrid":
-            spoken = {words.fold(stats.term.words[0]): 1.0 for stats in ranking.sought if len(stats.term.words) == 1}
-            spoken |= {words.fold(word): stats.trust for stats in ranking.sought for word in stats.instead}
-            spoken |= {word: 1.0 for stats in ranking.sought if stats.term.spaceless for word in stats.term.words}
+            spoken = {words.fold(stats.term.words[0]): 1.0 for stats in ranking.terms if len(stats.term.words) == 1}
+            spoken |= {words.fold(word): stats.trust for stats in ranking.terms for word in stats.instead}
+            spoken |= {word: 1.0 for stats in ranking.terms if stats.term.spaceless for word in stats.term.words}
             with self._titles_lock:
                 ranking.titles = self.titles.matches(spoken, query.text)
         self._fuse(ranking, required)
         self._read(ranking, max(_READ, limit + limit // 4))
         return ranking
 
-    def _lexicon_of(self, without: frozenset[int]) -> Lexicon:
-        if not without:
+    def _lexicon_of(self, hidden: frozenset[int]) -> Lexicon:
+        if not hidden:
             return self._lexicon
         lexicon = self._narrow
-        if lexicon.without != without:
-            lexicon = self._narrow = Lexicon(self.store, self._similar_titles, without)
+        if lexicon.hidden != hidden:
+            lexicon = self._narrow = Lexicon(self.store, self._similar_titles, hidden)
         return lexicon
 
     def _bar(self, ranking: Ranking, own: set[int]) -> None:
@@ -164,38 +157,38 @@ class Searcher:
 
     def _keyword_list(self, ranking: Ranking) -> None:
         query = ranking.query
-        if not ranking.sought:
+        if not ranking.terms:
             return
-        match = " OR ".join(stats.expression for stats in _telling(ranking.sought))
+        match = " OR ".join(stats.expression for stats in _rarest(ranking.terms))
         for phrase in query.phrases:
             match = f"{phrase.expression} AND ({match})"
         if query.negatives:
             match = f"({match}) NOT ({' OR '.join(term.expression for term in query.negatives)})"
         ranking.keyword = self.store.search.fts(match, COLUMN_WEIGHTS, _KEYWORD_LIST, ranking.allowed)
 
-    def _vector_lists(self, ranking: Ranking, required: set[int] | None) -> None:
-        probes, ranking.trouble = self.spaces.probes(ranking.query.text, here=ranking.here)
-        for probe in probes:
+    def _vector_lists(self, ranking: Ranking, required: set[int] | None, *, leaves: bool) -> None:
+        vectors, ranking.trouble = self.spaces.query_vectors(ranking.query.text, leaves=leaves)
+        for vector in vectors:
             try:
-                found = self.spaces.nearest(probe, _VECTOR_LIST, ranking.allowed)
+                nearest = self.store.vectors.knn(vector.space.id, vector.vector, _VECTOR_LIST, ranking.allowed)
             except StoreError as error:
                 ranking.trouble = f"The vectors cannot serve ({error.message.rstrip('.')}). Found by words only."
                 ranking.vectors.clear()
                 break
             if required is not None:
-                have = {chunk_id for chunk_id, _ in found}
-                extra = self.spaces.cosines(probe, required - have) if len(required) <= _MANY else {}
-                found = [item for item in found if item[0] in required] + list(extra.items())
-            found.sort(key=lambda item: -item[1])
-            ranking.vectors.append((probe, found))
-        candidates = {i for i, _ in ranking.keyword} | {i for _, found in ranking.vectors for i, _ in found}
-        for probe, found in ranking.vectors:
-            cosines = dict(found)
-            cosines |= self.spaces.cosines(probe, candidates - cosines.keys())
-            role = probe.space.role
+                have = {chunk_id for chunk_id, _ in nearest}
+                extra = self.spaces.cosines(vector, required - have) if len(required) <= _MANY else {}
+                nearest = [item for item in nearest if item[0] in required] + list(extra.items())
+            nearest.sort(key=lambda item: -item[1])
+            ranking.vectors.append((vector, nearest))
+        candidates = {i for i, _ in ranking.keyword} | {i for _, nearest in ranking.vectors for i, _ in nearest}
+        for vector, nearest in ranking.vectors:
+            cosines = dict(nearest)
+            cosines |= self.spaces.cosines(vector, candidates - cosines.keys())
+            role = vector.space.role
             weight = self.settings.weight_vec if role == "model" else self.settings.weight_table
             ranking.lists.append(
-                fuse.VectorList(probe.name, role, cosines, probe.background, weight, probe.space.coverage)
+                fuse.VectorList(vector.name, role, cosines, vector.background, weight, vector.space.coverage)
             )
 
     def _required(self, ranking: Ranking) -> set[int] | None:
@@ -215,13 +208,13 @@ class Searcher:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
         chosen = list(ranking.file_of)
-        ideal = sum(stats.bm25 for stats in ranking.sought if not stats.term.whole)
+        ideal = sum(stats.bm25 for stats in ranking.terms if not stats.term.whole)
         keyword = fuse.keyword_values(dict(ranking.keyword), ideal)
         meaning, of_meaning = fuse.meaning_values(ranking.lists, chosen)
         title = {file_id: match.cover for file_id, match in ranking.titles.items()}
         settings = self.settings
         hybrid = ranking.mode == "hybrid"
-        if hybrid and len(ranking.sought) >= _QUESTION:
+        if hybrid and len(ranking.terms) >= _QUESTION:
             of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
         weights = fuse.ScoreParts(
             0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
@@ -233,7 +226,7 @@ class Searcher:
         ranking.parts = fuse.parts(keyword, meaning, title, ranking.file_of, sizes, weights)
         if settings.fusion == "rrf" and hybrid:
             lists = [([i for i, _ in ranking.keyword], 1.0)]
-            lists += [([i for i, _ in found], 1.0) for _, found in ranking.vectors[:1]]
+            lists += [([i for i, _ in nearest], 1.0) for _, nearest in ranking.vectors[:1]]
             scores = fuse.reciprocal(lists, settings.rrf_k)
             ranking.fused = fuse.ordered({i: scores.get(i, 0.0) for i in ranking.file_of})
         else:
@@ -292,16 +285,16 @@ class Searcher:
         ranked = fuse.spread(ranking.fused, ranking.file_of, factor)
         head, tail = ranked[:count], ranked[count:]
         ranking.rows = {row.id: row for row in self.store.notes.passages([i for i, _ in head])}
-        weight = sum(stats.weight for stats in ranking.sought) or 1.0
+        weight = sum(stats.weight for stats in ranking.terms) or 1.0
         exact: dict[int, float] = {}
         for chunk_id, row in ranking.rows.items():
             text = words.searched_text(row)
-            held = ranking.held[chunk_id] = [stats for stats in ranking.sought if stats.in_text(text)]
+            held = ranking.held[chunk_id] = [stats for stats in ranking.terms if stats.in_text(text)]
             exact[chunk_id] = sum(stats.weight for stats in held if stats.exactly_in(text)) / weight
         if ranking.mode != "vec":
             raw = dict(ranking.fused)
             # A word alone is a name and meant as it stands; in a sentence, inflections are the rule.
-            bonus = self.settings.weight_exact * max(1.0, _ALONE / max(1, len(ranking.sought)) ** 2)
+            bonus = self.settings.weight_exact * max(1.0, _ALONE / max(1, len(ranking.terms)) ** 2)
             whole = ranking.total + bonus
             scores = {i: (raw[i] * ranking.total + bonus * exact.get(i, 0.0)) / whole for i, _ in head}
             head = fuse.spread(fuse.ordered(scores), ranking.file_of, factor)
@@ -316,7 +309,7 @@ class Searcher:
             return self.titles.similar(word)
 
 
-def _telling(sought: Sequence[TermStats]) -> list[TermStats]:
+def _rarest(terms: Sequence[TermStats]) -> list[TermStats]:
     """The terms worth ranking by: rare ones first, until they hold enough passages to choose from.
 
     BM25 costs as much as there are passages with any of the words, and gives nearly nothing for words that stand in
@@ -324,7 +317,7 @@ def _telling(sought: Sequence[TermStats]) -> list[TermStats]:
     """
     kept: list[TermStats] = []
     passages = 0
-    for stats in sorted(sought, key=lambda stats: stats.chunks):
+    for stats in sorted(terms, key=lambda stats: stats.chunks):
         if kept and passages + stats.chunks > _RANKED:
             break
         kept.append(stats)

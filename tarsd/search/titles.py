@@ -90,14 +90,6 @@ class TitleIndex:
                 self._add(note)
         self._notes = fresh
 
-    def note(self, file_id: int) -> NoteRow | None:
-        """The note of an id."""
-        return self._notes.get(file_id)
-
-    def notes(self) -> Iterable[NoteRow]:
-        """All notes."""
-        return self._notes.values()
-
     def _add(self, note: NoteRow) -> None:
         stem = note.path.rpartition("/")[2].rpartition(".")[0]
         names = [(note.title, False), *((alias, True) for alias in note.aliases)]
@@ -184,8 +176,8 @@ class TitleIndex:
             else:
                 common.append(found)
                 files |= self._single.get(stem, set())
-        for one, two in itertools.combinations(common[:_PAIRED], 2):
-            files |= one & two
+        for first, second in itertools.combinations(common[:_PAIRED], 2):
+            files |= first & second
         return files
 
     def mentioned(self, text: str) -> Collection[int]:
@@ -213,27 +205,29 @@ def nearest(word: str, among: Iterable[str], limit: int) -> list[str]:
     most = 1 if length < 8 else 2
     letters = set(word)
     found: list[tuple[int, str]] = []
-    for other in among:
+    for candidate in among:
         # Cheap looks first: an edit changes the length by one and at most two of the letters in use.
-        if abs(len(other) - length) > most or len(letters.symmetric_difference(other)) > 2 * most or other == word:
+        if candidate == word or abs(len(candidate) - length) > most:
+            continue
+        if len(letters.symmetric_difference(candidate)) > 2 * most:
             continue
         # One of the first two letters is nearly always right.
-        if other[:1] != word[:1] and other[1:2] != word[1:2] and other[:1] != word[1:2]:
+        if candidate[:1] not in (word[:1], word[1:2]) and candidate[1:2] != word[1:2]:
             continue
-        distance = edits(word, other, most)
+        distance = edits(word, candidate, most)
         if distance <= most:
-            found.append((distance, other))
-    return [other for _, other in sorted(found)[:limit]]
+            found.append((distance, candidate))
+    return [candidate for _, candidate in sorted(found)[:limit]]
 
 
-def edits(one: str, two: str, most: int) -> int:
+def edits(left: str, right: str, most: int) -> int:
     """Insertions, deletions, replacements and swaps of neighbours between two words; `most` + 1 when beyond."""
-    before, last = list(range(len(two) + 1)), list(range(len(two) + 1))
-    for i, a in enumerate(one, 1):
-        row = [i] + [0] * len(two)
-        for j, b in enumerate(two, 1):
+    before, last = list(range(len(right) + 1)), list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        row = [i] + [0] * len(right)
+        for j, b in enumerate(right, 1):
             cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == two[j - 2] and one[i - 2] == b:
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
                 cost = min(cost, before[j - 2] + 1)
             row[j] = cost
         if min(row) > most:

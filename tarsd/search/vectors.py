@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -64,24 +64,23 @@ class VectorSpaces:
         self._met: set[str] = set()
         self._lock = threading.Lock()
 
-    def probes(self, text: str, *, here: bool = False) -> tuple[list[QueryVector], str]:
+    def query_vectors(self, text: str, *, leaves: bool = True) -> tuple[list[QueryVector], str]:
         """The query in every space that serves now (model first), and what does not serve, as a sentence or "".
 
-        With `here` the text stays on this machine: a model elsewhere is not asked.
-
-        While the model covers everything the table is left out, unless the model fails. Never raises: whatever is
-        wrong with vectors, words can still answer.
+        Unless it `leaves`, the text stays on this machine: a model elsewhere is not asked. While the model covers
+        everything the table is left out, unless the model fails. Never raises: whatever is wrong with vectors, words
+        can still answer.
         """
         found: list[QueryVector] = []
         trouble = ""
         for role, embedder in self._embedders:
             if found and found[0].space.coverage >= 1.0:
                 break
-            if here and not embedder.local:
+            if not leaves and not embedder.local:
                 continue
             try:
-                probe = self._probe(embedder, text)
-                trouble = trouble or self._renewed(role, embedder, probe)
+                vector = self._query_vector(embedder, text)
+                trouble = trouble or self._renewed(role, embedder, vector)
             except (EmbedError, StoreError) as error:
                 trouble = self._failed(role, embedder, error)
                 continue
@@ -89,28 +88,24 @@ class VectorSpaces:
                 log.exception("the query has no vector of %s", embedder.name)
                 trouble = self._failed(role, embedder, EmbedError(f"{type(error).__name__}: {error}"))
                 continue
-            if probe is not None:
-                found.append(probe)
-        if trouble and not any(probe.space.role == "table" for probe in found):
+            if vector is not None:
+                found.append(vector)
+        if trouble and not any(vector.space.role == "table" for vector in found):
             trouble = f"{trouble} Found by words only." if not found else trouble
         elif trouble:
             trouble = f"{trouble} The instant table stands in."
         return found, trouble
 
-    def nearest(self, probe: QueryVector, k: int, files: Collection[int] | None) -> list[tuple[int, float]]:
-        """(chunk id, cosine) of the k nearest, best first."""
-        return self._store.vectors.knn(probe.space.id, probe.vector, k, files)
-
-    def cosines(self, probe: QueryVector, chunk_ids: Iterable[int]) -> dict[int, float]:
+    def cosines(self, query: QueryVector, chunk_ids: Iterable[int]) -> dict[int, float]:
         """Exact cosines of those of the chunks that have a vector; none when the space was dropped meanwhile."""
         try:
-            ids, vectors = self._store.vectors.of(probe.space.id, chunk_ids)
+            ids, vectors = self._store.vectors.of(query.space.id, chunk_ids)
         except StoreError as error:
             log.warning("no cosines: %s", error.message)
             return {}
-        if not len(ids) or vectors.shape[1] != len(probe.vector):
+        if not len(ids) or vectors.shape[1] != len(query.vector):
             return {}
-        return dict(zip(ids.tolist(), (vectors @ probe.vector).tolist(), strict=True))
+        return dict(zip(ids.tolist(), (vectors @ query.vector).tolist(), strict=True))
 
     def best_space(self) -> Space | None:
         """The space that covers most, the model's when equal."""
@@ -127,7 +122,7 @@ class VectorSpaces:
             self._failed("model", embedder, error)
             return None
 
-    def _probe(self, embedder: Embedder, text: str) -> QueryVector | None:
+    def _query_vector(self, embedder: Embedder, text: str) -> QueryVector | None:
         self._rested(embedder)
         started = time.monotonic()
         space = self._store.vectors.space_for(self._soon(embedder, lambda: embedder.fingerprint))
@@ -189,13 +184,13 @@ class VectorSpaces:
             raise EmbedError(f"{embedder.name} did not answer within {seconds:.0f} s")
         return done[0]
 
-    def _renewed(self, role: Role, embedder: Embedder, probe: QueryVector | None) -> str:
+    def _renewed(self, role: Role, embedder: Embedder, vector: QueryVector | None) -> str:
         """What to say while the vectors of a model that changed under its name are made anew."""
-        if role != "model" or (probe is not None and probe.space.coverage >= 1.0):
+        if role != "model" or (vector is not None and vector.space.coverage >= 1.0):
             return ""
         same = [space for space in self._store.vectors.spaces() if space.role == role and space.name == embedder.name]
         # by the fingerprint: a space without vectors a moment ago may have its first ones by now
-        own = probe.space.fingerprint if probe is not None else self._soon(embedder, lambda: embedder.fingerprint)
+        own = vector.space.fingerprint if vector is not None else self._soon(embedder, lambda: embedder.fingerprint)
         if not any(space.vectors and space.fingerprint != own for space in same):
             return ""
         return f"The embedding model {embedder.name} is another one than before, and its vectors are being made anew."

@@ -14,7 +14,7 @@ from tarsd.config import SearchSettings
 from tarsd.embed.base import Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import BadRequest, EmbedderUnreachable, NotFound
-from tarsd.search import MODES, Searcher, band, fuse
+from tarsd.search import MODES, Scope, Searcher, band, fuse
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleIndex, edits, light_stem, nearest
 from tarsd.store import NoteRow
@@ -153,7 +153,7 @@ def test_limit_and_least_score(engine: Engine) -> None:
 
 def test_own_conversations_are_found_and_are_no_evidence(engine: Engine) -> None:
     assert "Chats/Old talk.md" in paths(engine.answer("kiln degrees").hits)
-    used = paths(engine.answer("kiln degrees", evidence=True).hits)
+    used = paths(engine.answer("kiln degrees", scope=Scope(conversations=False)).hits)
     assert "Chats/Old talk.md" not in used and "tars/Memory.md" in used
 
 
@@ -407,7 +407,7 @@ def test_a_query_with_private_text_goes_to_no_model_elsewhere(tmp_path: Path) ->
     with Engine(tmp_path, model=model, processes=1) as made:
         made.index()
         before = model.texts
-        assert paths(made.searcher.search("stoneware cone", here=True).hits) == ["Kiln.md"]
+        assert paths(made.searcher.search("stoneware cone", scope=Scope(leaves=False)).hits) == ["Kiln.md"]
         assert model.texts == before
         made.searcher.search("stoneware cone")
         assert model.texts > before
