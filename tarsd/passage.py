@@ -7,7 +7,8 @@ relevance and reasons; a turn adds the number by which an answer cites it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from tarsd.parse.inline import WIKILINK
@@ -71,6 +72,10 @@ class Passage:
     number: int = 0
     attached: bool = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Passages cross from process to process by thousands: a dataclass's own way takes twice as long."""
+        return Passage, _VALUES(self)
+
     @property
     def heading(self) -> str:
         """The innermost heading above the passage, "" without one."""
@@ -129,6 +134,9 @@ class Passage:
             "collection": self.collection,
             "attached": self.attached,
         }
+
+
+_VALUES = attrgetter(*(field.name for field in fields(Passage)))
 
 
 def anchor(heading: str) -> str:
