@@ -230,12 +230,13 @@ def count(folder: Path) -> int:
 def dump(home: Path) -> Any:
     """The index of a home in canonical form."""
     from tarsd.store import Store
+    from tests.support import index_dump
 
     (index,) = home.glob("cache/*/index.db")
     store = Store(index, home / "cache" / "embeddings.db")
     try:
         problems = store.check()
-        return store.dump(), problems
+        return index_dump.dump(store), problems
     finally:
         store.close()
 

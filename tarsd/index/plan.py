@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from tarsd.store import FileRow, Key
 from tarsd.vault import FileInfo, Scan
-
-Verdict = Literal["believed", "suspicious"]
 
 _FEW = 20
 # A clock tick of a file system: a file written twice within one keeps its time stamp.
@@ -28,10 +25,6 @@ class Plan:
     revived: tuple[Key, ...]
     empty: tuple[FileInfo, ...]
     unchanged: int
-
-    @property
-    def work(self) -> int:
-        return len(self.read) + len(self.vanished)
 
 
 def in_scope(path: str, scope: Collection[str] | None) -> bool:

@@ -116,12 +116,6 @@ class Pool:
         with self._lock:
             return [child.pid for child in (*self._free, *self._busy)]
 
-    def warm(self) -> None:
-        """Start all children now, so that their start-up runs beside other work."""
-        with contextlib.suppress(OSError):
-            for child in [self._take() for _ in range(self._size - len(self._busy))]:
-                self._give(child)
-
     def _take(self) -> _Child:
         with self._lock:
             if self._closed:

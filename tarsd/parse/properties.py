@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from math import isfinite
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import yaml
 
@@ -30,6 +30,8 @@ _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _TEMPLATES = (("{{", "}}"), ("<%", "%>"))
 _COLON = "mapping values are not allowed"
+_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
+"""Finds no types: `scalar` does, by YAML 1.2 and not 1.1. libyaml's parser is ten times as fast as PyYAML's own."""
 
 HINT = "Put quotes around the value, or fix the line, in the note's properties."
 
@@ -94,28 +96,6 @@ def strings(value: JSON, split: str) -> list[str]:
     return [text] if text else []
 
 
-class _NoTags:
-    """A resolver that finds no types: `scalar` does, by YAML 1.2 and not 1.1."""
-
-    def resolve(self, kind: type[yaml.Node], value: str | None, implicit: object) -> str:
-        return ""
-
-    def descend_resolver(self, *_: object) -> None: ...
-
-    def ascend_resolver(self) -> None: ...
-
-
-if TYPE_CHECKING or not yaml.__with_libyaml__:
-
-    class _Loader(_NoTags, yaml.BaseLoader):
-        """PyYAML's own parser."""
-
-else:
-
-    class _Loader(_NoTags, yaml.CBaseLoader):
-        """libyaml's parser, ten times as fast."""
-
-
 class _Fault(Exception):
     """The lines are no YAML mapping; `line` is 0-based within them."""
 
@@ -130,7 +110,7 @@ def _load(block: Sequence[str]) -> dict[str, JSON] | None:
     _check_depth(block)
     source = "\n".join(block) + "\n"
     try:
-        node = _Loader(source).get_single_node()
+        node = _LOADER(source).get_single_node()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _Fault(mark.line if mark else 0, str(error.problem or error.context)) from None

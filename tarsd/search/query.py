@@ -17,7 +17,6 @@ MAX_TERMS = 64
 MAX_CHARS = 10_000
 _SPACELESS_WHOLE = 4
 
-_KEYS = ("tag", "path", "file", "before", "after", "collection")
 _TOKEN = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?=\S))?

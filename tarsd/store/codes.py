@@ -71,11 +71,6 @@ class Codes:
         ids: Ids = self._view[0][0]
         return np.compress(ids != _GONE, ids)
 
-    @property
-    def nbytes(self) -> int:
-        size: int = self._ids.nbytes + self._words.nbytes
-        return size
-
     def add(self, ids: Ids, refs: Ids, codes: Bytes) -> None:
         """Append rows: int64[n] ids that are not there yet, their int64[n] references, uint8[n, width] codes."""
         count = len(ids)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from tarsd.passage import Key, NoteRow, Passage
 
@@ -146,14 +146,3 @@ class EmbedJob(NamedTuple):
 
     passage: Passage
     tries: int = 0
-
-
-@dataclass(frozen=True)
-class Dump:
-    """The index in canonical form: no row ids, everything sorted; two equal indexes have equal dumps."""
-
-    files: list[tuple[Any, ...]] = field(default_factory=list)
-    chunks: list[tuple[Any, ...]] = field(default_factory=list)
-    links: list[tuple[Any, ...]] = field(default_factory=list)
-    keywords: list[tuple[Any, ...]] = field(default_factory=list)
-    vectors: list[tuple[Any, ...]] = field(default_factory=list)

@@ -11,7 +11,7 @@ from tarsd.store.cache import VectorCache
 from tarsd.store.database import Database, fetch
 from tarsd.store.keywords import KeywordSearch
 from tarsd.store.notes import Notes
-from tarsd.store.rows import NOT_READ, Batch, Counts, Dump, ProblemRow
+from tarsd.store.rows import NOT_READ, Batch, Counts, ProblemRow
 from tarsd.store.vectors import Vectors
 
 _SETTLED_AT_ONCE = 4_000
@@ -136,40 +136,6 @@ class Store:
                 hint = "Found by its words only. `tarsd reindex --full` has it tried again."
                 found.append(ProblemRow(collection, path, line, f"no vector: {reason}", hint))
         return found
-
-    def dump(self) -> Dump:
-        """The whole index in canonical form, for comparing two of them; slow."""
-        with self.database.reader() as db:
-            files = db.execute(
-                "SELECT collection, path, hash, chunker, title, aliases, tags, properties, words, kind, memory_type, "
-                "ours, local_only, problems, state, anchors FROM files ORDER BY 1, 2"
-            ).fetchall()
-            chunk = "f.collection, f.path, c.seq"
-            chunks = db.execute(
-                f"SELECT {chunk}, c.heading, c.trail, c.start_line, c.end_line, c.text, c.hash, c.tokens "
-                "FROM chunks c LEFT JOIN files f ON f.id = c.file_id ORDER BY 1, 2, 3"
-            ).fetchall()
-            links = db.execute(
-                "SELECT f.collection, f.path, l.line, l.target, l.heading, l.block, l.text, l.embed, t.path "
-                "FROM links l LEFT JOIN files f ON f.id = l.file_id LEFT JOIN files t ON t.id = l.target_file "
-                "ORDER BY 1, 2, 3, 4, 5, 6, 7"
-            ).fetchall()
-            db.execute("PRAGMA query_only = 0")
-            db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, fts, 'instance')")
-            keywords = db.execute(
-                f"SELECT t.term, t.col, t.offset, {chunk} FROM temp.terms t LEFT JOIN chunks c ON c.id = t.doc "
-                "LEFT JOIN files f ON f.id = c.file_id ORDER BY 1, 4, 5, 6, 2, 3"
-            ).fetchall()
-            db.execute("PRAGMA query_only = 1")
-            vectors = []
-            for space in sorted(self.vectors.spaces(), key=lambda space: space.fingerprint):
-                vectors += db.execute(
-                    f"SELECT ?, {chunk}, v.code FROM vec_{space.id} v LEFT JOIN chunks c ON c.id = v.chunk_id "
-                    "LEFT JOIN files f ON f.id = c.file_id ORDER BY 2, 3, 4",
-                    (space.fingerprint,),
-                ).fetchall()
-        self.vectors.check_resident()
-        return Dump(files, chunks, links, keywords, vectors)
 
 
 def _failed_count(db: apsw.Connection, comparison: str) -> int:

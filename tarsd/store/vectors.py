@@ -416,14 +416,6 @@ class Vectors:
             db.execute(schema.vec_table(space_id, code_bits(space.dim), self._database.vec0))
             db.executemany(f"INSERT INTO vec_{space_id}(chunk_id, code) VALUES (?, vec_bit(?))", rows)
 
-    def check_resident(self) -> None:
-        """Compare the codes in memory with those of the file. Raises AssertionError where they differ."""
-        for space_id, codes in self._codes.items():
-            with self._database.reader() as db:
-                ids = [row[0] for row in db.execute(f"SELECT chunk_id FROM vec_{space_id} ORDER BY chunk_id")]
-            if sorted(codes.ids().tolist()) != ids:
-                raise AssertionError(f"resident codes of space {space_id} differ from its table")
-
 
 def _matrix(rows: Sequence[Any], dim: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
     """(id, float16 blob) rows as arrays."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
 from .files import MAX_BYTES, Unreadable, move_away, read_file, sweep, write_new, write_over
 from .names import KINDS, Kind, Rules, is_conflict_copy, kind_of, nfc, safe_parts
-from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, normal, settled, wanted
+from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settled, wanted
 from .text import Decoded, content_hash, decode, encode
 
 __all__ = [
@@ -118,10 +118,9 @@ class Vault:
         """
         before = self.check()
         rules = self.rules()
-        asked = None if paths is None else normal(paths)
         walk = Walk(self._top, self.collection, rules, self._max_bytes)
         try:
-            walk.run(None if asked is None else wanted(asked))
+            walk.run(None if paths is None else wanted(paths))
         except OSError as fault:
             raise self._unavailable(fault) from None
         if self.check() != before:
@@ -134,7 +133,7 @@ class Vault:
             why = f"The excluded-files rule {rule} is no expression that can be used here."
             hint = "Put what it means in `exclude` in config.toml."
             walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, hint))
-        return Scan(walk.files, tuple(walk.skipped), True, walk.marker, frozenset(walk.blind), asked)
+        return Scan(walk.files, tuple(walk.skipped), walk.marker, frozenset(walk.blind))
 
     def excluded_by(self, relative: str, *, folder: bool | None = None) -> str | None:
         """Why a path is not looked at, in one sentence; None if it is. `folder` None: not known what it is."""

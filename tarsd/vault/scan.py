@@ -12,7 +12,6 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from .files import DOWNLOAD, SPLIT, dataless
@@ -41,11 +40,6 @@ class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dat
         """(collection, path)."""
         return self.collection, self.path
 
-    @property
-    def disk(self) -> Path:
-        """`location` as a Path, made when asked for: 6,500 of them cost as much as the whole scan."""
-        return Path(self.location)
-
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -66,20 +60,12 @@ class Skipped:
 @dataclass(frozen=True)
 class Scan:
     """What is on disk. `marker`: the folder `.obsidian` is there, which the mount point of an absent disk lacks.
-
-    `asked`: the NFC paths that were looked at, each with all below it; None for everything.
     """
 
     files: dict[Key, FileInfo]
     skipped: tuple[Skipped, ...]
-    root_ok: bool
     marker: bool
     unreadable_dirs: frozenset[str]
-    asked: frozenset[str] | None = None
-
-    def covers(self, path: str) -> bool:
-        """Was `path` looked at? If so, and it is neither among the files nor kept, it is gone."""
-        return self.asked is None or _is_at_or_below(nfc(path), self.asked)
 
     def keeps(self, path: str) -> bool:
         """Is `path` possibly still there though it is not among the files? Then what is known of it must stay."""
@@ -108,17 +94,13 @@ Wanted = dict[str, Any]
 """The names to look at in a folder, each with its own Wanted, or None for all that lies below."""
 
 
-def normal(paths: Iterable[str]) -> frozenset[str] | None:
-    """Relative paths in NFC without superfluous slashes; None, for everything, if the root is among them."""
-    clean = frozenset("/".join(part for part in nfc(path).split("/") if part not in ("", ".")) for path in paths)
-    return None if "" in clean else clean
-
-
-def wanted(paths: Iterable[str]) -> Wanted:
-    """Normal paths as a tree."""
+def wanted(paths: Iterable[str]) -> Wanted | None:
+    """Relative paths as a tree, in NFC; None, for everything, if the root is among them."""
     root: Wanted = {}
     for path in paths:
-        *folders, last = path.split("/")
+        *folders, last = [part for part in nfc(path).split("/") if part not in ("", ".")] or [""]
+        if not last:
+            return None
         here: Wanted | None = root
         for folder in folders:
             here = here.setdefault(folder, {}) if here is not None else None
@@ -221,9 +203,9 @@ class Walk:
             self._skip(path, "too_large", f"The note is larger than {self._max_bytes // 1_000_000} MB.", SPLIT)
         else:
             file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind)
-            other = self.files.setdefault((self._collection, path), file)
-            if other is not file:
-                self._twins(path, file, other)
+            first = self.files.setdefault((self._collection, path), file)
+            if first is not file:
+                self._twins(path, file, first)
 
     def _twins(self, path: str, *both: FileInfo) -> None:
         spelled = {file.location[len(self._top) :].lstrip("/"): file for file in both}

@@ -32,6 +32,7 @@ from tests.conftest import Daemon
 from tests.support.doubles.embedder import Ollama
 from tests.support.doubles.server import Call, Reply
 from tests.support.engine import LONG, Engine, contents, until, write
+from tests.support.index_dump import dump
 
 Start = Callable[..., Daemon]
 
@@ -438,13 +439,13 @@ def test_a_damaged_index_is_made_anew(short_tmp: Path, damage: str, which: str) 
         engine.index()
         asked = engine.model.texts
         before = contents(engine.vault)
-        store = engine.store.dump()
+        store = dump(engine.store)
         file = getattr(engine.config.paths, f"{which}_db")
         engine.restart(before=lambda _: DAMAGES[damage](file))
         engine.index()
         assert engine.found("bowline") == ["rope.md"]
         assert engine.search("bowline dinghy", "vec")[0].path == "rope.md"
-        assert engine.store.dump() == store
+        assert dump(engine.store) == store
         assert engine.space().coverage == 1.0
         assert contents(engine.vault) == before
         if which == "index":
@@ -527,14 +528,14 @@ def test_an_empty_leg_is_filled_and_told(short_tmp: Path, leg: str) -> None:
     with Engine(short_tmp) as engine:
         fill(engine.vault, 50)
         engine.index()
-        whole, asked = engine.store.dump(), engine.model.texts
+        whole, asked = dump(engine.store), engine.model.texts
         engine.restart(before=lose)
         engine.index()
         assert engine.indexer.repaired
         assert any(problem["reason"] in engine.indexer.repaired for problem in engine.status()["problems"])
         counts = engine.store.counts()
         assert counts.keywords == counts.chunks == 53
-        assert engine.store.dump() == whole
+        assert dump(engine.store) == whole
         assert engine.model.texts == asked
         assert engine.found("bowline") == ["rope.md"]
         engine.restart()

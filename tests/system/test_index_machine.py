@@ -22,10 +22,11 @@ from tarsd.config import Config, PrivacySettings, WatchSettings, load
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.index import Indexer, indexer
 from tarsd.index.pool import Pool, resolve
-from tarsd.store import Dump, Store
+from tarsd.store import Store
 from tarsd.store.database import Database
 from tarsd.vault import Vault
 from tests.support.engine import embed_all
+from tests.support.index_dump import Dump, dump
 
 NAMES = ["a.md", "b.md", "B.md", "Ä.md", "x/a.md", "x/b.md", "x/y/c.md", "z/a.md", "board.canvas"]
 FOLDERS = ["x", "x/y", "z", "new"]
@@ -187,7 +188,7 @@ class Machine(RuleBasedStateMachine):
         assert self.contents() == before
         assert self.indexer.behind == 0 and self.indexer.state.name == "ready"
         assert self.store.check() == []
-        mine, fresh = self.store.dump(), self.fresh()
+        mine, fresh = dump(self.store), self.fresh()
         for part in ("files", "chunks", "links", "keywords", "vectors"):
             assert getattr(mine, part) == getattr(fresh, part), part
         stored = {row.key: row for row in self.store.notes.titles()}
@@ -199,10 +200,10 @@ class Machine(RuleBasedStateMachine):
         store, build = self.made(f"fresh{self.builds}.db")
         build.reconcile()
         embed_all(build)
-        dump = store.dump()
+        found = dump(store)
         build.close()
         store.close()
-        return dump
+        return found
 
     @invariant()
     def nothing_is_damaged(self) -> None:

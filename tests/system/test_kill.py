@@ -18,6 +18,7 @@ from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import NoDaemon
 from tarsd.store import Store
+from tests.support.index_dump import dump
 
 KILLS = 20
 WORDS = re.findall(
@@ -76,11 +77,11 @@ def finish(vault: Path, home: Path) -> None:
         assert process.wait(30) == 0
 
 
-def dump(vault: Path, home: Path) -> object:
+def index_of(vault: Path, home: Path) -> object:
     paths = load(vault=vault, env={"TARSD_HOME": str(home), "TARSD_EMBEDDING": "table"}).paths
     store = Store(paths.index_db, paths.embeddings_db)
     try:
-        return store.dump()
+        return dump(store)
     finally:
         store.close()
 
@@ -117,5 +118,5 @@ def test_sigkill_during_first_index(short_tmp: Path) -> None:
     finish(vault, home)
     fresh = short_tmp / "f"
     finish(vault, fresh)
-    assert dump(vault, home) == dump(vault, fresh)
+    assert index_of(vault, home) == index_of(vault, fresh)
     assert {p: p.read_bytes() for p in vault.rglob("*") if p.is_file()} == before

@@ -16,6 +16,7 @@ from tarsd.embed.fake import FakeEmbedder
 from tarsd.embed.minilm import MiniLM
 from tarsd.errors import ConfigError
 from tests.support.engine import Engine, embed_all, until, write
+from tests.support.index_dump import dump
 
 SMALL, NORMAL = PerformanceSettings("small"), PerformanceSettings()
 
@@ -55,7 +56,7 @@ def test_the_same_index_is_made_with_less_at_once(tmp_path: Path) -> None:
             ))  # fmt: skip
             while embed_all(engine.indexer):
                 pass
-            dumps.append(engine.store.dump())
+            dumps.append(dump(engine.store))
         children.append(max(most))
         batches.append(max(model.sizes))
     assert dumps[0] == dumps[1]

@@ -21,6 +21,7 @@ from tarsd.index import Indexer, indexer
 from tarsd.index.pool import ChildDied
 from tarsd.store import Batch
 from tests.support.engine import Engine, embed_all, write
+from tests.support.index_dump import dump
 from tests.unit.index.conftest import Bench
 
 
@@ -404,9 +405,9 @@ def test_what_a_note_is_called_costs_no_more_than_its_size(bench: Bench, text: s
         "SELECT (SELECT * FROM pragma_page_count) - (SELECT * FROM pragma_freelist_count)"
     )
     assert pages.get * 4096 < 400_000 + 12 * len(text)
-    before = bench.store.dump()
+    before = dump(bench.store)
     bench.store.search.rebuild()
-    assert bench.store.dump() == before
+    assert dump(bench.store) == before
 
 
 def test_a_text_that_the_server_lied_about_is_tried_again_later_and_not_for_ever(

@@ -17,6 +17,7 @@ from tarsd.index import Indexer, pool
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.store import Store
 from tarsd.vault import Vault
+from tests.support.index_dump import dump
 from tests.unit.index.conftest import Bench
 
 
@@ -36,7 +37,7 @@ def test_many_notes_in_children_come_to_the_same(bench: Bench, tmp_path: Path) -
     single.reconcile([""])
     for i in range(7):
         single.reconcile([str(i)])
-    assert other.dump() == bench.store.dump()
+    assert dump(other) == dump(bench.store)
     single.close()
     other.close()
     bench.indexer.close()

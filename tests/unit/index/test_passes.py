@@ -19,6 +19,7 @@ from tarsd.errors import DiskFull, VaultUnavailable
 from tarsd.index import Report, indexer
 from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
 from tarsd.vault import FileInfo, content_hash
+from tests.support.index_dump import dump
 from tests.unit.index.conftest import Bench
 
 
@@ -62,12 +63,12 @@ def test_exactly_what_changed_while_off_is_handled(bench: Bench) -> None:
 def test_touching_and_rewriting_the_same_embeds_nothing(bench: Bench) -> None:
     file = bench.write("a.md", "text")
     bench.run()
-    dump, texts = bench.store.dump(), bench.table.texts
+    before, texts = dump(bench.store), bench.table.texts
     os.utime(file)
     bench.run()
     bench.write("a.md", "text", age=3)
     assert numbers(bench.run("a.md")) == (0, 0, 0, 0, 1)
-    assert bench.store.dump() == dump and bench.table.texts == texts
+    assert dump(bench.store) == before and bench.table.texts == texts
     assert bench.store.notes.rows()["", "a.md"].mtime_ns == file.stat().st_mtime_ns
 
 
@@ -391,11 +392,11 @@ def test_lost_rows_are_repaired_at_the_start_and_told(bench: Bench) -> None:
     for i in range(5):
         bench.write(f"{i}.md", f"text {i}")
     bench.run()
-    before = bench.store.dump()
+    before = dump(bench.store)
     bench.store.database._db.execute("DELETE FROM vec_1; DELETE FROM fts WHERE rowid < 3")
     bench.restart()
     report = bench.run()
-    assert len(report.repaired) == 2 and bench.store.dump() == before
+    assert len(report.repaired) == 2 and dump(bench.store) == before
     bench.close()
     for file in bench.home.glob("embeddings.db*"):
         file.unlink()

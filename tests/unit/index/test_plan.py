@@ -12,7 +12,7 @@ from tests.unit.index.conftest import info, row
 
 
 def scan_of(*files: FileInfo) -> Scan:
-    return Scan({file.key: file for file in files}, (), True, True, frozenset())
+    return Scan({file.key: file for file in files}, (), True, frozenset())
 
 
 def test_the_plan_names_what_differs_newest_first() -> None:

@@ -14,6 +14,7 @@ import pytest
 from tarsd.errors import DiskFull, StoreError
 from tarsd.store import Batch, Store, schema
 from tarsd.vault import Skipped
+from tests.support.index_dump import dump
 from tests.unit.store.conftest import WEIGHTS, digest, filled, found, note, vector
 
 
@@ -73,7 +74,7 @@ def test_damage_met_while_running_is_told_and_mended(tmp_path: Path) -> None:
     garble(tmp_path / "index.db")
     with pytest.raises(StoreError, match="damaged"):
         for _ in range(3):
-            store.dump()
+            dump(store)
             store.database.reopen() if not store.database.damaged else None
     store.database.reopen()
     assert not store.database.damaged and store.notes.rows() == {}
@@ -147,13 +148,13 @@ def test_a_writer_waits_for_another_program_and_readers_do_not(store: Store, tmp
 
 def test_a_full_disk_is_said_and_nothing_is_lost(store: Store) -> None:
     filled(store, note("a.md", "one"))
-    before = store.dump()
+    before = dump(store)
     pages = store.database._db.execute("PRAGMA page_count").get
     store.database._db.execute(f"PRAGMA max_page_count = {pages + 2}").fetchall()
     big = note("b.md", *(f"long text {i} " * 50 for i in range(200)))
     with pytest.raises(DiskFull):
         store.apply(Batch(put=[big]))
-    assert store.dump() == before
+    assert dump(store) == before
     store.database._db.execute("PRAGMA max_page_count = 1000000").fetchall()
     store.apply(Batch(put=[big]))
     assert len(store.notes.rows()) == 2
@@ -173,10 +174,10 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 def test_a_whole_index_needs_no_repair(store: Store) -> None:
     filled(store, note("a.md", "one", "two", linked=[("b", "bee")]), note("b.md", "three"))
-    before = store.dump()
+    before = dump(store)
     assert store.check() == []
     store.maintain()
-    assert store.dump() == before
+    assert dump(store) == before
 
 
 @pytest.mark.parametrize(
@@ -191,12 +192,12 @@ def test_a_whole_index_needs_no_repair(store: Store) -> None:
 )
 def test_a_leg_that_lost_rows_is_repaired(store: Store, loss: str) -> None:
     space = filled(store, note("a.md", "one", "two", linked=[("b", "bee")]), note("b.md", "three"))
-    before = store.dump()
+    before = dump(store)
     store.vectors.warm(space)
     store.database._db.execute(loss)
     store.database.reopen()
     assert len(store.check()) == 1
-    assert store.dump() == before
+    assert dump(store) == before
     assert store.check() == []
 
 
@@ -272,13 +273,13 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
         assert seqs("shown") == seqs("prop") == [0]
 
     check()  # the row of the first chunk was written again, for what b.md calls it
-    before = store.dump()
+    before = dump(store)
     store.search.rebuild()
-    assert store.dump() == before
+    assert dump(store) == before
     with store.database.write() as db:
         db.execute("DELETE FROM fts")
     assert store.check() == ["The keyword index differed: 4 passages added, 0 removed."]
-    assert store.dump() == before
+    assert dump(store) == before
     check()
 
 
@@ -292,7 +293,7 @@ def test_one_name_without_end_is_not_repeated_in_full(store: Store) -> None:
 def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store: Store, tmp_path: Path) -> None:
     assert store.check() == []
     space = filled(store, note("a.md", "one", "two", tags=["t"]))
-    before = store.dump()
+    before = dump(store)
     with store.database.write() as db:  # as an index of before this number
         db.execute("DELETE FROM meta WHERE key = 'keywords'")
         db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
@@ -302,6 +303,6 @@ def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store:
     assert other.database.notice == ""
     (said,) = other.check()
     assert "another version" in said and other.check() == []
-    assert other.dump() == before and other.cache.known("f1", [digest("one")])
+    assert dump(other) == before and other.cache.known("f1", [digest("one")])
     assert len(other.vectors.knn(space, vector("one"), 3)) == 2
     other.close()

@@ -8,6 +8,7 @@ import pytest
 
 from tarsd.errors import StoreError
 from tarsd.store import Batch, FileStat, Store, links, segment
+from tests.support.index_dump import dump
 from tests.unit.store.conftest import DIM, WEIGHTS, at, filled, found, note
 
 
@@ -61,9 +62,9 @@ def test_title_rows_of_unchanged_notes_are_the_same_objects(store: Store) -> Non
 
 def test_restat_and_state_touch_nothing_else(store: Store) -> None:
     filled(store, note("a.md", "one"))
-    before = store.dump()
+    before = dump(store)
     store.apply(Batch(restat=[FileStat("", "a.md", "/a.md", 7, 99)]))
-    assert store.dump() == before
+    assert dump(store) == before
     assert store.notes.rows()["", "a.md"].mtime_ns == 99
     store.apply(Batch(state=[(("", "a.md"), "not_downloaded")]))
     assert store.counts().states == {"not_downloaded": 1}
@@ -89,12 +90,12 @@ def test_generation_changes_with_every_commit(store: Store) -> None:
 
 def test_a_batch_happens_as_a_whole_or_not_at_all(store: Store) -> None:
     filled(store, note("a.md", "one"))
-    before = store.dump()
+    before = dump(store)
     broken = note("c.md", "three")
     object.__setattr__(broken.passages[0], "hash", None)
     with pytest.raises(StoreError):
         store.apply(Batch(put=[note("a.md", "two"), broken], delete=[("", "a.md")]))
-    assert store.dump() == before
+    assert dump(store) == before
     assert found(store, "one") == ["a.md"]
 
 
@@ -190,5 +191,5 @@ def test_late_settling_comes_to_the_same(store: Store, tmp_path: Path) -> None:
     other.close()
     other = Store(tmp_path / "other.db", tmp_path / "embeddings.db")
     other.settle()
-    assert other.dump() == store.dump()
+    assert dump(other) == dump(store)
     other.close()
