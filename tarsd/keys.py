@@ -44,7 +44,7 @@ def put(name: str, key: str, env: Mapping[str, str] | None = None) -> str:
         raise BadRequest("That is no key: it is empty, or has spaces or line ends in it.", field="key")
     if keyring := _keyring():
         keyring.set_password(SERVICE, name, key)
-        _write({one: value for one, value in _read(env).items() if one != name}, env)
+        _write({kept: value for kept, value in _read(env).items() if kept != name}, env)
         return "the system keyring"
     _write({**_read(env), name: key}, env)
     return str(key_file(env))
@@ -60,7 +60,8 @@ def remove(name: str, env: Mapping[str, str] | None = None) -> bool:
         found = True
     kept = _read(env)
     if name in kept:
-        _write({one: value for one, value in kept.items() if one != name}, env)
+        del kept[name]
+        _write(kept, env)
         found = True
     return found
 

@@ -66,7 +66,8 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
         return Explanation(key[1], query, tuple(steps), (), {}, None, _verdict(steps, None))
     rows = store.notes.passages_of(note.id)
     held = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
-    steps.append(Step("indexed", True, f"It is in the index with {_many(len(rows), 'passage')}.{held}"))
+    passages = "1 passage" if len(rows) == 1 else f"{len(rows)} passages"
+    steps.append(Step("indexed", True, f"It is in the index with {passages}.{held}"))
     if note.ours:
         steps.append(Step("evidence", False, "tarsd wrote it: search finds it, answers are not based on it."))
     ranking = searcher.rank(query, "hybrid", _LIMIT)
@@ -172,7 +173,3 @@ def _verdict(steps: Sequence[Step], final: int | None) -> str:
         return f"Found: note {final} of the answer."
     blocked = next((step for step in steps if not step.ok and step.name != "evidence"), None)
     return f"Not found: {blocked.detail}" if blocked else "Not found: other notes fit better."
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -287,7 +287,7 @@ class _ConfigReader:
             if not isinstance(name, str) or not re.fullmatch(r"[^/:\s][^/:]*", name):
                 self.fault((*key, "name"), "must be a name without / and :")
                 name = None
-            elif name in {other.name for other in found}:
+            elif name in {earlier.name for earlier in found}:
                 self.fault((*key, "name"), f'"{name}" is taken by an earlier collection')
             if not isinstance(text, str) or not text:
                 self.fault((*key, "path"), "must name a folder")
@@ -295,8 +295,8 @@ class _ConfigReader:
             root = self.path(text, (*key, "path"))
             if root is None or name is None:
                 continue
-            for other, label in [(vault, "the vault"), *((folder.root, f'"{folder.name}"') for folder in found)]:
-                if other and (root == other or root in other.parents or other in root.parents):
+            for taken, label in [(vault, "the vault"), *((folder.root, f'"{folder.name}"') for folder in found)]:
+                if taken and (root == taken or root in taken.parents or taken in root.parents):
                     self.fault((*key, "path"), f"{root} overlaps with {label}; its notes would be found twice")
             found.append(Collection(name, root))
         return tuple(found)
@@ -321,7 +321,7 @@ class _ConfigReader:
         for key, values in self.array(table, "mcp"):
             name: Any = values.get("name")
             server = self.filled(McpServer(""), {**values, "name": ""}, key)
-            if not isinstance(name, str) or not name or name in [other.name for other in found]:
+            if not isinstance(name, str) or not name or name in [earlier.name for earlier in found]:
                 self.fault((*key, "name"), "must be a name that no other server has")
             if bool(server.command) == bool(server.url):
                 self.fault((*key, "command"), 'a server has either a command, ["program", "argument"], or a url')

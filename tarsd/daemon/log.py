@@ -76,7 +76,7 @@ def _without_arguments(record: logging.LogRecord) -> str:
     message = str(record.msg)
     if not given:
         return message
-    kinds = iter([type(one).__name__ for one in given])
+    kinds = iter([type(argument).__name__ for argument in given])
     return _PLACEHOLDER.sub(lambda found: "%" if found[0] == "%%" else f"({next(kinds, '…')})", message)
 
 

@@ -146,7 +146,7 @@ class IndexCheck:
             for chunk, vector in zip(ids.tolist(), vectors, strict=True):
                 nearest = store.vectors.knn(space.id, vector, NEAREST)
                 crowd = len(nearest) == NEAREST and nearest[-1][1] >= SAME  # so many have the same text
-                if not crowd and not any(one == chunk and cosine >= SAME for one, cosine in nearest):
+                if not crowd and not any(near == chunk and cosine >= SAME for near, cosine in nearest):
                     lost.append(chunks[chunk])
             lost += [chunks[chunk] for chunk in store.vectors.miscoded(space.id, chunks)]
         return _found_again(store, lost, len(chunks), "vectors")

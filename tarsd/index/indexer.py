@@ -268,9 +268,9 @@ class Indexer:
         self.store.vectors.activate(space.id)
         self.store.maintain()
         if not self.background.has_model:
-            for other in self.store.vectors.spaces():
-                if other.role == "model":
-                    self.store.vectors.drop_space(other.id)
+            for older in self.store.vectors.spaces():
+                if older.role == "model":
+                    self.store.vectors.drop_space(older.id)
         self.repaired = tuple(repaired)
         run.report = replace(run.report, repaired=self.repaired)
         for sentence in repaired:
@@ -408,11 +408,10 @@ class Indexer:
 
     def _overtake(self, run: _Pass, keys: Iterable[Key]) -> None:
         """Tell the other running passes that what they know of these notes is out of date."""
-        others = [other for other in self._running if other is not run]
-        if others:
-            fresh = set(keys)
-            for other in others:
-                other.overtaken |= fresh
+        fresh = set(keys)
+        for running in self._running:
+            if running is not run:
+                running.overtaken |= fresh
 
     def _prepared(self, jobs: Sequence[prepare.ReadJob]) -> Iterator[prepare.PreparedBatch]:
         """The jobs' results, group by group: here for a few notes, in child processes for many."""

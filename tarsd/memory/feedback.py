@@ -16,7 +16,8 @@ from tarsd.memory.folder import rewritten
 from tarsd.memory.store import Memory
 from tarsd.parse import parse
 from tarsd.providers.text import cap
-from tarsd.writing.edits import Change, append, create
+from tarsd.writing.changes import Change
+from tarsd.writing.edits import append, create
 
 Verdict = Literal["good", "wrong"]
 

@@ -9,7 +9,8 @@ from tarsd.errors import NotFound, Refused
 from tarsd.memory import lines
 from tarsd.memory.lines import MemoryLine, MemoryNote
 from tarsd.vault import encode
-from tarsd.writing.edits import Change, Loaded, create, replace_text
+from tarsd.writing.changes import Change, Loaded
+from tarsd.writing.edits import create, replace_text
 from tarsd.writing.notes import Notebook
 
 MEMORY, RULES, NOTICED = "Memory.md", "Procedural.md", "Noticed.md"

@@ -19,7 +19,7 @@ from tarsd.memory.lines import MemoryLine
 from tarsd.memory.store import Memory
 from tarsd.protocol import Decision
 from tarsd.providers.text import cap, escape, visible
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 
 MAX_RULES = 10
 MAX_RULE = 200

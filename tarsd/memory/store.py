@@ -13,7 +13,7 @@ from tarsd.errors import BadRequest, Conflict, NotFound, Refused, TarsdError
 from tarsd.memory import compare, lines
 from tarsd.memory.folder import MAX_LINES, MEMORY, NOTICED, RULES, MemoryFolder, NoteDraft
 from tarsd.memory.lines import MemoryLine, MemoryNote
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 from tarsd.writing.notes import Notebook
 
 Kind = Literal["semantic", "procedural"]

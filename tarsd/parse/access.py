@@ -52,8 +52,8 @@ def says_private(note: Note, text: str = "") -> bool:
     if any(_is_mark(key) and not _is_no(value) for key, value in note.properties.items()):
         return True
     rows, broken = _block(note, text)
-    found = (_KEY.match(row.lstrip(" \t-{") if broken else row) for row in rows)
-    return any(one is not None and _is_mark(one[1]) and not _is_no(_value(one[2])) for one in found)
+    keys = (_KEY.match(row.lstrip(" \t-{") if broken else row) for row in rows)
+    return any(key is not None and _is_mark(key[1]) and not _is_no(_value(key[2])) for key in keys)
 
 
 def names_tag(note: Note, tag: str, text: str = "") -> bool:
@@ -122,8 +122,8 @@ def _block(note: Note, text: str) -> tuple[list[str], bool]:
         return [], False
     rows: list[str] = []
     whole = note.body_line > 1
-    for number, found in enumerate(_ROW.finditer(text)):
-        row = readable(found[1])
+    for number, line in enumerate(_ROW.finditer(text)):
+        row = readable(line[1])
         if number == 0:
             if not _RULE.fullmatch(row):
                 return [], False
@@ -132,7 +132,7 @@ def _block(note: Note, text: str) -> tuple[list[str], bool]:
         else:
             rows.append(row)
     if whole:
-        return rows, any(one.line < note.body_line for one in note.problems)
+        return rows, any(problem.line < note.body_line for problem in note.problems)
     return (rows, True) if any(_KEY.match(row.lstrip(" \t-{")) for row in rows) else ([], False)
 
 

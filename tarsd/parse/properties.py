@@ -81,12 +81,12 @@ def read(lines: Sequence[str]) -> PropertyBlock:
     return _finish(end + 1, loaded or {}, faults, lost)
 
 
-def is_template(value: str) -> bool:
+def _is_template(value: str) -> bool:
     """Whether a value is still a template's placeholder."""
     return any(end in line.partition(start)[2] for line in value.split("\n") for start, end in _TEMPLATES)
 
 
-def strings(value: JSON, split: str) -> list[str]:
+def _strings(value: JSON, split: str) -> list[str]:
     """A property's value as a list of strings, as Obsidian reads tags and aliases: a scalar is split at `split`."""
     if isinstance(value, str):
         return [part for part in (p.strip() for p in re.split(split, value)) if part]
@@ -115,19 +115,13 @@ def _load(block: Sequence[str]) -> dict[str, JSON] | None:
         mark = error.problem_mark or error.context_mark
         raise _Fault(mark.line if mark else 0, str(error.problem or error.context)) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _Fault(_bad_line(block, error), str(error).split("\n")[0]) from None
+        position = getattr(error, "position", 0)  # a reader error counts characters
+        line = min(source.count("\n", 0, position), max(len(block) - 1, 0))
+        raise _Fault(line, str(error).split("\n")[0]) from None
     if not isinstance(node, yaml.MappingNode):
         return None
     convert = _Converter(source)
     return {convert.key(key): convert.value(value, 1) for key, value in node.value}
-
-
-def _bad_line(block: Sequence[str], error: Exception) -> int:
-    position = getattr(error, "position", None)
-    if not isinstance(position, int):
-        return 0
-    # a reader error counts characters for text
-    return min("\n".join(block).count("\n", 0, position), max(len(block) - 1, 0))
 
 
 def _check_depth(block: Sequence[str]) -> None:
@@ -273,14 +267,14 @@ def _finish(end: int, values: dict[str, JSON], faults: list[tuple[int, str]], lo
     for key, value in values.items():
         folded = key.casefold()
         if folded in ("alias", "aliases"):
-            values[key] = found = strings(value, ",")  # type: ignore[assignment]
+            values[key] = found = _strings(value, ",")  # type: ignore[assignment]
             aliases += found
         elif folded in ("tag", "tags"):
-            found = [tag for text in strings(value, r"[,\s]+") if (tag := text.lstrip("#").strip("/"))]
+            found = [tag for text in _strings(value, r"[,\s]+") if (tag := text.lstrip("#").strip("/"))]
             values[key] = found  # type: ignore[assignment]
             tags += found
         elif folded == "title" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
-            title = "" if is_template(str(value)) else " ".join(str(value).split())
+            title = "" if _is_template(str(value)) else " ".join(str(value).split())
         else:
             leaves = [leaf for leaf in _leaves(value) if any(map(str.isalpha, leaf))]
             texts += leaves
@@ -303,7 +297,7 @@ def _finish(end: int, values: dict[str, JSON], faults: list[tuple[int, str]], lo
 
 def _readable(text: str) -> bool:
     words = text.split()
-    return len(words) > 1 and not is_template(text) and not text.lstrip().startswith("[[")
+    return len(words) > 1 and not _is_template(text) and not text.lstrip().startswith("[[")
 
 
 def _leaves(value: JSON) -> Iterator[str]:

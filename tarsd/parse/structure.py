@@ -69,9 +69,9 @@ class Structure:
     faults: list[tuple[int, str]]
 
 
-def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structure:
-    """The structure of `lines`, whose first one is line `first` (1-based) of the file."""
-    body = "\n".join(lines)
+def read(body_lines: Sequence[str], first: int, *, include_comments: bool) -> Structure:
+    """The structure of `body_lines`, whose first one is line `first` (1-based) of the file."""
+    body = "\n".join(body_lines)
     shown = prose = body
     found: list[Span] = []
     units: list[Unit] = []
@@ -97,7 +97,10 @@ def read(lines: Sequence[str], first: int, *, include_comments: bool) -> Structu
         outline = _without(body, [span for span in found if span.kind in ("comment", "html", "math")])
         headings, fenced, code = _parse_headings(outline, first)
         units = [unit for unit in units if unit.kind != "fence"] + fenced
-        prose = _without_lines(prose, code, first)
+        lines = prose.split("\n")
+        for start, end in code:
+            lines[start - first : end - first + 1] = [""] * (end - start + 1)
+        prose = "\n".join(lines)
     units += _tables(prose, first)
     units.sort(key=lambda unit: unit.start_line)
     return Structure(shown.split("\n"), prose, headings, units, faults)
@@ -116,23 +119,16 @@ def _without(body: str, found: Sequence[Span]) -> str:
     return "".join(parts)
 
 
-def _without_lines(text: str, ranges: list[tuple[int, int]], first: int) -> str:
-    lines = text.split("\n")
-    for start, end in ranges:
-        lines[start - first : end - first + 1] = [""] * (end - start + 1)
-    return "\n".join(lines)
-
-
 def _scan_headings(prose: str, first: int) -> list[Heading]:
     headings: list[Heading] = []
     text = "\n" + prose
     line, at = first - 1, 0
-    for found in _ATX.finditer(text):
-        start = found.start() + 1
+    for match in _ATX.finditer(text):
+        start = match.start() + 1
         line, at = line + text.count("\n", at, start), start
-        title = found[2] or ""
+        title = match[2] or ""
         if title := heading_text(_CLOSING_HASHES.sub("", title) if "#" in title else title):
-            headings.append(Heading(len(found[1]), title, line, line))
+            headings.append(Heading(len(match[1]), title, line, line))
     return headings
 
 
@@ -184,10 +180,10 @@ def _tables(prose: str, first: int) -> list[Unit]:
     tables: list[Unit] = []
     lines = prose.split("\n")
     after = 0
-    for found in _DELIMITER.finditer(prose):
-        if "|" not in found[0]:
+    for delimiter in _DELIMITER.finditer(prose):
+        if "|" not in delimiter[0]:
             continue
-        row = prose.count("\n", 0, found.start())
+        row = prose.count("\n", 0, delimiter.start())
         if row <= after or "|" not in lines[row - 1]:
             continue
         after = row

@@ -22,15 +22,15 @@ _ASCII = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
 
 def count_tokens(text: str) -> int:
     """How many MiniLM tokens `text` has, without the special tokens."""
-    return sum(map(len, map(_words().__getitem__, text.split())))
+    return sum(map(len, map(_WORDS.__getitem__, text.split())))
 
 
 def token_ids(text: str) -> list[int]:
     """The MiniLM WordPiece ids of `text`, without the special tokens."""
-    return list(chain.from_iterable(map(_words().__getitem__, text.split())))
+    return list(chain.from_iterable(map(_WORDS.__getitem__, text.split())))
 
 
-class _Known(dict[str, tuple[int, ...]]):
+class TokenTable(dict[str, tuple[int, ...]]):
     """Word → ids, learned as words are met, and forgotten all at once when there are too many."""
 
     def __init__(self, ids: Callable[[str], tuple[int, ...]]) -> None:
@@ -47,16 +47,6 @@ class _Known(dict[str, tuple[int, ...]]):
 
 
 @cache
-def _words() -> _Known:
-    return _Known(_word_ids)
-
-
-@cache
-def _parts() -> _Known:
-    return _Known(_part_ids)
-
-
-@cache
 def _vocabulary() -> tuple[dict[str, int], int]:
     """The pieces' ids, and the length of the longest piece."""
     data = json.loads(resources.files("tarsd").joinpath("data/minilm/tokenizer.json").read_text(encoding="utf-8"))
@@ -67,7 +57,7 @@ def _vocabulary() -> tuple[dict[str, int], int]:
 def _word_ids(word: str) -> tuple[int, ...]:
     """The ids of a word without white space in it."""
     parts = _ASCII.findall(word) if word.isascii() else _split(word)
-    return tuple(chain.from_iterable(map(_parts().__getitem__, parts)))
+    return tuple(chain.from_iterable(map(_PARTS.__getitem__, parts)))
 
 
 def _part_ids(part: str) -> tuple[int, ...]:
@@ -116,3 +106,6 @@ def _ideograph(code: int) -> bool:
         or 0xF900 <= code <= 0xFAFF
         or 0x2F800 <= code <= 0x2FA1F
     )
+
+
+_WORDS, _PARTS = TokenTable(_word_ids), TokenTable(_part_ids)

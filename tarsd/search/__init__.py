@@ -7,18 +7,6 @@ from tarsd.search.searcher import MAX_LIMIT, Results, Searcher
 from tarsd.search.words import searched_text
 
 __all__ = [
-    "MAX_LIMIT",
-    "MODES",
-    "Filter",
-    "Mode",
-    "Query",
-    "Ranking",
-    "Results",
-    "Scope",
-    "Searcher",
-    "Term",
-    "band",
-    "parse_filters",
-    "parse_query",
-    "searched_text",
-]
+    "MAX_LIMIT", "MODES", "Filter", "Mode", "Query", "Ranking", "Results", "Scope", "Searcher", "Term", "band",
+    "parse_filters", "parse_query", "searched_text",
+]  # fmt: skip

@@ -17,6 +17,13 @@ MAX_TERMS = 64
 MAX_CHARS = 10_000
 _SPACELESS_WHOLE = 4
 
+Kind = Literal["tag", "path", "file", "before", "after", "collection", "property", "memory_type"]
+_KINDS: dict[str, Kind] = {
+    "tag": "tag", "tags": "tag", "path": "path", "folder": "path", "file": "file", "before": "before", "after": "after",
+    "collection": "collection", "memory_type": "memory_type",
+}  # fmt: skip
+"""Conditions by the names that they have in a request, and in a query."""
+
 _TOKEN = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?=\S))?
@@ -53,7 +60,7 @@ class Term:
 class Filter:
     """A condition on notes. `name` is the property's for kind "property"; dates are ISO, `value` of others folded."""
 
-    kind: Literal["tag", "path", "file", "before", "after", "collection", "property", "memory_type"]
+    kind: Kind
     value: str
     name: str = ""
     negated: bool = False
@@ -152,7 +159,7 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
                 raise BadRequest("`properties` maps property names to values.", field=field)
             found += [Filter("property", words.fold(str(wanted)), str(key).lower()) for key, wanted in value.items()]
             continue
-        kind = _kind(name)
+        kind = _KINDS.get(name)
         if kind is None:
             continue
         for wanted in value if isinstance(value, list | tuple) else [value]:
@@ -166,32 +173,17 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
     return tuple(found)
 
 
-def _kind(name: str) -> Literal["tag", "path", "file", "before", "after", "collection", "memory_type"] | None:
-    match name:
-        case "tag" | "path" | "file" | "before" | "after" | "collection" | "memory_type":
-            return name
-        case "tags":
-            return "tag"
-        case "folder":
-            return "path"
-        case _:
-            return None
-
-
 def _filter(match: re.Match[str], negated: bool) -> Filter | None:
     if match["property"] is not None:
         value = words.fold(match["value"].strip().strip('"'))
         return Filter("property", value, match["property"].strip().lower(), negated)
     if match["key"] is None:
         return None
-    kind = _kind(match["key"].lower())
     value = match["quoted"] if match["quoted"] is not None else match["bare"]
-    return _condition(kind, value, negated) if kind else None
+    return _condition(_KINDS[match["key"].lower()], value, negated)
 
 
-def _condition(
-    kind: Literal["tag", "path", "file", "before", "after", "collection", "memory_type"], value: str, negated: bool
-) -> Filter | None:
+def _condition(kind: Kind, value: str, negated: bool) -> Filter | None:
     value = value.strip()
     if kind in ("before", "after"):
         date = parse_date(value)

@@ -52,14 +52,14 @@ class Runner:
             lambda: _Connection(server, loop=loop, **self._connection), backlog=128, **where
         )
         self._listening.append(listening)
-        return {int(each.getsockname()[1]) for each in listening.sockets if "port" in where}
+        return {int(open_socket.getsockname()[1]) for open_socket in listening.sockets if "port" in where}
 
     async def drain(self) -> None:
         """Let nobody in any more, and wait a moment for those who are inside."""
         loop = asyncio.get_running_loop()
         for listening in self._listening:
-            for each in listening.sockets:
-                loop.remove_reader(each.fileno())
+            for open_socket in listening.sockets:
+                loop.remove_reader(open_socket.fileno())
         # who was just let in is not among the connections yet, and is thrown out when the socket is closed before
         await asyncio.sleep(INSIDE_S / 20)
         self._shut()

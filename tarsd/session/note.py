@@ -18,7 +18,8 @@ from tarsd.session import properties
 from tarsd.session.markdown import HEADING_CHARS, clean, closed, closing_line, code, contained, fenced, one_line
 from tarsd.session.record import Conversation, TurnRecord, title_of
 from tarsd.vault import encode
-from tarsd.writing.edits import Change, Loaded, create
+from tarsd.writing.changes import Change, Loaded
+from tarsd.writing.edits import create
 
 UNTITLED = "Conversation"
 SUMMARY = "> [!summary] What was said so far"

@@ -94,9 +94,9 @@ class Vectors:
         with self._database.write() as db:
             db.execute("UPDATE spaces SET state = 'active' WHERE id = ?", (space_id,))
             self._database.after_commit(lambda: self._forget_space(0))
-        for other in self.spaces():
-            if other.role == space.role and other.id != space_id:
-                self.drop_space(other.id)
+        for older in self.spaces():
+            if older.role == space.role and older.id != space_id:
+                self.drop_space(older.id)
 
     def drop_space(self, space_id: int) -> None:
         """Remove a space from the index; its vectors stay in the cache."""
@@ -405,16 +405,13 @@ class Vectors:
         for space in self.spaces() if self._database.vec0 else ():
             with self._database.reader() as db:
                 held = int(db.execute(f"SELECT coalesce(sum(size), 0) FROM vec_{space.id}_chunks").get)
-            if held > 2 * space.vectors + _SLACK_ROWS:
-                self._rebuild_codes(space.id)
-
-    def _rebuild_codes(self, space_id: int) -> None:
-        space = self._space(space_id)
-        with self._database.write() as db:
-            rows = db.execute(f"SELECT chunk_id, code FROM vec_{space_id}").fetchall()
-            db.execute(f"DROP TABLE vec_{space_id}")
-            db.execute(schema.vec_table(space_id, code_bits(space.dim), self._database.vec0))
-            db.executemany(f"INSERT INTO vec_{space_id}(chunk_id, code) VALUES (?, vec_bit(?))", rows)
+            if held <= 2 * space.vectors + _SLACK_ROWS:
+                continue
+            with self._database.write() as db:
+                rows = fetch(db, f"SELECT chunk_id, code FROM vec_{space.id}")
+                db.execute(f"DROP TABLE vec_{space.id}")
+                db.execute(schema.vec_table(space.id, code_bits(space.dim), virtual=True))
+                db.executemany(f"INSERT INTO vec_{space.id}(chunk_id, code) VALUES (?, vec_bit(?))", rows)
 
 
 def _matrix(rows: Sequence[Any], dim: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:

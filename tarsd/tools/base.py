@@ -15,7 +15,7 @@ from typing import Any, get_type_hints
 from tarsd.notes import Reader
 from tarsd.passage import Passage
 from tarsd.tools.arguments import schema_of, validate
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 
 __all__ = ["Context", "Result", "Tool", "ToolProposal", "tool", "validate"]
 

@@ -16,7 +16,7 @@ from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import check_own, checked, propose, warned
 from tarsd.vault import Unreadable, content_hash, decode, nfc, read_file
 from tarsd.writing import edits
-from tarsd.writing.edits import Change, Loaded
+from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.notes import Notebook
 
 FORMAT = "YYYY-MM-DD"

@@ -18,7 +18,7 @@ from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, vers
 from tarsd.tools.reading import OUTLINE, evidence, passage, section
 from tarsd.vault import nfc
 from tarsd.writing import edits
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 from tarsd.writing.notes import Notebook
 from tarsd.writing.places import Outline
 

@@ -8,7 +8,7 @@ from tarsd.errors import ToolError
 from tarsd.memory import Contradiction, Memory
 from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import propose
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 
 
 class MemoryTools:

@@ -16,28 +16,9 @@ from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settle
 from .text import Decoded, content_hash, decode, encode
 
 __all__ = [
-    "KINDS",
-    "MAX_BYTES",
-    "Decoded",
-    "FileInfo",
-    "Key",
-    "Kind",
-    "Rules",
-    "Scan",
-    "Skipped",
-    "State",
-    "Unreadable",
-    "Vault",
-    "content_hash",
-    "decode",
-    "encode",
-    "is_conflict_copy",
-    "kind_of",
-    "nfc",
-    "read_file",
-    "settled",
-]
-
+    "KINDS", "MAX_BYTES", "Decoded", "FileInfo", "Key", "Kind", "Rules", "Scan", "Skipped", "State", "Unreadable",
+    "Vault", "content_hash", "decode", "encode", "is_conflict_copy", "kind_of", "nfc", "read_file", "settled",
+]  # fmt: skip
 
 TRASH = ".trash"
 """Where Obsidian keeps what it deletes, when it keeps it in the vault."""
@@ -136,7 +117,10 @@ class Vault:
         return Scan(walk.files, tuple(walk.skipped), walk.marker, frozenset(walk.blind))
 
     def excluded_by(self, relative: str, *, folder: bool | None = None) -> str | None:
-        """Why a path is not looked at, in one sentence; None if it is. `folder` None: not known what it is."""
+        """Why a path is not looked at, in one sentence; None if it is. Answers from memory.
+
+        `folder` None: not known what it is.
+        """
         path = nfc(relative)
         parts = path.split("/")
         if any(part.startswith(".") for part in parts):
@@ -148,10 +132,6 @@ class Vault:
         rule = rules.hit(path + "/" if as_folder else path)
         return f"It is left out by the rule {rule}." if rule else None
 
-    def ignores(self, relative: str, *, folder: bool | None = None) -> bool:
-        """Is a change of this path no reason to look? Answers from memory."""
-        return self.excluded_by(relative, folder=folder) is not None
-
     def key_of(self, absolute_path: str | bytes | os.PathLike[str], *, folder: bool | None = None) -> str | None:
         """The relative NFC path of an absolute one; "" for the root, None if it lies outside or is ignored."""
         path = nfc(os.fsdecode(absolute_path))
@@ -160,7 +140,7 @@ class Vault:
         relative = path[len(self._prefix) :]
         if not path.startswith(self._prefix) or any("\ud800" <= char <= "\udfff" for char in relative):
             return None
-        return None if self.ignores(relative, folder=folder) else relative
+        return relative if self.excluded_by(relative, folder=folder) is None else None
 
     def resolve(self, relative: str, *, excluded: bool = False) -> Path:
         """Where a relative path lies, or would lie, on disk. Raises PathRefused; `excluded` lets excluded paths pass.

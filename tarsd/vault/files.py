@@ -191,11 +191,11 @@ def _put_back(temporary: str, target: str, ours: bytes) -> None:
             there = theirs  # saved once more meanwhile: that newer text, now put aside, goes back in its place
 
 
-def _exchange(one: str, other: str) -> bool:
+def _exchange(first: str, second: str) -> bool:
     """Let two files change names in one step, so that what is replaced can still be looked at. False: not here."""
     try:
         libc = ctypes.CDLL(None)
-        names = os.fsencode(one), os.fsencode(other)
+        names = os.fsencode(first), os.fsencode(second)
         if sys.platform == "darwin":
             return bool(libc.renamex_np(*names, _SWAP) == 0)
         return bool(libc.renameat2(_HERE, names[0], _HERE, names[1], _SWAP) == 0)

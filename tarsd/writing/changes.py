@@ -80,9 +80,8 @@ def _lines(text: str) -> list[str]:
 
 def _same(old: Sequence[str], new: Sequence[str]) -> int:
     """How many items both begin with."""
-    return next(
-        (i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
+    pairs = zip(old, new, strict=False)
+    return next((i for i, (before, after) in enumerate(pairs) if before != after), min(len(old), len(new)))
 
 
 async def until_written(

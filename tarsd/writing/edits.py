@@ -14,14 +14,12 @@ from tarsd.vault.names import safe_parts
 from tarsd.writing.changes import Change, Loaded, Op
 from tarsd.writing.places import LineIndex, LineRange, Outline
 
-__all__ = ["Change", "Loaded", "Mode", "Op", "append", "create", "patch", "replace_text"]
-
 Mode = Literal["replace", "append", "prepend"]
 
 _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?:\[.\][ \t]+)?")
 _INDENT = re.compile(r"[ \t]*")
 _DELIMITER = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|?)+[ \t]*")
-_PROBE = "would this be a heading 5c1f0e"
+_TEST_HEADING = "would this be a heading 5c1f0e"
 
 
 def create(path: str, text: str) -> Change:
@@ -104,7 +102,8 @@ def _patch_block(note: Loaded, outline: Outline, place: LineRange, text: str, mo
     listed = _ITEM.match(new[0]) is not None
     if item:
         # what is no item itself becomes the item's text, or is added to it as a further paragraph
-        new = _indented(new, item[1] if listed else item[1] + " " * len(item[2] + item[3]))
+        indent = item[1] if listed else item[1] + " " * len(item[2] + item[3])
+        new = [indent + line if line.strip() else line for line in new]
     if mode == "replace":
         if item and not listed:
             new[0] = item[0] + new[0].lstrip()
@@ -152,10 +151,6 @@ def _clean(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def _indented(new: list[str], indent: str) -> list[str]:
-    return [indent + line if line.strip() else line for line in new]
-
-
 def _filled(lines: LineIndex, place: LineRange) -> tuple[int, int]:
     """The lines of a place without the blank ones around; both are its start if there are no others."""
     first, end = place.start, place.end
@@ -187,8 +182,8 @@ def _joins(outline: Outline, new: list[str], line: int, *, below: bool = False) 
         rows = any(unit.kind == "table" and unit.end_line == line + 1 for unit in outline.note.units)
         if rows and ours.startswith("|"):
             return not (len(new) > 1 and _DELIMITER.fullmatch(new[1]))
-    one, other = _ITEM.match(ours), _ITEM.match(theirs)
-    return bool(one and other and (one[2][-1] in ".)") == (other[2][-1] in ".)"))
+    new_item, old_item = _ITEM.match(ours), _ITEM.match(theirs)
+    return bool(new_item and old_item and (new_item[2][-1] in ".)") == (old_item[2][-1] in ".)"))
 
 
 def _outline(note: Loaded) -> Outline:
@@ -251,8 +246,8 @@ def _landmarks(shape: Note) -> list[tuple[str, int]]:
 
 def _stands(path: str, above: list[str], below: Sequence[str]) -> bool:
     """Would a heading between the two be one?"""
-    shape = parse("\n".join([*above, "", f"# {_PROBE}", "", *below]), path)
-    return any(heading.text == _PROBE and heading.line == len(above) + 2 for heading in shape.headings)
+    shape = parse("\n".join([*above, "", f"# {_TEST_HEADING}", "", *below]), path)
+    return any(heading.text == _TEST_HEADING and heading.line == len(above) + 2 for heading in shape.headings)
 
 
 def _written(note: Loaded, text: str, op: Op, content: str) -> Change:

@@ -129,14 +129,16 @@ class Journal:
         oldest, total, gone = time.time() - days * 86_400, 0, 0
         with self._lock:
             for id in sorted(self._ids(), reverse=True):
-                sizes = [self._size(self._file(id, ending)) for ending in (".json", ".before")]
-                total += sum(sizes)
+                kept = [self._file(id, ending) for ending in (".json", ".before")]
+                for file in kept:
+                    with contextlib.suppress(OSError):
+                        total += file.stat().st_size
                 entry = self._read(id)
                 if entry is None or entry.at < oldest or total > max_bytes:
                     gone += 1
-                    for ending in (".json", ".before"):
+                    for file in kept:
                         with contextlib.suppress(OSError):
-                            self._file(id, ending).unlink(missing_ok=True)
+                            file.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 for leftover in self._folder.glob(".*.tmp"):
                     leftover.unlink(missing_ok=True)
@@ -178,12 +180,6 @@ class Journal:
 
     def _file(self, id: str, ending: str) -> Path:
         return self._folder / f"{id}{ending}"
-
-    def _size(self, file: Path) -> int:
-        try:
-            return file.stat().st_size
-        except OSError:
-            return 0
 
     def _put(self, file: Path, data: bytes) -> None:
         """Write the file whole or not at all, readable by nobody else."""

@@ -46,11 +46,6 @@ class LineIndex:
         counts = Counter(found).most_common(1)
         return cls(text, tuple(lines), tuple(starts), counts[0][0] if counts else "\n")
 
-    @property
-    def complete(self) -> bool:
-        """Does the last line end? An empty text counts as one where it does."""
-        return not self.text or self.text[-1] in "\r\n"
-
     def blank(self, index: int) -> bool:
         """Is there nothing in line `index`, or no such line?"""
         return not (0 <= index < len(self.lines)) or not self.lines[index].strip(" \t")
@@ -64,7 +59,7 @@ class LineIndex:
         if not new:
             return before + after
         glue = self.end if before and before[-1] not in "\r\n" else ""
-        close = self.end if after or self.complete else ""
+        close = self.end if after or not self.text or self.text[-1] in "\r\n" else ""
         return before + glue + self.end.join(new) + close + after
 
 
@@ -120,9 +115,9 @@ class Outline:
         return self._body(found[0])
 
     def _body(self, number: int) -> LineRange:
-        heading, *others = self.note.headings[number:]
-        after = (other.line - 1 for other in others if other.level <= heading.level)
-        return LineRange(heading.end_line, next(after, len(self.text.lines)))
+        own, *later = self.note.headings[number:]
+        ends = (heading.line - 1 for heading in later if heading.level <= own.level)
+        return LineRange(own.end_line, next(ends, len(self.text.lines)))
 
     def _find(self, target: str) -> list[int]:
         """The headings that are meant, exact spelling first, then the trail, then what links and people write."""

@@ -175,7 +175,7 @@ def _is_harmless(name: str, value: str) -> bool:
     if name == "href":
         return _TARGET.fullmatch(value) is not None and not _SCHEME.match(value)
     if name == "style":
-        return all(not one.strip() or _STYLE.fullmatch(one) for one in value.lower().split(";"))
+        return all(not rule.strip() or _STYLE.fullmatch(rule) for rule in value.lower().split(";"))
     return name in _HARMLESS
 
 

@@ -16,7 +16,7 @@ from tarsd.passage import NoteRow, Passage
 from tarsd.search import Searcher
 from tarsd.tools import Context, Result, Toolbox, ToolProposal
 from tarsd.vault import Vault
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 from tarsd.writing.notes import Notebook
 
 

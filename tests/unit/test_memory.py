@@ -15,7 +15,7 @@ from tarsd.memory import Contradiction, Memory, holds_private, lines
 from tarsd.memory.compare import differs, same
 from tarsd.parse import parse
 from tarsd.vault import Vault, content_hash
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 from tarsd.writing.notes import Notebook
 
 NOW = datetime(2026, 11, 28, 14, 3, 0)

@@ -15,7 +15,7 @@ from tarsd.memory.feedback import Verdict
 from tarsd.parse import parse
 from tarsd.protocol import Decision
 from tarsd.vault import Vault, content_hash
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 from tarsd.writing.notes import Notebook
 
 NASTY = (

@@ -27,7 +27,7 @@ from tarsd.session.note import (
     update_properties,
 )
 from tarsd.vault import content_hash, decode, encode
-from tarsd.writing.edits import Loaded
+from tarsd.writing.changes import Loaded
 from tarsd.writing.sanitize import sanitize
 
 AT = 1_795_874_580.0  # 2026-11-28 14:03 UTC

@@ -18,7 +18,7 @@ from tarsd.errors import ConfigError, Conflict, ToolError
 from tarsd.notes import Reader
 from tarsd.tools import Context, Result, Tool, Toolbox, ToolProposal, build, tool
 from tarsd.tools.base import validate
-from tarsd.writing.edits import Change
+from tarsd.writing.changes import Change
 from tests.support.toolkit import Notes
 
 

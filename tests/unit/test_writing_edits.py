@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tarsd.errors import BadRequest, Conflict, NotFound, PathRefused, Refused, TarsdError
 from tarsd.parse import parse
 from tarsd.vault import Vault, content_hash, decode, encode
-from tarsd.writing.edits import Change, Loaded, Mode, append, create, patch, replace_text
+from tarsd.writing.changes import Change, Loaded
+from tarsd.writing.edits import Mode, append, create, patch, replace_text
 from tarsd.writing.notes import Notebook, legal_name
 
 Plan = Callable[[Loaded], Change]

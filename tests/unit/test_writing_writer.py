@@ -20,8 +20,8 @@ from tarsd.errors import Conflict, DiskFull, NotFound, PathRefused, Refused, Sto
 from tarsd.protocol import Writer as By
 from tarsd.protocol import WriteReport
 from tarsd.vault import Vault, content_hash
-from tarsd.writing.changes import until_written
-from tarsd.writing.edits import Change, append, create, patch, replace_text
+from tarsd.writing.changes import Change, until_written
+from tarsd.writing.edits import append, create, patch, replace_text
 from tarsd.writing.journal import Journal
 from tarsd.writing.notes import Notebook
 from tarsd.writing.writer import Writer

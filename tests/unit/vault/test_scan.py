@@ -386,7 +386,8 @@ def test_obsidians_own_excluded_files(vault: Path) -> None:
     scan = look.scan()
     assert paths(scan) == {"Templates2/t.md", "Work/Planned.md", "x/log-2.md", "ok.md"}
     assert [item.path for item in scan.skipped if item.state == "unreadable"] == [".obsidian/app.json"]
-    assert look.ignores("Work/Plan.md") and look.ignores("log-1.md") and not look.ignores("log-1.md", folder=True)
+    assert look.excluded_by("Work/Plan.md") and look.excluded_by("log-1.md")
+    assert not look.excluded_by("log-1.md", folder=True)
     exclude_in_obsidian(vault, "x/")
     assert paths(look.scan()) == {
         "Templates/t.md",
@@ -428,7 +429,7 @@ def test_which_changes_are_no_reason_to_look(vault: Path) -> None:
         assert look.key_of(outside) is None
     assert look.key_of(vault / "a.png") == "a.png" and look.key_of(vault / "a.png", folder=False) is None
     for ignored in ("a~.png", ".a.md.tmp", "a.md~", ".obsidian/x.md", "a/.git/x"):
-        assert look.ignores(ignored, folder=False)
-    assert look.ignores("Private", folder=True) and not look.ignores("Private.md", folder=False)
+        assert look.excluded_by(ignored, folder=False)
+    assert look.excluded_by("Private", folder=True) and not look.excluded_by("Private.md", folder=False)
     assert look.excluded_by("Private/x.md") == "It is left out by the rule Private/."
     assert look.excluded_by("ok.md") is None

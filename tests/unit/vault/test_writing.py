@@ -125,7 +125,7 @@ def test_temporary_files_are_no_notes_and_no_events(vault: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "link", spy)
     Vault(vault).create("a.md", b"x")
-    assert len(seen) == 1 and Vault(vault).ignores(seen[0])
+    assert len(seen) == 1 and Vault(vault).excluded_by(seen[0])
 
 
 def test_a_read_only_note_is_not_replaced(vault: Path) -> None:
