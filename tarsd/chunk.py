@@ -76,16 +76,12 @@ def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str
     text = passage.text
     while text.startswith(("#", "\n")) and "\n" in text:
         line, _, rest = text.partition("\n")
-        if line and _heading_of(line) not in passage.trail:
+        if line and " ".join(line.strip("#").split()) not in passage.trail:
             break
         text = rest
     trail = [part for part in passage.trail if part != note_title]
     head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
     return "\n".join([part for part in head if part] + [_spoken(text)])
-
-
-def _heading_of(line: str) -> str:
-    return " ".join(line.strip("#").split())
 
 
 def _spoken(text: str) -> str:
@@ -291,7 +287,10 @@ class _Cutter:
             if not text.strip():
                 glue, edge = "\n\n", max(edge, self.scores["blank"])
             else:
-                yield from self.line_atoms(text.rstrip(), line, glue, max(edge, self.score(line, text)))
+                score = max(edge, self.score(line, text))
+                for piece, tokens, inner in self.pieces(text.rstrip()):
+                    yield _Atom(line, line, piece, tokens, glue, score)
+                    glue, score = "", inner
                 glue, edge = "\n", 3.0
             line += 1
 
@@ -301,11 +300,6 @@ class _Cutter:
         if _RULE.match(text):
             return self.scores["rule"]
         return self.scores["list"] if _LIST_ITEM.match(text) else 3.0
-
-    def line_atoms(self, text: str, line: int, glue: str, score: float) -> Iterator[_Atom]:
-        for piece, tokens, inner in self.pieces(text):
-            yield _Atom(line, line, piece, tokens, glue, score)
-            glue, score = "", inner
 
     def unit_atoms(self, unit: Unit, glue: str, score: float) -> Iterator[_Atom]:
         """A unit as one atom if it fits; else at its line ends, each piece with the fence or the table's head again."""

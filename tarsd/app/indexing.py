@@ -146,11 +146,11 @@ class Indexing:
         if self.store.database.damaged:  # met by a reader: only a pass that touches everything meets it as well
             job = dataclasses.replace(job, paths=None, full=True)
 
-        def progress(event: Json) -> None:
+        def progress(done: int, total: int, path: str) -> None:
             if self._long.stopping:
                 raise _Stopping
             if job.progress is not None:
-                job.progress(event["done"], event["total"], event["path"])
+                job.progress(done, total, path)
 
         try:
             report = self.indexer.reconcile(job.paths, full=job.full, progress=progress)
@@ -196,7 +196,7 @@ class Indexing:
         deadline = time.monotonic() + LOAD_S
         while not self._loaded.wait(0.1):
             if (trouble := self._long.trouble) is not None:
-                raise trouble.error
+                raise trouble
             if time.monotonic() > deadline:
                 break
         if self._search is None:
@@ -243,7 +243,7 @@ class Indexing:
         return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
 
     def _failures(self) -> list[TarsdError]:
-        return [worker.trouble.error for worker in (self._long, self._short) if worker.trouble is not None]
+        return [worker.trouble for worker in (self._long, self._short) if worker.trouble is not None]
 
     # -------------------------------------------------------------------------------------------- on request
 

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ _IDLE_S = 60.0
 _BUSY_S = 0.02
 # Others may keep us waiting, but not for ever: a client that asks without end must not stop embedding.
 _MOST_BUSY_S = 5.0
-_FAILURES_BEFORE_HALVING = 3
+_FAILURES_BEFORE_PARTS = 3
 # How long a text that a server sent nothing usable for is left alone, after the first such time and the later ones.
 _LEFT_ALONE_S = (60.0, 3_600.0)
 _COMMITS_BETWEEN_UPKEEP = 200
@@ -54,12 +53,11 @@ class Background:
         model: Embedder | None,
         pool: Pool,
         busy: Callable[[], bool],
-        on_event: Callable[[dict[str, Any]], None],
         *,
         small: bool = False,
     ) -> None:
         self._store, self._model, self._pool = store, model, pool
-        self._busy, self._on_event = busy, on_event
+        self._busy = busy
         cores = os.cpu_count() or 1
         self._most, self._threads = (_FEW, 1) if small else (_BATCH, max(min(cores, 2), cores // 2))
         self._wake = threading.Event()
@@ -89,21 +87,15 @@ class Background:
         model = self._model
         if model is None:
             return EmbeddingProgress("", "none")
-        space = self._own_space()
+        progress = EmbeddingProgress(model.name, self._state, reason=self._reason, hint=self._hint)
+        counts, space = self._store.counts(), self._own_space()
         if space is None:
-            remaining = self._store.counts().chunks if self._state != "complete" else 0
-            return EmbeddingProgress(model.name, self._state, 0, remaining, 0, self._reason, self._hint)
-        counts = self._store.counts()
-        held = 0 if self._local else counts.held_back
-        remaining = self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later))
-        return EmbeddingProgress(
-            model.name,
-            self._state,
-            space.vectors,
-            remaining,
-            held,
-            self._reason,
-            self._hint,
+            return replace(progress, remaining=counts.chunks if self._state != "complete" else 0)
+        return replace(
+            progress,
+            done=space.vectors,
+            remaining=self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later)),
+            held_back=0 if self._local else counts.held_back,
             failed=counts.failed,
             not_read=counts.not_read,
         )
@@ -240,38 +232,34 @@ class Background:
             time.sleep(_BUSY_S)
 
     def _embed(self, model: Embedder, batch: Sequence[EmbedJob]) -> None:
+        """One text may spoil a batch: it is found, and given up alone. If all fail, no text is to blame."""
         error = self._try(model, batch)
         if error is None:
             return
-        if not error.permanent and self._failures < _FAILURES_BEFORE_HALVING:
+        if not error.permanent and self._failures < _FAILURES_BEFORE_PARTS:
             raise error
-        self._halve(model, batch, error)
-
-    def _halve(self, model: Embedder, batch: Sequence[EmbedJob], error: EmbedError) -> None:
-        """One text may have spoiled the batch: find it, and give it up alone. If all fail, no text is to blame."""
         if len(batch) == 1:
+            self._give_up([(batch[0], error)], permanent=self._delivered)
             if not self._delivered and batch[0].tries == 0:
-                self._store.vectors.fail(self._fingerprint, [(batch[0].passage.hash, error.message)])
                 raise error
-            self._store.vectors.fail(
-                self._fingerprint, [(batch[0].passage.hash, error.message)], permanent=self._delivered
-            )
             return
         delivered, self._delivered = self._delivered, False
-        bad: list[tuple[EmbedJob, EmbedError]] = []
         try:
-            self._search(model, batch, bad)
+            bad = self._try_parts(model, batch)
             fine = self._delivered
         finally:
             self._delivered = self._delivered or delivered
         if not fine:
             raise error
-        self._store.vectors.fail(
-            self._fingerprint, [(job.passage.hash, why.message) for job, why in bad], permanent=True
-        )
+        self._give_up(bad, permanent=True)
 
-    def _search(self, model: Embedder, batch: Sequence[EmbedJob], bad: list[tuple[EmbedJob, EmbedError]]) -> None:
+    def _give_up(self, bad: Sequence[tuple[EmbedJob, EmbedError]], *, permanent: bool) -> None:
+        failures = [(job.passage.hash, error.message) for job, error in bad]
+        self._store.vectors.fail(self._fingerprint, failures, permanent=permanent)
+
+    def _try_parts(self, model: Embedder, batch: Sequence[EmbedJob]) -> list[tuple[EmbedJob, EmbedError]]:
         """In groups, then one by one in a group that fails: no text is asked for more than three times."""
+        bad: list[tuple[EmbedJob, EmbedError]] = []
         size = math.isqrt(len(batch) - 1) + 1
         for start in range(0, len(batch), size):
             group = batch[start : start + size]
@@ -280,6 +268,7 @@ class Background:
             for job in group:
                 if (error := self._try(model, [job])) is not None:
                     bad.append((job, error))
+        return bad
 
     def _try(self, model: Embedder, batch: Sequence[EmbedJob]) -> EmbedError | None:
         """Why these texts cannot be embedded; None if they were. Raises what is no fault of theirs."""
@@ -340,10 +329,7 @@ class Background:
         return pause
 
     def _say(self, state: EmbeddingName, reason: str = "", hint: str = "") -> None:
-        changed = state != self._state
         self._state, self._reason, self._hint = state, reason, hint
-        if changed:
-            self._on_event({"type": "embedding", "state": state, "reason": reason})
 
     # The table, when its vectors are not made by the workers
 

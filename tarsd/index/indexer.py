@@ -28,6 +28,8 @@ from tarsd.vault import Scan, Skipped, Vault
 
 Event = dict[str, Any]
 OnEvent = Callable[[Event], None]
+Progress = Callable[[int, int, str], None]
+"""Notes done, notes in all, and the path of the last one."""
 
 _FEW = 24
 _MANY = 500
@@ -47,7 +49,7 @@ class _Pass:
 
     full: bool
     force: bool
-    progress: OnEvent
+    progress: Progress
     total: int = 0
     done: int = 0
     left: set[Key] = field(default_factory=set)
@@ -101,7 +103,7 @@ class Indexer:
         self._private_paths = private_paths
         small = config.performance.small
         self._pool, self._ahead = Pool(1 if small else processes, nice=5), 2 if small else 6
-        self.background = Background(store, model, Pool(1, nice=10), busy, self._on_event, small=small)
+        self.background = Background(store, model, Pool(1, nice=10), busy, small=small)
         self._long = threading.Lock()
         self._short = threading.Lock()
         self._apply_lock = threading.Lock()
@@ -149,7 +151,7 @@ class Indexer:
         *,
         full: bool = False,
         force: bool = False,
-        progress: OnEvent | None = None,
+        progress: Progress = lambda done, total, path: None,
     ) -> Report:
         """Bring the index in line with the disk: everything, or only what is at and below the paths.
 
@@ -161,7 +163,7 @@ class Indexer:
         scopes = self._scopes(paths)
         short = paths is not None and not full and all(scope is not None for scope in scopes.values())
         with self._short if short else self._long:
-            run = _Pass(full, force or full, progress or (lambda event: None))
+            run = _Pass(full, force or full, progress)
             with self._apply_lock:
                 self._running.append(run)
             try:
@@ -186,7 +188,6 @@ class Indexer:
             self.store.maintain()
         if not short and self._scanned:
             self.store.cache.tidy()
-        self._on_event({"type": "report", **report.__dict__})
         return report
 
     def _settled(self, scopes: Mapping[str, set[str] | None]) -> None:
@@ -350,7 +351,7 @@ class Indexer:
             run.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
             self._done(run, done.keys)
             last = done.prepared[-1].note.path if done.prepared else ""
-            self._say(run, last)
+            run.progress(run.done, run.total, last)
         self._done(run, set(vanished) - left)
         gone = sorted(left)
         for start in range(0, len(gone), _GROUP_NOTES):
@@ -361,7 +362,7 @@ class Indexer:
             run.done += len(gone[start : start + _GROUP_NOTES])
             self._done(run, gone[start : start + _GROUP_NOTES])
             run.count(removed=len(part))
-            self._say(run, part[-1][1] if part else "")
+            run.progress(run.done, run.total, part[-1][1] if part else "")
         if jobs or gone:
             self.background.wake()
 
@@ -448,11 +449,6 @@ class Indexer:
                 why = "Reading this note made its process end."
                 row = Skipped(info.collection, info.path, "unreadable", why, "Please report it.")
                 yield prepare.PreparedBatch(failed=[row])
-
-    def _say(self, run: _Pass, path: str) -> None:
-        event: Event = {"type": "progress", "done": run.done, "total": run.total, "path": path}
-        self._on_event(event)
-        run.progress(event)
 
 
 def _groups(jobs: Sequence[prepare.ReadJob]) -> Iterator[list[prepare.ReadJob]]:

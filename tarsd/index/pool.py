@@ -28,7 +28,10 @@ class ChildDied(Exception):
 
 
 class _Child:
+    """A process that answers one call at a time; `broken` until it has answered the last one."""
+
     def __init__(self, nice: int) -> None:
+        self.broken = False
         # Several children share the cores: a matrix product that takes all of them makes everybody slower.
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path))
         environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
@@ -49,6 +52,7 @@ class _Child:
         """Run "module:function" in the child. Its exceptions are raised here; ChildDied if it broke."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
+        self.broken = True
         try:
             pickle.dump((name, arguments), stdin, pickle.HIGHEST_PROTOCOL)
             stdin.flush()
@@ -58,6 +62,7 @@ class _Child:
             fine, value = pickle.load(stdout)
         except (OSError, EOFError, pickle.UnpicklingError, ValueError) as error:
             raise ChildDied(str(error)) from error
+        self.broken = False
         if not fine:
             raise value
         return value
@@ -101,15 +106,9 @@ class Pool:
         except OSError:
             return resolve(name)(*arguments)
         try:
-            value = child.call(name, arguments, self._timeout)
-        except ChildDied:
-            self._drop(child)
-            raise
-        except BaseException:
+            return child.call(name, arguments, self._timeout)
+        finally:
             self._give(child)
-            raise
-        self._give(child)
-        return value
 
     def pids(self) -> list[int]:
         """The children that run now."""
@@ -128,16 +127,11 @@ class Pool:
         with self._lock:
             self._busy.discard(child)
             self._used = time.monotonic()
-            if not self._closed:
+            if not self._closed and not child.broken:
                 self._free.append(child)
                 if self._timer is None:
                     self._start_timer(self._idle)
                 return
-        child.stop()
-
-    def _drop(self, child: _Child) -> None:
-        with self._lock:
-            self._busy.discard(child)
         child.stop()
 
     def _start_timer(self, seconds: float) -> None:

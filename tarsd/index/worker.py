@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tarsd.errors import TarsdError
@@ -29,14 +29,6 @@ class IndexJob(Generic[R]):
     full: bool = False
     progress: Callable[[int, int, str], None] | None = None
     done: Callable[[R | None, TarsdError | None], None] | None = None
-
-
-@dataclass
-class WorkerFailure:
-    """What keeps the worker from its work now, and since when (seconds since 1970)."""
-
-    error: TarsdError
-    since: float = field(default_factory=time.time)
 
 
 class _Thread:
@@ -105,7 +97,8 @@ class EmbeddingThread(_Thread):
 class Worker(_Thread, Generic[R]):
     """Looks at paths, which are gathered and merged: one set at a time, forever. What failed stays on the list.
 
-    `work(job)` is called in the thread, one job at a time, after `prepare()` has succeeded once.
+    `work(job)` is called in the thread, one job at a time, after `prepare()` has succeeded once. `trouble` is what
+    keeps it from its work now.
     """
 
     def __init__(
@@ -118,7 +111,7 @@ class Worker(_Thread, Generic[R]):
         longest_pause_s: float = 60.0,
     ) -> None:
         super().__init__(name, first_pause_s, longest_pause_s)
-        self.trouble: WorkerFailure | None = None
+        self.trouble: TarsdError | None = None
         self._prepare = prepare
         self._work = work
         self._paths: set[Key] = set()
@@ -187,9 +180,8 @@ class Worker(_Thread, Generic[R]):
                 if failing is None:
                     self._refuse_jobs(error)
                 else:
-                    self._put_back(failing)
-                if self.trouble is None or self.trouble.error.message != error.message:
-                    self.trouble = WorkerFailure(error)
+                    self.look(failing.paths or ())
+                self.trouble = error
                 self._rest(lambda: bool(self._jobs) or self._hurry)
                 self._hurry = False
                 continue
@@ -211,10 +203,6 @@ class Worker(_Thread, Generic[R]):
                 self._paths.clear()
                 self._hurry = False
             return self._running
-
-    def _put_back(self, job: IndexJob[R]) -> None:
-        with self._condition:
-            self._paths |= job.paths or frozenset()
 
     def _refuse_jobs(self, error: TarsdError) -> None:
         with self._condition:

@@ -154,7 +154,7 @@ class Reader:
         key = self._library.key_of(request.path) if self._audience == "person" else self._indexed(request.path).key
 
         def find(limit: int) -> Results:
-            return Results(tuple(searcher.related(key, limit)), None, 0.0)
+            return Results(tuple(searcher.related(key, limit)))
 
         return self._hits(find, request.limit)
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from tarsd.protocol.codec import MalformedJson, decode, encode, error_json, query_number
+from tarsd.protocol.codec import decode, encode, error_json, query_number
 from tarsd.protocol.events import Event, read_event
 from tarsd.protocol.limits import (
     HEARTBEAT_S,
     LAST_EVENTS,
     MAX_BODY,
     MAX_ID,
-    MAX_MESSAGE,
     MAX_NUMBERS,
     MAX_PATH,
-    MAX_PATHS,
-    MAX_QUERY,
     MAX_ROWS,
     MAX_WAIT_S,
     PROTOCOL,
     Audience,
     EventType,
-    MemoryKind,
     Mode,
     Writer,
 )
@@ -51,10 +47,10 @@ from tarsd.protocol.requests import (
 )
 
 __all__ = [
-    "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_MESSAGE", "MAX_NUMBERS", "MAX_PATH",
-    "MAX_PATHS", "MAX_QUERY", "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
-    "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest", "MalformedJson",
-    "MemoryKind", "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "Request",
+    "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_NUMBERS", "MAX_PATH",
+    "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
+    "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
+    "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "Request",
     "ReviewDecisions", "Route", "SearchRequest", "TurnRequest", "VectorsRequest", "WhyRequest", "WriteReport",
     "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
 ]  # fmt: skip

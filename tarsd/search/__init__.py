@@ -2,11 +2,10 @@
 
 from tarsd.search.query import Filter, Query, Term, parse_filters, parse_query
 from tarsd.search.ranking import MODES, Mode, Ranking, Scope
-from tarsd.search.relevance import band
 from tarsd.search.searcher import MAX_LIMIT, Results, Searcher
 from tarsd.search.words import searched_text
 
 __all__ = [
-    "MAX_LIMIT", "MODES", "Filter", "Mode", "Query", "Ranking", "Results", "Scope", "Searcher", "Term", "band",
+    "MAX_LIMIT", "MODES", "Filter", "Mode", "Query", "Ranking", "Results", "Scope", "Searcher", "Term",
     "parse_filters", "parse_query", "searched_text",
 ]  # fmt: skip

@@ -39,11 +39,3 @@ def relevance(seen: Signals) -> float:
     else:
         logit += _COVERAGE * seen.coverage + _MEANING * seen.meaning
     return 1.0 / (1.0 + math.exp(-logit))
-
-
-def band(value: float) -> str:
-    """The word people see for a relevance."""
-    for least, name in ((0.75, "relevant"), (0.5, "fairly relevant"), (0.25, "maybe relevant")):
-        if value >= least:
-            return name
-    return "not relevant"

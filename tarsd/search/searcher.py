@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,8 +45,7 @@ class Results:
     """Hits, best first. `degraded` says in a sentence or two what did not serve, None when all did."""
 
     hits: tuple[Passage, ...]
-    degraded: str | None
-    took_ms: float
+    degraded: str | None = None
 
 
 class Searcher:
@@ -76,12 +74,10 @@ class Searcher:
         `filters` as `parse_filters` takes them, on top of those in the text; hits below `min_score` (0-1) are left
         out.
         """
-        started = time.perf_counter()
         limit = max(0, min(limit, MAX_LIMIT))
         ranking = self.rank(text, mode, limit, filters, scope)
         kept = tuple(hit for hit, _ in judged(ranking, limit) if hit.score >= min_score)
-        took = (time.perf_counter() - started) * 1000
-        return Results(kept, ranking.trouble or None, round(took, 2))
+        return Results(kept, ranking.trouble or None)
 
     def related(self, key: Key, limit: int = 10) -> list[Passage]:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""

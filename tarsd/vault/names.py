@@ -78,10 +78,6 @@ def _pattern(rule: str, anchored: bool = False, end: str = r"(?:/|\Z)") -> str:
     return start + body + _segment(segments[-1]) + ("/" if only_folders else end)
 
 
-def _from_javascript(source: str) -> str:
-    return re.sub(r"\(\?<(?![=!])", "(?P<", source)
-
-
 class Rules:
     """Which paths are left out: the config's `exclude`, and Obsidian's own excluded files. Case never matters.
 
@@ -97,7 +93,7 @@ class Rules:
         for rule in obsidian:
             if len(rule) > 2 and rule[0] == rule[-1] == "/":
                 # Tested on files only, as in Obsidian: it may fit a folder's name and no note in it.
-                self._add(self._files, rule, _from_javascript(rule[1:-1]))
+                self._add(self._files, rule, re.sub(r"\(\?<(?![=!])", "(?P<", rule[1:-1]))  # JavaScript's named group
             else:  # `Work/Plan` stands for the note as well as for the folder
                 self._add(self._paths, rule, _pattern(rule, anchored=True, end=r"(?:/|\.|\Z)"))
         self.active = bool(self._paths or self._files)

@@ -121,6 +121,7 @@ class Engine:
         if table is None:
             table = embed.make(dataclasses.replace(self.config.embedding, model="table"))
         self.events: list[dict[str, Any]] = []
+        self.progress: list[tuple[int, int, str]] = []
         self.searcher = Searcher(self.store, self.config.search, table, self._embedder)
         self.indexer = Indexer(
             self.config,
@@ -180,7 +181,9 @@ class Engine:
 
     def reconcile(self, paths: Iterable[str] | None = None, *, full: bool = False, force: bool = False) -> Report:
         """One pass."""
-        return self.indexer.reconcile(paths, full=full, force=force)
+        return self.indexer.reconcile(
+            paths, full=full, force=force, progress=lambda *step: self.progress.append(step)
+        )
 
     def embed(self) -> int:
         """Everything that wants a vector gets it, if the model delivers."""
@@ -227,7 +230,7 @@ class Engine:
     @property
     def trouble(self) -> str:
         """What keeps the workers from their work."""
-        return " ".join(worker.trouble.error.message for worker in self._workers if worker.trouble is not None)
+        return " ".join(worker.trouble.message for worker in self._workers if worker.trouble is not None)
 
     def quiet(self) -> int:
         """The number of passes, once no more of them come."""

@@ -123,8 +123,7 @@ def test_notes_cut_by_an_older_rule_are_cut_anew(short_tmp: Path) -> None:
         total = engine.store.counts().chunks
         assert 0 < engine.model.texts - asked < total - 20
         assert engine.space().coverage == 1.0
-        progress = [event for event in engine.events if event["type"] == "progress"]
-        assert progress and progress[-1]["done"] == progress[-1]["total"] == 24
+        assert engine.progress[-1][:2] == (24, 24)
         assert engine.index().changed == 0
 
 

@@ -389,8 +389,8 @@ def test_trouble_is_told_until_it_is_over(bench: Bench) -> None:
     bench.until(2)
     trouble = bench.worker.trouble
     assert trouble is not None
-    assert "ZeroDivisionError" in trouble.error.message
-    assert "secret" not in trouble.error.message
+    assert "ZeroDivisionError" in trouble.message
+    assert "secret" not in trouble.message
     assert bench.worker.stop(5)
 
 

@@ -51,7 +51,7 @@ def test_the_same_index_is_made_with_less_at_once(tmp_path: Path) -> None:
             for n in range(300):
                 write(engine.vault, f"{n}.md", f"# Note {n}\n\n{f'About the number {n}, and more. ' * 20}\n")
             most: list[int] = []
-            engine.indexer.reconcile(progress=lambda event, most=most, engine=engine: most.append(  # type: ignore[misc]
+            engine.indexer.reconcile(progress=lambda *step, most=most, engine=engine: most.append(
                 len(engine.indexer._pool.pids())
             ))  # fmt: skip
             while embed_all(engine.indexer):

@@ -383,7 +383,7 @@ def test_what_a_pass_left_undone_stays_behind(bench: Bench, monkeypatch: pytest.
     bench.run(lacking[1])  # no work any more, and nothing to wait for
     assert bench.indexer.behind == left - 2
     seen = []
-    bench.run(progress=lambda event: seen.append(bench.indexer.behind))
+    bench.run(progress=lambda *step: seen.append(bench.indexer.behind))
     assert bench.indexer.behind == 0 and seen[0] < left - 2 and seen == sorted(seen, reverse=True)
 
 

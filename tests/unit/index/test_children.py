@@ -26,10 +26,10 @@ def test_many_notes_in_children_come_to_the_same(bench: Bench, tmp_path: Path) -
         bench.write(f"{i % 7}/{i}.md", f"# Head {i}\n\ntext number{i} and [[{(i * 3) % 60}|link {i}]]\n")
     bench.table = TableEmbedder()  # type: ignore[assignment]
     bench.restart()
-    seen: list[dict[str, Any]] = []
-    report = bench.indexer.reconcile(progress=seen.append)
+    seen: list[tuple[int, int, str]] = []
+    report = bench.indexer.reconcile(progress=lambda *step: seen.append(step))
     assert report.added == 60 and report.embedded == bench.store.counts().chunks
-    assert seen[-1]["done"] == seen[-1]["total"] == 60
+    assert seen[-1][:2] == (60, 60)
     children = bench.indexer._pool.pids()
     assert children
     other = Store(tmp_path / "o.db", bench.home / "embeddings.db")
