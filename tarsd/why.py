@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from tarsd.errors import TarsdError
@@ -20,13 +20,9 @@ _LIMIT = 50
 class Step:
     """One question on the way with its answer; the first that is not `ok` is usually the reason."""
 
-    name: str
+    step: str
     ok: bool
     detail: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The step as the socket sends it."""
-        return {"step": self.name, "ok": self.ok, "detail": self.detail}
 
 
 @dataclass(frozen=True)
@@ -38,23 +34,15 @@ class Explanation:
 
     path: str
     query: str
-    steps: tuple[Step, ...]
-    chunks: tuple[dict[str, Any], ...]
+    steps: list[Step]
+    chunks: list[dict[str, Any]]
     ranks: dict[str, int | None]
     final_rank: int | None
     verdict: str
 
     def as_json(self) -> dict[str, Any]:
         """As the socket sends it."""
-        return {
-            "path": self.path,
-            "query": self.query,
-            "steps": [step.as_json() for step in self.steps],
-            "chunks": list(self.chunks),
-            "ranks": self.ranks,
-            "final_rank": self.final_rank,
-            "verdict": self.verdict,
-        }
+        return asdict(self)
 
 
 def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str) -> Explanation:
@@ -63,7 +51,7 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
     note = store.notes.note(key)
     if note is None:
         steps.append(Step("indexed", False, "It is not in the index."))
-        return Explanation(key[1], query, tuple(steps), (), {}, None, _verdict(steps, None))
+        return Explanation(key[1], query, steps, [], {}, None, _verdict(steps, None))
     rows = store.notes.passages_of(note.id)
     held = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
     passages = "1 passage" if len(rows) == 1 else f"{len(rows)} passages"
@@ -77,8 +65,8 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
     steps.append(
         Step("found", final is not None, f"It is note {final} of the answer." if final else "It is not in the answer.")
     )
-    chunks = tuple(_chunk(searcher, ranking, row) for row in rows[:_SHOWN_CHUNKS])
-    return Explanation(key[1], query, tuple(steps), chunks, ranks, final, _verdict(steps, final))
+    chunks = [_chunk(ranking, row) for row in rows[:_SHOWN_CHUNKS]]
+    return Explanation(key[1], query, steps, chunks, ranks, final, _verdict(steps, final))
 
 
 def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
@@ -150,7 +138,7 @@ def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
     return ranks
 
 
-def _chunk(searcher: Searcher, ranking: Ranking, row: Passage) -> dict[str, Any]:
+def _chunk(ranking: Ranking, row: Passage) -> dict[str, Any]:
     place = next((n for n, (i, _) in enumerate(ranking.fused, 1) if i == row.id), None)
     parts = ranking.parts.get(row.id)
     found: dict[str, Any] = {
@@ -171,5 +159,5 @@ def _chunk(searcher: Searcher, ranking: Ranking, row: Passage) -> dict[str, Any]
 def _verdict(steps: Sequence[Step], final: int | None) -> str:
     if final is not None:
         return f"Found: note {final} of the answer."
-    blocked = next((step for step in steps if not step.ok and step.name != "evidence"), None)
+    blocked = next((step for step in steps if not step.ok and step.step != "evidence"), None)
     return f"Not found: {blocked.detail}" if blocked else "Not found: other notes fit better."

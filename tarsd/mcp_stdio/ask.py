@@ -15,7 +15,7 @@ from tarsd.errors import ClientError, TarsdError
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.link import DaemonLink
 from tarsd.mcp_stdio.results import PRIVATE, ROOM, Json, ToolReply, counted, cut, fitting, line, listed, passage
-from tarsd.protocol import LAST_EVENTS, MAX_ID, Request
+from tarsd.protocol import LAST_EVENTS, MAX_ID, RequestBody
 from tarsd.protocol.codec import PLAIN
 from tarsd.protocol.requests import Message
 
@@ -26,7 +26,7 @@ TOLD_S = 0.5
 STOP_S = 1.0
 
 
-class AskArguments(Request, frozen=True):
+class AskArguments(RequestBody, frozen=True):
     """What `ask` takes."""
 
     question: Message

@@ -13,7 +13,7 @@ from tarsd.mcp_stdio import results, shapes
 from tarsd.mcp_stdio.ask import AskArguments, ask
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.results import ToolReply
-from tarsd.protocol import Mode, Request
+from tarsd.protocol import Mode, RequestBody
 from tarsd.protocol.requests import OptionalId, Path, Query
 
 MOST_LINES = 10**9
@@ -31,13 +31,13 @@ class McpTool:
     title: str
     description: str
     takes: shapes.Schema
-    arguments: type[Request]
+    arguments: type[RequestBody]
     gives: shapes.Schema
     run: Callable[[Any, Call], ToolReply]
     reads: bool = True
     repeats: bool = True
 
-    def checked(self, given: Mapping[str, Any]) -> Request:
+    def checked(self, given: Mapping[str, Any]) -> RequestBody:
         """The arguments; a number that came as text is a number. Raises `BadRequest` for one that it does not take."""
         known: Mapping[str, Any] = self.takes["properties"]
         for name in given:
@@ -59,7 +59,7 @@ HitLimit = Annotated[int, Meta(ge=1, le=shapes.MOST_HITS)]
 Line = Annotated[int, Meta(ge=1, le=MOST_LINES)]
 
 
-class SearchArguments(Request, frozen=True):
+class SearchArguments(RequestBody, frozen=True):
     """What `search_notes` takes."""
 
     query: Query
@@ -89,7 +89,7 @@ def search_notes(arguments: SearchArguments, call: Call) -> ToolReply:
     return results.hits(reply, call.link, "Nothing was found. Try other words, or mode=vec for meaning alone.")
 
 
-class RelatedArguments(Request, frozen=True):
+class RelatedArguments(RequestBody, frozen=True):
     """What `related_notes` takes."""
 
     path: Path
@@ -102,7 +102,7 @@ def related_notes(arguments: RelatedArguments, call: Call) -> ToolReply:
     return results.hits(reply, call.link, "No other note is related to it.")
 
 
-class ReadArguments(Request, frozen=True):
+class ReadArguments(RequestBody, frozen=True):
     """What `read_note` takes."""
 
     path: Path
@@ -122,7 +122,7 @@ def read_note(arguments: ReadArguments, call: Call) -> ToolReply:
     return results.page(note, call.link, start, end)
 
 
-class RecentArguments(Request, frozen=True):
+class RecentArguments(RequestBody, frozen=True):
     """What `recent_notes` takes."""
 
     limit: Annotated[int, Meta(ge=1, le=shapes.MOST_NOTES)] = 20
@@ -136,7 +136,7 @@ def recent_notes(arguments: RecentArguments, call: Call) -> ToolReply:
     return results.notes(call.link.get("/v1/notes", recent=arguments.limit, folder=folder, tag=tag), call.link)
 
 
-class RememberArguments(Request, frozen=True):
+class RememberArguments(RequestBody, frozen=True):
     """What `remember` takes."""
 
     text: Query

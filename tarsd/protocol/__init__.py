@@ -36,7 +36,7 @@ from tarsd.protocol.requests import (
     RelatedRequest,
     RememberRequest,
     RenameRequest,
-    Request,
+    RequestBody,
     ReviewDecisions,
     SearchRequest,
     TurnRequest,
@@ -50,7 +50,7 @@ __all__ = [
     "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_NUMBERS", "MAX_PATH",
     "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
     "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
-    "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "Request",
+    "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "RequestBody",
     "ReviewDecisions", "Route", "SearchRequest", "TurnRequest", "VectorsRequest", "WhyRequest", "WriteReport",
     "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What clients send, one struct for each body: declared here, checked by `Request.read`."""
+"""What clients send, one struct for each body: declared here, checked by `RequestBody.read`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OptionalMessage = Annotated[str, Meta(max_length=MAX_MESSAGE, pattern=PLAIN)]
 Limit = Annotated[int, Meta(ge=1, le=200)]
 
 
-class Request(msgspec.Struct, frozen=True):
+class RequestBody(msgspec.Struct, frozen=True):
     """A body, read strictly."""
 
     @classmethod
@@ -48,7 +48,7 @@ class Request(msgspec.Struct, frozen=True):
         return convert(body, cls)
 
 
-class _Asked(Request, frozen=True):
+class _Asked(RequestBody, frozen=True):
     audience: Audience = "person"
 
 
@@ -57,7 +57,7 @@ def read_audience(values: Mapping[str, Any]) -> Audience:
     return _Asked.read(values).audience
 
 
-class SearchRequest(Request, frozen=True):
+class SearchRequest(RequestBody, frozen=True):
     """`filters` are the query syntax's own fields by name: tag, path, file, before, after, or any property."""
 
     query: OptionalQuery
@@ -68,7 +68,7 @@ class SearchRequest(Request, frozen=True):
     audience: Audience = "person"
 
 
-class RelatedRequest(Request, frozen=True):
+class RelatedRequest(RequestBody, frozen=True):
     """Notes related to the note at `path`."""
 
     path: Path
@@ -76,27 +76,27 @@ class RelatedRequest(Request, frozen=True):
     audience: Audience = "person"
 
 
-class WhyRequest(Request, frozen=True):
+class WhyRequest(RequestBody, frozen=True):
     """Why the note at `path` is, or is not, found for `query`."""
 
     path: Path
     query: Query
 
 
-class ReindexRequest(Request, frozen=True):
+class ReindexRequest(RequestBody, frozen=True):
     """Look at `paths` (files or folders) again, or at everything when there are none; `full` reads unchanged files."""
 
     paths: Annotated[tuple[OptionalPath, ...], Meta(max_length=MAX_PATHS)] = ()
     full: bool = False
 
 
-class CheckRequest(Request, frozen=True):
+class CheckRequest(RequestBody, frozen=True):
     """Look whether all is well; `model` false: no server of a model is asked anything."""
 
     model: bool = True
 
 
-class VectorsRequest(Request, frozen=True):
+class VectorsRequest(RequestBody, frozen=True):
     """Vectors of passages, for the cache: the model's fingerprint, how many numbers each has, and (hash, float16)."""
 
     model: Id
@@ -128,7 +128,7 @@ def _row(row: object, dim: int) -> tuple[bytes, bytes]:
     raise BadRequest("Each of “rows” must be [32 hex digits, base64].", field="rows")
 
 
-class TurnRequest(Request, frozen=True):
+class TurnRequest(RequestBody, frozen=True):
     """A message to be answered; `notes` are attached by path or name, `selection` is text marked in the editor.
 
     `selection_note` is the note that the selection is from; it is not attached, but what holds of it holds of the text.
@@ -147,7 +147,7 @@ class TurnRequest(Request, frozen=True):
     audience: Audience = "person"
 
 
-class ChatRequest(Request, frozen=True):
+class ChatRequest(RequestBody, frozen=True):
     """The plain form of a turn."""
 
     message: Message
@@ -155,20 +155,20 @@ class ChatRequest(Request, frozen=True):
     conversation: Id = field(default="default", name="conversation_id")
 
 
-class RenameRequest(Request, frozen=True):
+class RenameRequest(RequestBody, frozen=True):
     """The new title of a conversation."""
 
     title: Id
 
 
-class Approval(Request, frozen=True):
+class Approval(RequestBody, frozen=True):
     """The answer to a call that waits for a yes; `always` means the rest of this conversation, for this tool."""
 
     allow: bool
     always: bool = False
 
 
-class WriteReport(Request, frozen=True):
+class WriteReport(RequestBody, frozen=True):
     """What became of a write that a client claimed: the SHA-256 of the file's bytes now, or why it failed."""
 
     ok: bool
@@ -176,7 +176,7 @@ class WriteReport(Request, frozen=True):
     error: OptionalQuery = ""
 
 
-class RememberRequest(Request, frozen=True):
+class RememberRequest(RequestBody, frozen=True):
     """Something to remember, a fact or a rule; `replace` is the exact line that it takes the place of.
 
     What nobody but a model says is `noticed`: it waits until the person takes it over in a review.
@@ -190,13 +190,13 @@ class RememberRequest(Request, frozen=True):
     conversation: OptionalId = ""
 
 
-class ForgetRequest(Request, frozen=True):
+class ForgetRequest(RequestBody, frozen=True):
     """The line of the memory that is to be forgotten."""
 
     line: Query
 
 
-class FeedbackRequest(Request, frozen=True):
+class FeedbackRequest(RequestBody, frozen=True):
     """A verdict on a turn, with the person's own words on it."""
 
     turn: Id
@@ -204,7 +204,7 @@ class FeedbackRequest(Request, frozen=True):
     note: OptionalQuery = ""
 
 
-class Decision(Request, frozen=True):
+class Decision(RequestBody, frozen=True):
     """What is to become of a proposal of a review; `text` replaces its own when it is edited."""
 
     proposal: Id = field(name="id")
@@ -216,7 +216,7 @@ class Decision(Request, frozen=True):
             raise BadRequest("The field “text” is empty.", field="text")
 
 
-class ReviewDecisions(Request, frozen=True):
+class ReviewDecisions(RequestBody, frozen=True):
     """The decisions on the proposals of one review; those that are not named stay where they are."""
 
     review: Id

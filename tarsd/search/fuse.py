@@ -68,7 +68,7 @@ def meaning_values(lists: Sequence[VectorList], chunk_ids: Sequence[int]) -> tup
     coverage; a chunk that the model has not seen yet is judged by the table alone, on the same scale.
     """
     values = [{i: v for i in chunk_ids if (v := vectors.value(i)) is not None} for vectors in lists]
-    tops = [max(found.values(), default=0.0) for found in values]
+    tops = [max(near.values(), default=0.0) for near in values]
     model = next((n for n, vectors in enumerate(lists) if vectors.role == "model"), None)
     if model is None or len(lists) == 1:
         return (values[0], lists[0].weight) if lists else ({}, 0.0)

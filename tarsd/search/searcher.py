@@ -244,21 +244,21 @@ class Searcher:
                 ranking.file_of[row.id] = match.file_id
 
     def _drop_negatives(self, ranking: Ranking) -> None:
-        if not ranking.query.negatives:
-            return
-        match = " OR ".join(term.expression for term in ranking.query.negatives)
-        files = set(ranking.file_of.values())
-        found = [i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, _MANY, files)]
-        bad = set(self.store.notes.files_of(found).values())
+        bad = self._negative(ranking, _MANY, set(ranking.file_of.values()))
         ranking.file_of = {i: file_id for i, file_id in ranking.file_of.items() if file_id not in bad}
+
+    def _negative(self, ranking: Ranking, limit: int, files: set[int] | None) -> set[int]:
+        """Those of the files that hold what the query excludes."""
+        if not ranking.query.negatives:
+            return set()
+        match = " OR ".join(term.expression for term in ranking.query.negatives)
+        found = [i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, limit, files)]
+        return set(self.store.notes.files_of(found).values())
 
     def _listing(self, ranking: Ranking, limit: int) -> Ranking:
         """Filters and exclusions without words: the notes that meet them, last changed first."""
-        allowed, left_out = ranking.allowed, set(ranking.barred)
-        if ranking.query.negatives:
-            match = " OR ".join(term.expression for term in ranking.query.negatives)
-            found = [i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, self.store.counts().chunks, allowed)]
-            left_out.update(self.store.notes.files_of(found).values())
+        allowed = ranking.allowed
+        left_out = ranking.barred | self._negative(ranking, self.store.counts().chunks, allowed)
         listed = [
             note
             for note in self.store.notes.titles()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import time
@@ -144,14 +145,7 @@ class TitleIndex:
             stem = light_stem(word)
             sure[stem] = max(trust, sure.get(stem, 0.0))
         folded = " ".join(words.fold(word) for word in split_words(segment(sentence)))
-        weights: dict[str, float] = {}
-
-        def weigh(word: str) -> float:
-            known = weights.get(word)
-            if known is None:
-                known = weights[word] = self.weight(word)
-            return known
-
+        weigh = functools.cache(self.weight)
         best: dict[int, TitleMatch] = {}
         for file_id in self._sharing(list(sure)) | self._by_text.get(folded, set()):
             for name in self._names.get(file_id, ()):

@@ -49,13 +49,11 @@ class Codes:
     arrays sees at worst a chunk that is already gone, never a wrong one.
     """
 
-    def __init__(self, dim: int, ids: Ids | None = None, refs: Ids | None = None, codes: Bytes | None = None) -> None:
+    def __init__(self, dim: int) -> None:
         self._dim = dim
         self._width = code_bits(dim) // 64
         self._lock = threading.Lock()
         self._set(np.empty((2, 0), np.int64), np.empty((self._width, 0), np.uint64))
-        if ids is not None and refs is not None and codes is not None:
-            self._set(np.array([ids, refs], dtype=np.int64), _words(codes))
 
     def _set(self, ids: Ids, words: Words) -> None:
         """`ids` is int64[2, n]: chunk ids and vector references."""

@@ -214,7 +214,8 @@ class Vectors:
                 width = pack(np.zeros((1, space.dim), np.float32)).shape[1]
                 data = np.frombuffer(b"".join(coded[chunk] for chunk, _ in rows), np.uint8)
                 places = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
-                known = Codes(space.dim, places[:, 0], places[:, 1], data.reshape(len(rows), width))
+                known = Codes(space.dim)
+                known.add(places[:, 0], places[:, 1], data.reshape(len(rows), width))
                 self._codes[space_id] = known
             return known
 
@@ -286,19 +287,11 @@ class Vectors:
         leave this machine.
         """
         space = self._space(space_id)
-        sql = (
-            "SELECT c.hash, f.title, f.aliases, c.trail, c.text, c.tokens, coalesce(x.tries, 0) "
-            "FROM chunks c JOIN files f ON f.id = c.file_id "
-            "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
-            f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
-            "AND (?3 OR NOT EXISTS (SELECT 1 FROM chunks d JOIN files g ON g.id = d.file_id "
-            "WHERE d.hash = c.hash AND g.local_only)) "
-            "AND (?5 = '[]' OR hex(c.hash) NOT IN (SELECT value FROM json_each(?5))) "
-            "ORDER BY f.mtime_ns DESC, f.id, c.seq LIMIT ?4"
-        )
+        columns = "c.hash, f.title, f.aliases, c.trail, c.text, c.tokens, coalesce(x.tries, 0)"
+        sql = f"SELECT {columns} {self._wanting(space_id)} ORDER BY f.mtime_ns DESC, f.id, c.seq LIMIT ?5"
         found: dict[bytes, EmbedJob] = {}
         with self._database.reader() as db:
-            rows = fetch(db, sql, (space.fingerprint, MAX_TRIES, local, limit, _hexes(later)))
+            rows = fetch(db, sql, (space.fingerprint, MAX_TRIES, local, _hexes(later), limit))
         for hash, title, aliases, trail, text, tokens, tries in rows:
             if hash not in found:
                 note = NoteRow(title=title, aliases=tuple(json.loads(aliases)))
@@ -308,15 +301,20 @@ class Vectors:
 
     def count_missing(self, space_id: int, *, local: bool, later: Collection[bytes] = ()) -> int:
         """How many chunks `missing` would still hand out, duplicates counted."""
-        space = self._space(space_id)
-        sql = (
-            "SELECT count(*) FROM chunks c JOIN files f ON f.id = c.file_id "
+        values = (self._space(space_id).fingerprint, MAX_TRIES, local, _hexes(later))
+        with self._database.reader() as db:
+            return int(db.execute(f"SELECT count(*) {self._wanting(space_id)}", values).get)
+
+    def _wanting(self, space_id: int) -> str:
+        """The passages without a vector; ?1 to ?4 are fingerprint, `MAX_TRIES`, `local` and `later`."""
+        return (
+            "FROM chunks c JOIN files f ON f.id = c.file_id "
             "LEFT JOIN failed x ON x.hash = c.hash AND x.fingerprint = ?1 "
             f"WHERE c.id NOT IN (SELECT {self._vec_key(space_id)}) AND coalesce(x.tries, 0) < ?2 "
-            "AND (?3 OR NOT f.local_only) AND (?4 = '[]' OR hex(c.hash) NOT IN (SELECT value FROM json_each(?4)))"
+            "AND (?3 OR NOT EXISTS (SELECT 1 FROM chunks d JOIN files g ON g.id = d.file_id "
+            "WHERE d.hash = c.hash AND g.local_only)) "
+            "AND (?4 = '[]' OR hex(c.hash) NOT IN (SELECT value FROM json_each(?4)))"
         )
-        with self._database.reader() as db:
-            return int(db.execute(sql, (space.fingerprint, MAX_TRIES, local, _hexes(later))).get)
 
     def fail(self, fingerprint: str, failures: Sequence[tuple[bytes, str]], *, permanent: bool = False) -> None:
         """Note that no vector could be made of these hashes, with the reason; permanent ones are not tried again."""

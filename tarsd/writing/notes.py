@@ -116,7 +116,7 @@ def legal_name(title: str, ext: str = ".md") -> str:
     name = nfc(title)
     if name.casefold().endswith(ext):
         name = name[: -len(ext)]
-    name = "".join(char for char in name if char in _JOINERS or char.isspace() or _visible(char))
+    name = "".join(char for char in name if char in _JOINERS or char.isspace() or unicodedata.category(char)[0] != "C")
     name = _DROPPED.sub("", _DASHED.sub(" - ", _BETWEEN_DIGITS.sub("-", name)))
     name = _cut(" ".join(name.split()), NAME_BYTES).strip(" .-").lstrip("~")
     if reserved := _TAKEN_BY_WINDOWS.match(name):
@@ -124,10 +124,6 @@ def legal_name(title: str, ext: str = ".md") -> str:
     if is_conflict_copy(name + ext):  # such a name would keep it out of every search
         name = name.replace("(", "").replace(")", "")
     return name if name.strip(_JOINERS + " ") else "Untitled"
-
-
-def _visible(char: str) -> bool:
-    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def _cut(text: str, limit: int) -> str:

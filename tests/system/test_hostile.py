@@ -222,7 +222,7 @@ KNOWN = sorted(
     {
         name
         for kind in vars(requests).values()
-        if isinstance(kind, type) and issubclass(kind, requests.Request)
+        if isinstance(kind, type) and issubclass(kind, requests.RequestBody)
         for name in kind.__struct_encode_fields__
     }
 )

@@ -27,7 +27,7 @@ def ask(engine: Engine, path: str, query: str) -> Explanation:
 
 
 def steps(said: Explanation) -> dict[str, bool]:
-    return {step.name: step.ok for step in said.steps}
+    return {step.step: step.ok for step in said.steps}
 
 
 def test_a_found_note(engine: Engine) -> None:
@@ -51,7 +51,7 @@ def test_a_note_without_the_words(engine: Engine) -> None:
 
 
 def test_words_that_are_nowhere_are_named(engine: Engine) -> None:
-    detail = next(step.detail for step in ask(engine, "Kiln.md", "cone zirconium").steps if step.name == "terms")
+    detail = next(step.detail for step in ask(engine, "Kiln.md", "cone zirconium").steps if step.step == "terms")
     assert "zirconium (nowhere in the vault)" in detail
 
 

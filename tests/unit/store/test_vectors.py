@@ -189,7 +189,8 @@ def test_what_is_added_or_removed_during_a_search_of_the_codes_mixes_nothing_up(
         lambda codes: codes.add(numbers + 9000, numbers, pack(vectors)),
         lambda codes: codes.remove(numbers[:3000]),  # so many that the rest moves together
     ):
-        codes = Codes(64, numbers, numbers, pack(vectors))
+        codes = Codes(64)
+        codes.add(numbers, numbers, pack(vectors))
 
         def meanwhile(query: np.ndarray, codes: Codes = codes, change: Callable[[Codes], None] = change) -> np.ndarray:
             change(codes)
@@ -207,7 +208,8 @@ def test_many_codes_are_compared_slab_by_slab() -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((150_000, 64)).astype(np.float32)
     numbers = np.arange(150_000)
-    codes = Codes(64, numbers, numbers, pack(vectors))
+    codes = Codes(64)
+    codes.add(numbers, numbers, pack(vectors))
     query = vectors[140_000]
     assert codes.search(query, 20)[0][0] == 140_000
     codes.remove(numbers[:100_000])
