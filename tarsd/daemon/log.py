@@ -147,26 +147,17 @@ class _Fan(logging.Handler):
 
 
 class _PrivateFile(logging.handlers.RotatingFileHandler):
-    """Rotates by size; mode 0600, and a full disk is no reason to fail."""
+    """Rotates by size; mode 0600."""
 
     def _open(self) -> TextIOWrapper:
         handle = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         return TextIOWrapper(FileIO(handle, "a"), encoding="utf-8", errors="backslashreplace", write_through=True)
 
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Nothing: where would it be said?"""
-
-
-class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
-    """stderr, which may be closed."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        """Nothing, as above."""
-
 
 def set_up(folder: Path, name: str) -> None:
     """Send every log to `folder`/`name`.log and stderr. A folder that cannot be written leaves stderr alone."""
-    stderr = _Stderr(sys.stderr)
+    logging.raiseExceptions = False  # stderr may be closed and the disk full: where would it be said?
+    stderr = logging.StreamHandler(sys.stderr)
     stderr.setFormatter(ShortLines() if sys.stderr is not None and sys.stderr.isatty() else JsonLines())
     handlers: list[logging.Handler] = [stderr]
     with contextlib.suppress(OSError):

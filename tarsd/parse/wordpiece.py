@@ -17,6 +17,10 @@ _UNKNOWN = "[UNK]"
 _MOST_WORDS = 200_000
 _LONG_WORD = 40
 _LONGEST_WORD = 100  # MiniLM's tokenizer gives up on longer words
+_IDEOGRAPH = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002b81f\U0002b920-\U0002ceaf"
+    "\U0002f800-\U0002fa1f]"
+)
 _ASCII = re.compile(r"[0-9A-Za-z]+|[!-/:-@\[-`{-~]")
 
 
@@ -88,24 +92,11 @@ def _split(word: str) -> list[str]:
         category = unicodedata.category(char)
         if category == "Mn" or category[0] == "C" or char == "\ufffd":
             continue
-        if category[0] == "P" or (char < "\x7f" and not char.isalnum()) or _ideograph(ord(char)):
+        if category[0] == "P" or (char < "\x7f" and not char.isalnum()) or _IDEOGRAPH.match(char):
             spaced += (" ", char, " ")
         else:
             spaced.append(char)
     return "".join(spaced).split()
-
-
-def _ideograph(code: int) -> bool:
-    return (
-        0x4E00 <= code <= 0x9FFF
-        or 0x3400 <= code <= 0x4DBF
-        or 0x20000 <= code <= 0x2A6DF
-        or 0x2A700 <= code <= 0x2B73F
-        or 0x2B740 <= code <= 0x2B81F
-        or 0x2B920 <= code <= 0x2CEAF
-        or 0xF900 <= code <= 0xFAFF
-        or 0x2F800 <= code <= 0x2FA1F
-    )
 
 
 _WORDS, _PARTS = TokenTable(_word_ids), TokenTable(_part_ids)

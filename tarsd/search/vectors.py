@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -165,24 +166,20 @@ class VectorSpaces:
         if embedder.name in _BUILTIN:
             return work()
         seconds = _WAIT_S if embedder.name in self._met else _FIRST_WAIT_S
-        done: list[_T] = []
-        wrong: list[BaseException] = []
+        answer: Future[_T] = Future()
 
         def run() -> None:
             try:
-                done.append(work())
+                answer.set_result(work())
             except BaseException as error:
-                wrong.append(error)
+                answer.set_exception(error)
 
-        thread = threading.Thread(target=run, name="tarsd-question", daemon=True)
-        thread.start()
-        thread.join(max(0.1, seconds - (time.monotonic() - started if started is not None else 0.0)))
-        if wrong:
-            raise wrong[0]
-        if not done:
+        threading.Thread(target=run, name="tarsd-question", daemon=True).start()
+        left = seconds - (time.monotonic() - started if started is not None else 0.0)
+        if not wait([answer], max(0.1, left)).done:
             self._met.add(embedder.name)
             raise EmbedError(f"{embedder.name} did not answer within {seconds:.0f} s")
-        return done[0]
+        return answer.result()
 
     def _renewed(self, role: Role, embedder: Embedder, vector: QueryVector | None) -> str:
         """What to say while the vectors of a model that changed under its name are made anew."""

@@ -20,7 +20,7 @@ from aiohttp import web
 from tarsd.config import HttpSettings
 from tarsd.errors import BadRequest, Refused, TarsdError
 from tarsd.protocol import error_json
-from tarsd.server.page import is_page
+from tarsd.server.page import FILES
 from tarsd.server.routes import json_reply
 
 APPS = ("app://obsidian.md", "capacitor://localhost", "http://localhost")
@@ -176,7 +176,7 @@ class Guard:
                 )
             if origins and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
                 return web.Response(status=204, headers=PREFLIGHT)
-            if is_page(request.path):
+            if request.path in FILES:  # the page itself needs no token
                 return await handler(request)
             await self._check_token(request)
             await self._read_body(request)

@@ -16,22 +16,11 @@ from aiohttp import web
 
 TYPES: Final = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
-FILES: Final[Mapping[str, str]] = {
-    "/": "index.html",
-    "/icon.svg": "icon.svg",
-    "/page.css": "page.css",
-    "/page.js": "page.js",
-    "/answer.js": "answer.js",
-    "/chat.js": "chat.js",
-    "/daemon.js": "daemon.js",
-    "/dom.js": "dom.js",
-    "/markdown.js": "markdown.js",
-    "/panels.js": "panels.js",
-    "/scroll.js": "scroll.js",
-    "/turn.js": "turn.js",
-    "/vendor/markdown-it.umd.min.js": "vendor/markdown-it.umd.min.js",
-    "/vendor/purify.min.js": "vendor/purify.min.js",
-}
+_NAMES = (
+    "icon.svg", "page.css", "page.js", "answer.js", "chat.js", "daemon.js", "dom.js", "markdown.js", "panels.js",
+    "scroll.js", "turn.js", "vendor/markdown-it.umd.min.js", "vendor/purify.min.js",
+)  # fmt: skip
+FILES: Final[Mapping[str, str]] = {"/": "index.html", **{f"/{name}": name for name in _NAMES}}
 """What is served, by the path of its URL. A file that is not here cannot be asked for."""
 
 POLICY: Final = (
@@ -56,11 +45,6 @@ class _File:
     body: bytes
     type: str
     tag: str
-
-
-def is_page(path: str) -> bool:
-    """Whether this path of a URL belongs to the page, and so needs no token."""
-    return path in FILES
 
 
 def add_page(router: web.UrlDispatcher) -> None:

@@ -216,7 +216,7 @@ async def _as_json(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Json, 
 
 
 async def _stream(request: web.Request, source: AsyncGenerator[Json, None]) -> web.StreamResponse:
-    """NDJSON with a heartbeat while nothing happens and an end line; a reader that goes away is nobody's trouble."""
+    """NDJSON with a heartbeat while nothing happens and an end line; a reader may go away."""
     step: asyncio.Future[Json] = asyncio.ensure_future(anext(source))
     try:
         await asyncio.wait({step}, timeout=0.05)

@@ -51,7 +51,8 @@ class VectorCache:
         added = 0
         if good.any():
             with self._database.write_cache() as db:
-                number = _register(db, fingerprint)
+                db.execute("INSERT OR IGNORE INTO embedders(fingerprint) VALUES (?)", (fingerprint,))
+                number = int(db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (fingerprint,)).get)
                 before = db.total_changes()
                 wanted = [hash for hash, fine in zip(hashes, good, strict=True) if fine]
                 db.executemany(
@@ -111,8 +112,3 @@ class VectorCache:
 def _today() -> int:
     """The day, counted from 1970 in UTC."""
     return int(time.time() // 86_400)
-
-
-def _register(db: apsw.Connection, fingerprint: str) -> int:
-    db.execute("INSERT OR IGNORE INTO embedders(fingerprint) VALUES (?)", (fingerprint,))
-    return int(db.execute("SELECT id FROM embedders WHERE fingerprint = ?", (fingerprint,)).get)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
 import threading
 import time
@@ -142,11 +143,13 @@ class Watcher:
             self._state = WatchState("stopped")
 
     def _due(self) -> float:
-        due = [self._next_check, *(at for at, _ in self._later)]
-        if self._everything or self._paths:
-            quiet, longest = self._last + self._settings.debounce_s, self._first + self._settings.max_wait_s
-            due.append(min(quiet, longest))
-        return min(due)
+        return min([self._next_check, self._complete(), *(at for at, _ in self._later)])
+
+    def _complete(self) -> float:
+        """When what was gathered is delivered: after a moment without further changes, or when it has waited enough."""
+        if not self._everything and not self._paths:
+            return math.inf
+        return min(self._last + self._settings.debounce_s, self._first + self._settings.max_wait_s)
 
     def _take(self) -> tuple[bool, set[str] | None]:
         now = time.monotonic()
@@ -154,9 +157,7 @@ class Watcher:
             self._later.remove(item)
             for path in (None,) if item[1] is None else item[1]:
                 self._add(path, now - self._settings.max_wait_s)
-        if not self._everything and not self._paths:
-            return False, None
-        if now < min(self._last + self._settings.debounce_s, self._first + self._settings.max_wait_s):
+        if now < self._complete():
             return False, None
         paths = None if self._everything else self._paths
         self._paths, self._everything = set(), False
@@ -253,7 +254,8 @@ class Watcher:
         rescan = time.monotonic() >= self._next_rescan
         if rescan:
             self._deaths = 0
-        if rescan and (self._retry_events or self._is_partial()):
+        partial = rescan and self._observer is not None and is_partial(self._observer, str(self._vault.root))
+        if partial or (rescan and self._retry_events):
             self._arm(identity)
             return
         if self._observer is None:
@@ -328,9 +330,6 @@ class Watcher:
         observer, self._observer = self._observer, None
         if observer is not None:
             end(observer)
-
-    def _is_partial(self) -> bool:
-        return self._observer is not None and is_partial(self._observer, str(self._vault.root))
 
 
 def _without_text(fault: Exception) -> str:
