@@ -389,7 +389,7 @@ class Indexer:
                         moves.append((old, note.key))
                         left.discard(old)
                         break
-            same = [stat for stat in done.same if stat.key not in run.overtaken]
+            same = [info for info in done.same if info.key not in run.overtaken]
             # A file that went while we looked: its deletion is an event of its own, or found by the next pass.
             states = [(bad.key, bad.state) for bad in done.failed]
             self.store.apply(Batch(put=put, move=moves, restat=same, state=states), settle=few)

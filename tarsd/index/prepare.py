@@ -18,7 +18,7 @@ from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
 from tarsd.parse import access, parse
 from tarsd.passage import Key, NoteRow, Passage
-from tarsd.store import FileStat, Prepared
+from tarsd.store import Prepared
 from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
 
 LOCAL_ONLY = "local_only, or what may be meant by it"
@@ -55,7 +55,7 @@ class PreparedBatch:
     """What became of a group of jobs. `vectors` is float32[n, dim], one row for each of `hashes`."""
 
     prepared: list[Prepared] = field(default_factory=list)
-    same: list[FileStat] = field(default_factory=list)
+    same: list[FileInfo] = field(default_factory=list)
     gone: list[FileInfo] = field(default_factory=list)
     failed: list[Skipped] = field(default_factory=list)
     hashes: list[bytes] = field(default_factory=list)
@@ -64,8 +64,8 @@ class PreparedBatch:
     @property
     def keys(self) -> list[Key]:
         """The notes that were dealt with, whatever came of it."""
-        keys = [note.key for note in self.prepared] + [stat.key for stat in self.same]
-        return keys + [info.key for info in self.gone] + [skipped.key for skipped in self.failed]
+        keys = [note.key for note in self.prepared] + [info.key for info in (*self.same, *self.gone)]
+        return keys + [skipped.key for skipped in self.failed]
 
 
 def within(settings: ChunkSettings, limit: int | None) -> ChunkSettings:
@@ -90,7 +90,7 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
             continue
         digest = content_hash(raw)
         if digest == job.known:
-            done.same.append(FileStat(info.collection, info.path, _shown(info), info.size, trusted_mtime(info)))
+            done.same.append(info._replace(location=_shown(info), mtime_ns=trusted_mtime(info)))
             continue
         try:
             prepared, notes = _prepare(info, raw, digest, settings)
@@ -138,7 +138,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         words=note.property_text,
         problems=tuple(problems),
         passages=passages,
-        links=tuple((link.line, link.target, link.heading, link.block, link.text, link.embed) for link in note.links),
+        links=note.links,
     )
     return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []
 

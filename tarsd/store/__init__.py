@@ -8,9 +8,7 @@ from tarsd.store.rows import (
     Counts,
     EmbedJob,
     FileRow,
-    FileStat,
     LinkRow,
-    LinkTuple,
     Prepared,
     ProblemRow,
     Role,
@@ -21,7 +19,7 @@ from tarsd.store.store import Store
 from tarsd.store.text import is_spaceless, segment, split_words
 
 __all__ = [
-    "COLUMNS", "MAX_K", "NOT_READ", "Batch", "Counts", "EmbedJob", "FileRow", "FileStat", "Key", "LinkRow",
-    "LinkTuple", "NoteRow", "Prepared", "ProblemRow", "Role", "Space", "Store", "is_spaceless", "segment",
+    "COLUMNS", "MAX_K", "NOT_READ", "Batch", "Counts", "EmbedJob", "FileRow", "Key", "LinkRow",
+    "NoteRow", "Prepared", "ProblemRow", "Role", "Space", "Store", "is_spaceless", "segment",
     "split_words",
 ]  # fmt: skip

@@ -180,7 +180,7 @@ class Notes:
             self._move(db, old, new)
         db.executemany(
             "UPDATE files SET disk = ?, size = ?, mtime_ns = ? WHERE collection = ? AND path = ?",
-            ((stat.disk, stat.size, stat.mtime_ns, *stat.key) for stat in batch.restat),
+            ((info.location, info.size, info.mtime_ns, *info.key) for info in batch.restat),
         )
         db.executemany(
             "UPDATE files SET state = ? WHERE collection = ? AND path = ?",
@@ -192,7 +192,7 @@ class Notes:
             added[file_id] = new_ids
         self.drop_passages(db, gone)
         touched = [key for key, _ in batch.state]
-        touched += [prepared.key for prepared in batch.put] + [stat.key for stat in batch.restat]
+        touched += [prepared.key for prepared in batch.put] + [info.key for info in batch.restat]
         self._database.after_commit(lambda: self._refresh(removed, touched))
         return gone, added
 
@@ -272,7 +272,7 @@ class Notes:
                 "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (file_id, line, target, links.key_of(target), heading, block, text, embed)
-                    for line, target, heading, block, text, embed in prepared.links
+                    for target, heading, block, text, line, embed in prepared.links
                 ),
             )
             db.execute("INSERT OR IGNORE INTO dirty_files VALUES (?)", (file_id,))

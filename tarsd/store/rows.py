@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from tarsd.parse import Link
 from tarsd.passage import Key, NoteRow, Passage
+from tarsd.vault import FileInfo
 
 Role = Literal["table", "model"]
 MAX_K = 4096
@@ -14,33 +16,24 @@ MAX_K = 4096
 NOT_READ = ""
 """The reason of a chunk in which a model has nothing to read, such as another script: no fault, and no problem."""
 
-# One link: line, target, heading, block, text, embed.
-LinkTuple = tuple[int, str, str, str, str, bool]
-
 
 @dataclass(frozen=True, slots=True)
-class FileStat:
-    """A file with its size, its time and its spelling on disk."""
+class FileRow:
+    """What the store knows of one file, for comparing with the disk; `disk` is its spelling there."""
 
     collection: str
     path: str
     disk: str
     size: int
     mtime_ns: int
-
-    @property
-    def key(self) -> Key:
-        return (self.collection, self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class FileRow(FileStat):
-    """What the store knows of one file, for comparing with the disk."""
-
     id: int
     hash: str
     chunker: str
     state: str
+
+    @property
+    def key(self) -> Key:
+        return (self.collection, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +112,7 @@ class Prepared:
     words: str
     problems: tuple[tuple[int, str, str], ...]
     passages: tuple[Passage, ...]
-    links: tuple[LinkTuple, ...]
+    links: tuple[Link, ...]
 
     @property
     def key(self) -> Key:
@@ -130,14 +123,14 @@ class Prepared:
 class Batch:
     """Changes of one transaction, performed in this order: deletions, moves, restats, states, puts.
 
-    A move takes the row of an old key to a new one; a put of the new key belongs with it, since a title may
-    come from the file's name.
+    A restat keeps of a file how it is spelled on disk, its size and its time. A move takes the row of an old key to a
+    new one; a put of the new key belongs with it, since a title may come from the file's name.
     """
 
     put: Sequence[Prepared] = ()
     delete: Sequence[Key] = ()
     move: Sequence[tuple[Key, Key]] = ()
-    restat: Sequence[FileStat] = ()
+    restat: Sequence[FileInfo] = ()
     state: Sequence[tuple[Key, str]] = ()
 
 

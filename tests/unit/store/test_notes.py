@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tarsd.errors import StoreError
-from tarsd.store import Batch, FileStat, Store, links, segment
+from tarsd.store import Batch, Store, links, segment
+from tarsd.vault import FileInfo
 from tests.support.index_dump import dump
 from tests.unit.store.conftest import DIM, WEIGHTS, at, filled, found, note
 
@@ -63,7 +64,7 @@ def test_title_rows_of_unchanged_notes_are_the_same_objects(store: Store) -> Non
 def test_restat_and_state_touch_nothing_else(store: Store) -> None:
     filled(store, note("a.md", "one"))
     before = dump(store)
-    store.apply(Batch(restat=[FileStat("", "a.md", "/a.md", 7, 99)]))
+    store.apply(Batch(restat=[FileInfo("", "a.md", "/a.md", 7, 99, "note")]))
     assert dump(store) == before
     assert store.notes.rows()["", "a.md"].mtime_ns == 99
     store.apply(Batch(state=[(("", "a.md"), "not_downloaded")]))
