@@ -272,7 +272,7 @@ class Notes:
                 "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)",
                 (
                     (file_id, line, target, links.key_of(target), heading, block, text, embed)
-                    for target, heading, block, text, line, embed in prepared.links
+                    for line, target, heading, block, text, embed in prepared.links
                 ),
             )
             db.execute("INSERT OR IGNORE INTO dirty_files VALUES (?)", (file_id,))

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tarsd.parse import Link
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.vault import FileInfo
 
@@ -15,6 +14,9 @@ MAX_K = 4096
 
 NOT_READ = ""
 """The reason of a chunk in which a model has nothing to read, such as another script: no fault, and no problem."""
+
+LinkTuple = tuple[int, str, str, str, str, bool]
+"""A link's line, target, heading, block, text and embed: plain, for thousands go from process to process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class Prepared:
     words: str
     problems: tuple[tuple[int, str, str], ...]
     passages: tuple[Passage, ...]
-    links: tuple[Link, ...]
+    links: tuple[LinkTuple, ...]
 
     @property
     def key(self) -> Key:

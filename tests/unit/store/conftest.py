@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarsd.parse import Link
 from tarsd.passage import NoteRow, Passage
 from tarsd.store import Batch, Prepared, Store, links
 
@@ -62,7 +61,7 @@ def note(
         passages=tuple(
             Passage(text, i + 1, i + 1, seq=i, tokens=3, hash=digest(text), note=row) for i, text in enumerate(texts)
         ),
-        links=tuple(Link(target, "", "", text, i + 1, False) for i, (target, text) in enumerate(linked)),
+        links=tuple((i + 1, target, "", "", text, False) for i, (target, text) in enumerate(linked)),
     )
 
 
