@@ -19,7 +19,7 @@ from tarsd.daemon.listener import TcpListener
 from tarsd.daemon.lock import listen
 from tarsd.daemon.notify import notify
 from tarsd.daemon.reload import ConfigReloader
-from tarsd.daemon.supervised import pulse, tell
+from tarsd.daemon.supervised import pulse, report_activity
 from tarsd.errors import TarsdError
 from tarsd.server import Runner, application
 
@@ -85,17 +85,17 @@ async def _serve(parts: Parts, listener: SocketListener, stopping: asyncio.Event
         ended,
         asyncio.create_task(listener.keep(runner)),
         asyncio.create_task(tcp.keep(app)),
-        asyncio.create_task(tell(app, app.config.vault.name)),
+        asyncio.create_task(report_activity(app, app.config.vault.name)),
     ]
     config = app.config
     try:
         while not stopping.is_set():
-            renewed = asyncio.create_task(reloader.wait(app.settings_say, lambda: app.busy))
-            chores.append(renewed)
-            await asyncio.wait([renewed, ended], return_when=asyncio.FIRST_COMPLETED)
+            reloaded = asyncio.create_task(reloader.wait(app.settings_say, lambda: app.busy))
+            chores.append(reloaded)
+            await asyncio.wait([reloaded, ended], return_when=asyncio.FIRST_COMPLETED)
             if stopping.is_set():
                 break
-            config = renewed.result()
+            config = reloaded.result()
             urgent = config.privacy != app.config.privacy
             await asyncio.gather(runner.drain(), tcp.drain())
             if urgent or not app.busy:

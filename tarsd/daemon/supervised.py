@@ -1,4 +1,4 @@
-"""What the supervisor is told while the event loop turns: that it does, and what the daemon is at."""
+"""What the supervisor is told while the event loop runs: that it does, and what the daemon is doing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXTEND_S = 10.0
 
 
 async def pulse(stopping: asyncio.Event) -> None:
-    """Say that the loop turns: as often as the supervisor asks for it, and from the order to stop until the end.
+    """Say that the loop runs: as often as the supervisor asks for it, and from the order to stop until the end.
 
     A loop that hangs says nothing, and the supervisor ends it.
     """
@@ -32,18 +32,18 @@ async def pulse(stopping: asyncio.Event) -> None:
                 await stopping.wait()
 
 
-async def tell(app: Application, name: str) -> None:
-    """Say what the daemon of the vault `name` is at, whenever that has changed."""
+async def report_activity(app: Application, name: str) -> None:
+    """Tell the supervisor what the daemon of the vault `name` is doing, whenever that has changed."""
     last = ""
     while is_heard():
         with contextlib.suppress(TarsdError):
-            if (now := await _doing(app, name)) != last:
+            if (now := await _activity(app, name)) != last:
                 notify(f"STATUS={now}")
                 last = now
         await asyncio.sleep(LOOK_S)
 
 
-async def _doing(app: Application, name: str) -> str:
+async def _activity(app: Application, name: str) -> str:
     """Cheap while there is nothing to tell, for it is asked all the time."""
     if not app.indexing.behind() and not app.indexing.notices():
         return f"Serving {name}"

@@ -144,7 +144,7 @@ class Background:
                 if self._model is None or not batch:
                     self._upkeep()
                     return _IDLE_S
-                self._let_others(stopped)
+                self._wait_for_questions(stopped)
                 if self._over(stopped):
                     break
                 self._embed(self._model, batch)
@@ -225,7 +225,7 @@ class Background:
             self._stale = True
         return known
 
-    def _let_others(self, stopped: Callable[[], bool]) -> None:
+    def _wait_for_questions(self, stopped: Callable[[], bool]) -> None:
         """Questions go first."""
         deadline = time.monotonic() + _MOST_BUSY_S
         while self._busy() and not self._over(stopped) and time.monotonic() < deadline:

@@ -44,7 +44,7 @@ EVERYTHING = Scope()
 class Ranking:
     """One query at work: the lists and what became of them.
 
-    `allowed` are the file ids that filters let pass (None for all), `barred` others that are left out. `fused` holds
+    `allowed` are the file ids that filters let pass (None for all), `left_out` others that are left out. `fused` holds
     every candidate, best first; of the best ones, `rows` has the passage and `held` the terms in it.
     """
 
@@ -52,7 +52,7 @@ class Ranking:
     mode: Mode
     terms: list[TermStats] = field(default_factory=list)
     allowed: set[int] | None = None
-    barred: set[int] = field(default_factory=set)
+    left_out: set[int] = field(default_factory=set)
     keyword: list[tuple[int, float]] = field(default_factory=list)
     vectors: list[tuple[QueryVector, list[tuple[int, float]]]] = field(default_factory=list)
     lists: list[fuse.VectorList] = field(default_factory=list)

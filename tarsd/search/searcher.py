@@ -108,7 +108,7 @@ class Searcher:
             everything = {note.id for note in notes}
             ranking.allowed = (everything if ranking.allowed is None else ranking.allowed) - scope.hidden
         if not scope.conversations:
-            self._bar(ranking, conditions.own(notes))
+            self._leave_out(ranking, conditions.own(notes))
         if not query.terms and not query.text:
             return self._listing(ranking, limit)
         if ranking.allowed is not None and not ranking.allowed:
@@ -140,14 +140,14 @@ class Searcher:
             lexicon = self._narrow = Lexicon(self.store, self._similar_titles, hidden)
         return lexicon
 
-    def _bar(self, ranking: Ranking, own: set[int]) -> None:
+    def _leave_out(self, ranking: Ranking, own: set[int]) -> None:
         """Leave notes out: few of them once the lists are there, many from the start."""
         if ranking.allowed is not None:
             ranking.allowed -= own
         elif len(own) > _FEW_OWN:
             ranking.allowed = {note.id for note in self.store.notes.titles()} - own
         else:
-            ranking.barred = own
+            ranking.left_out = own
 
     # The lists
 
@@ -199,7 +199,7 @@ class Searcher:
             dict.fromkeys([i for i, _ in ranking.keyword] + [i for vectors in ranking.lists for i in vectors.cosines])
         )
         files = self.store.notes.files_of(ids)
-        ranking.file_of = {i: file_id for i, file_id in files.items() if file_id not in ranking.barred}
+        ranking.file_of = {i: file_id for i, file_id in files.items() if file_id not in ranking.left_out}
         if required is None:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
@@ -236,7 +236,7 @@ class Searcher:
             for match in ranking.titles.values()
             if match.cover >= STRONG_TITLE
             and match.file_id not in present
-            and match.file_id not in ranking.barred
+            and match.file_id not in ranking.left_out
             and (ranking.allowed is None or match.file_id in ranking.allowed)
         ]
         for match in sorted(strong, key=lambda match: (-match.cover, match.file_id))[:_TITLES_ADDED]:
@@ -258,7 +258,7 @@ class Searcher:
     def _listing(self, ranking: Ranking, limit: int) -> Ranking:
         """Filters and exclusions without words: the notes that meet them, last changed first."""
         allowed = ranking.allowed
-        left_out = ranking.barred | self._negative(ranking, self.store.counts().chunks, allowed)
+        left_out = ranking.left_out | self._negative(ranking, self.store.counts().chunks, allowed)
         listed = [
             note
             for note in self.store.notes.titles()

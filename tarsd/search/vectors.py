@@ -81,7 +81,7 @@ class VectorSpaces:
                 continue
             try:
                 vector = self._query_vector(embedder, text)
-                trouble = trouble or self._renewed(role, embedder, vector)
+                trouble = trouble or self._replaced(role, embedder, vector)
             except (EmbedError, StoreError) as error:
                 trouble = self._failed(role, embedder, error)
                 continue
@@ -181,7 +181,7 @@ class VectorSpaces:
             raise EmbedError(f"{embedder.name} did not answer within {seconds:.0f} s")
         return answer.result()
 
-    def _renewed(self, role: Role, embedder: Embedder, vector: QueryVector | None) -> str:
+    def _replaced(self, role: Role, embedder: Embedder, vector: QueryVector | None) -> str:
         """What to say while the vectors of a model that changed under its name are made anew."""
         if role != "model" or (vector is not None and vector.space.coverage >= 1.0):
             return ""

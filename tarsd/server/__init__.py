@@ -62,7 +62,7 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
     except TarsdError as error:
         return _error_reply(error)
     except web.HTTPException as error:
-        return _error_reply(_told(request, error))
+        return _error_reply(_in_our_words(request, error))
     except (web.RequestPayloadError, http_exceptions.HttpProcessingError):
         reply = _error_reply(
             MalformedRequest(
@@ -83,7 +83,7 @@ def _error_reply(error: TarsdError) -> web.Response:
     return json_reply(error_json(error), error.status)
 
 
-def _told(request: web.Request, error: web.HTTPException) -> TarsdError:
+def _in_our_words(request: web.Request, error: web.HTTPException) -> TarsdError:
     """aiohttp's own refusals in our words."""
     if isinstance(error, web.HTTPNotFound):
         return NotFound("There is no such route.", "The README lists them.")

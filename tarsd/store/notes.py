@@ -338,16 +338,16 @@ class Notes:
             bearer = links.LinkTarget(file_id, links.path_fold(path), path, bool(alias))
             bearers.setdefault((collection, key), []).append(bearer)
         changed: list[tuple[int | None, int]] = []
-        heard: set[int | None] = set()
+        touched: set[int | None] = set()
         for row, target, key, old, source, collection, path in found:
             new = links.resolve(target, path, bearers.get((collection, key), ())) if target else source
             if new != old:
                 changed.append((new, row))
             # Also when it stays: the note was written anew, and its link texts may differ.
-            heard |= {old, new} - {source}
+            touched |= {old, new} - {source}
         db.executemany("UPDATE links SET target_file = ? WHERE rowid = ?", changed)
-        heard.discard(None)
-        db.executemany("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", ((file_id,) for file_id in heard))
+        touched.discard(None)
+        db.executemany("INSERT OR IGNORE INTO dirty_anchors VALUES (?)", ((file_id,) for file_id in touched))
 
     def _collect_anchors(self, db: apsw.Connection, targets: Sequence[int]) -> list[int]:
         """Collect what others call these notes; those of them where that changed."""

@@ -1,4 +1,4 @@
-"""The index of one vault with the cache of vectors behind it: what spans its parts, put together here."""
+"""The index of one vault with the cache of vectors behind it: its parts, and what is done with several of them."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def read_file(location: str, limit: int = MAX_BYTES) -> bytes:
 
 def write_new(target: Path, data: bytes, taken: Conflict) -> None:
     """Make the file and its folders; raises `taken` if there is anything of that name, and never overwrites it."""
-    with _told():
+    with _translated():
         if os.path.lexists(target):
             raise taken
         os.makedirs(target.parent, exist_ok=True)
@@ -96,7 +96,7 @@ def write_new(target: Path, data: bytes, taken: Conflict) -> None:
 
 def write_over(target: Path, data: bytes, same: Callable[[bytes], bool], changed: Conflict) -> None:
     """Replace the file's bytes if `same` accepts those that are there; raises `changed` if not, or if it is gone."""
-    with _told():
+    with _translated():
         try:
             mode = stat.S_IMODE(os.lstat(target).st_mode)
             if not mode & stat.S_IWUSR:
@@ -123,7 +123,7 @@ def move_away(target: Path, folder: Path, same: Callable[[bytes], bool], changed
 
     Raises `changed` if it does not, or if the file is gone. Nothing is ever deleted.
     """
-    with _told():
+    with _translated():
         try:
             if not same(read_file(str(target))):
                 raise changed
@@ -151,7 +151,7 @@ def sweep(target: Path, folder: Path, known: Callable[[bytes], bool]) -> None:
     They are there for good if the daemon was killed while it wrote.
     """
     for left in sorted(target.parent.glob(files.DRAFTS)):
-        with contextlib.suppress(Conflict), _told():
+        with contextlib.suppress(Conflict), _translated():
             if _still(known, str(left)):
                 left.unlink(missing_ok=True)
             else:
@@ -204,7 +204,7 @@ def _exchange(first: str, second: str) -> bool:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _translated() -> Iterator[None]:
     """Tell in words what the system refuses to write."""
     try:
         yield

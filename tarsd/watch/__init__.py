@@ -117,10 +117,10 @@ class Watcher:
     # ------------------------------------------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
-        ear = OverflowHandler(self._distrust)
-        tellers = [logging.getLogger(name) for name in ("watchdog", "fsevents")]
-        for teller in tellers:
-            teller.addHandler(ear)
+        handler = OverflowHandler(self._distrust)
+        loggers = [logging.getLogger(name) for name in ("watchdog", "fsevents")]
+        for logger in loggers:
+            logger.addHandler(handler)
         try:
             while True:
                 with self._wake:
@@ -137,8 +137,8 @@ class Watcher:
                 if check:
                     self._guarded_check()
         finally:
-            for teller in tellers:
-                teller.removeHandler(ear)
+            for logger in loggers:
+                logger.removeHandler(handler)
             self._close()
             self._state = WatchState("stopped")
 

@@ -1,4 +1,4 @@
-"""The daemon's own hand: changes made on disk, taken back, and settled after a crash."""
+"""Changes that the daemon makes on disk itself, takes back, and settles after a crash."""
 
 from __future__ import annotations
 

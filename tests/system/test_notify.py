@@ -128,7 +128,7 @@ def test_a_loop_that_hangs_is_heard_no_more(vault: Path, home: Path, daemon: Sta
 def test_nothing_is_said_where_nobody_listens(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     assert not is_heard()
     asyncio.run(supervised.pulse(asyncio.Event()))
-    asyncio.run(supervised.tell(None, "x"))  # type: ignore[arg-type]
+    asyncio.run(supervised.report_activity(None, "x"))  # type: ignore[arg-type]
     for address in ("relative", "", "vsock:2:9"):
         monkeypatch.setenv("NOTIFY_SOCKET", address)
         assert not is_heard()
@@ -146,7 +146,7 @@ def test_a_name_cannot_say_more_than_a_name(monkeypatch: pytest.MonkeyPatch, hom
 
 
 class Engine:
-    """What `tell` asks of the engine."""
+    """What `report_activity` asks of the engine."""
 
     def __init__(self) -> None:
         self.left, self.done, self.noticed = 0, 0, list[str]()
@@ -172,7 +172,7 @@ async def test_what_it_is_at(monkeypatch: pytest.MonkeyPatch, home: Path) -> Non
     monkeypatch.setenv("NOTIFY_SOCKET", supervisor.address)
     monkeypatch.setattr(supervised, "LOOK_S", 0.01)
     engine = Engine()
-    telling = asyncio.create_task(supervised.tell(engine, "Notes"))  # type: ignore[arg-type]
+    telling = asyncio.create_task(supervised.report_activity(engine, "Notes"))  # type: ignore[arg-type]
 
     async def heard() -> str:
         (line,) = await asyncio.to_thread(supervisor.hear)
