@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
+from tarsd.parse.spans import Span, spans
 from tarsd.providers.base import Retract, Text, Thinking
 
 _OPENING = ("<think>", "<thinking>")
-_CLOSING = ("</think>", "</thinking>")
-_TOKEN = re.compile(r"(?P<tag></think(?:ing)?>)|(?P<ticks>`+)|(?P<tildes>~{3,})|(?P<line>\n)", re.IGNORECASE)
-_SPAN_END = re.compile(r"`+|\n")
+_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _HALF_TAG = re.compile(r"<[/a-z]{0,9}\Z", re.IGNORECASE)
 
 Piece = Text | Thinking | Retract
@@ -26,14 +25,13 @@ class Splitter:
         self._rest = ""  # what is not decided yet
         self._mode = "start"
         self._apart = False  # reasoning was seen as such, so a lone closing tag is only a word
-        self._said: list[str] = []
-        self._code = _Code()
-        self._after: list[str] | None = None  # what stands behind a closing tag in an open fence of the reasoning
+        self._block = ""  # what is decided of this block of reasoning, or of the answer
+        self._answer = ""
 
     @property
     def said(self) -> str:
         """The answer so far."""
-        return "".join(self._said)
+        return self._answer
 
     def apart(self) -> None:
         """The server itself tells reasoning apart: from now on a closing tag in the answer is text."""
@@ -47,11 +45,11 @@ class Splitter:
     def end(self) -> list[Piece]:
         """What was held back, when nothing follows any more."""
         pieces = self._run(last=True)
-        if self._mode == "thinking" and self._after is not None and self._code.fence:
+        fence = _open_fence(self._block) if self._mode == "thinking" else None
+        if fence and (tag := _CLOSING.search(self._block, fence.start)):
             # A fence that nobody closed hid the end of the reasoning: better said late than never.
-            answer = "".join(self._after).lstrip()
-            self._said.append(answer)
-            pieces += [Text(answer)] if answer else []
+            self._answer = self._block[tag.end() :].lstrip()
+            pieces += [Text(self._answer)] if self._answer else []
         return pieces
 
     def _run(self, *, last: bool) -> list[Piece]:
@@ -71,121 +69,61 @@ class Splitter:
         low = bare[:12].lower()
         tag = next((tag for tag in _OPENING if low.startswith(tag)), None)
         if tag:
-            self._mode, self._rest, self._apart, self._after = "thinking", bare[len(tag) :], True, None
-            self._code = _Code()
+            self._mode, self._rest, self._apart, self._block = "thinking", bare[len(tag) :], True, ""
         elif not last and any(tag.startswith(low) for tag in _OPENING):
             return
         elif bare:
-            self._mode, self._code = "answer", _Code()
+            self._mode, self._block = "answer", ""
             self._rest = bare if self._apart else self._rest
         elif last:
             self._rest = ""
 
     def _scan(self, pieces: list[Piece], last: bool) -> None:
         """Say what is certain of the rest, up to a tag that counts or to what the next piece has to decide."""
-        text, at = self._rest, 0
-        stop = len(text) if last else _certain(text)
-        while match := _TOKEN.search(text, at, stop):
-            tag = match["tag"]
-            if tag and self._counts(text, match.end(), last) is None:
-                stop = match.start()
+        half = None if last else _HALF_TAG.search(self._rest, max(0, len(self._rest) - 10))
+        stop = half.start() if half else len(self._rest)
+        may_close = self._mode == "thinking" or not self._apart
+        for tag in _CLOSING.finditer(self._rest, 0, stop) if may_close else ():
+            counts = _counts(self._block + self._rest, len(self._block) + tag.start(), last)
+            if counts is None:
+                stop = tag.start()
                 break
-            if tag and self._mode == "answer" and self._apart:
-                tag = None
-            if tag and self._counts(text, match.end(), last):
-                self._say(pieces, text[: match.start()], text[at : match.start()])
-                self._turn(pieces)
-                self._rest = text[match.end() :]
+            if counts:
+                self._say(pieces, tag.start())
+                self._rest = self._rest[len(tag[0]) :]
+                if self._answer:
+                    pieces += [Retract(), Thinking(self._answer)]
+                self._mode, self._apart, self._answer = "start", True, ""
                 return
-            self._code.see(text[at : match.start()], match)
-            self._keep(text[at : match.end()])
-            if match["tag"] and self._code.fence and self._after is None:
-                self._after = []
-            at = match.end()
-        self._code.pass_over(text[at:stop])
-        self._say(pieces, text[:stop], text[at:stop])
-        self._rest = text[stop:]
+        self._say(pieces, stop)
 
-    def _counts(self, text: str, end: int, last: bool) -> bool | None:
-        """Whether a closing tag that ends there is more than code; None when what follows has to tell."""
-        if self._code.fence:
-            return False
-        if not self._code.ticks:
-            return True
-        for match in _SPAN_END.finditer(text, end):
-            if match[0] == "\n":
-                return True
-            if not last and match.end() == len(text):
-                return None
-            if len(match[0]) == self._code.ticks:
-                return False
-        return True if last else None
-
-    def _say(self, pieces: list[Piece], text: str, new: str) -> None:
-        self._keep(new)
-        if not text:
-            return
-        if self._mode == "thinking":
-            pieces.append(Thinking(text))
-        else:
-            self._said.append(text)
-            pieces.append(Text(text))
-
-    def _keep(self, text: str) -> None:
-        if not self._code.fence:
-            self._after = None
-        elif self._after is not None:
-            self._after.append(text)
-
-    def _turn(self, pieces: list[Piece]) -> None:
-        """A closing tag that counts: what follows is the answer."""
-        if self._mode == "answer" and self._said:
-            pieces += [Retract(), Thinking("".join(self._said))]
-            self._said.clear()
-        self._mode, self._apart, self._code, self._after = "start", True, _Code(), None
+    def _say(self, pieces: list[Piece], end: int) -> None:
+        text, self._rest = self._rest[:end], self._rest[end:]
+        self._block += text
+        if self._mode == "answer":
+            self._answer += text
+        if text:
+            pieces.append(Thinking(text) if self._mode == "thinking" else Text(text))
 
 
-class _Code:
-    """Whether the text so far ends inside code: a fence, or a span of so many `ticks` on this line."""
-
-    def __init__(self) -> None:
-        self.fence = ""
-        self.ticks = 0
-        self._blank = True  # nothing on this line yet
-        self._opened = False  # the fence was opened on this line
-
-    def pass_over(self, text: str) -> None:
-        if text.strip():
-            self._blank = False
-
-    def see(self, before: str, match: re.Match[str]) -> None:
-        """A line's end or a run of marks, and the text before it."""
-        self.pass_over(before)
-        if match["line"]:
-            self.ticks, self._blank, self._opened = 0, True, False
-            return
-        if match["tag"]:
-            self._blank = False
-            return
-        run, first = match[0], self._blank
-        self._blank = False
-        if self.fence:
-            if first and run.startswith(self.fence):
-                self.fence = ""
-            elif self._opened and run == self.fence and run[0] == "`":
-                self.fence = ""  # ```a span of three ticks```
-        elif first and len(run) >= 3:
-            self.fence, self._opened = run, True
-        elif run[0] == "`":
-            self.ticks = 0 if self.ticks == len(run) else (self.ticks or len(run))
+def _counts(text: str, at: int, last: bool) -> bool | None:
+    """Whether a closing tag at `at` is more than code; None when the rest of its line has to tell."""
+    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    ticks = "`" in text[start:at]
+    if ticks and end < 0 and not last:
+        return None
+    if _open_fence(text[:at]):
+        return False
+    line = text if end < 0 else text[:end]
+    return not ticks or not any(
+        span.start < at < span.end for span in spans(line, only_code=True) if span.kind == "code"
+    )
 
 
-def _certain(text: str) -> int:
-    """Up to where a text means the same whatever follows: its last tag or run of marks may go on."""
-    if text.endswith(("`", "~")):
-        return len(text.rstrip(text[-1]))
-    half = _HALF_TAG.search(text, max(0, len(text) - 10))
-    return half.start() if half else len(text)
+def _open_fence(text: str) -> Span | None:
+    """The fence that whatever follows `text` would be in."""
+    *_, span = [None, *spans(f"{text}\n.", only_code=True)]
+    return span if span and span.kind == "fence" and span.end > len(text) + 1 else None
 
 
 def _merged(pieces: list[Piece]) -> list[Piece]:
