@@ -26,7 +26,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
         said = next((note for note in notes if isinstance(note, str)), "")
         return schema_of(inner) | ({"description": said} if said else {})
     if get_origin(hint) in (Union, types.UnionType):
-        return schema_of(next(one for one in get_args(hint) if one is not type(None)))
+        return schema_of(next(part for part in get_args(hint) if part is not type(None)))
     if get_origin(hint) is Literal:
         return {"type": "string", "enum": list(get_args(hint))}
     if get_origin(hint) is list:
@@ -81,7 +81,7 @@ def _value(schema: Mapping[str, Any], value: object, key: str, name: str) -> Any
         choices = schema["enum"]
         if value in choices:
             return value
-        same = [one for one in choices if str(one).casefold() == str(value).strip().casefold()]
+        same = [choice for choice in choices if str(choice).casefold() == str(value).strip().casefold()]
         if same:
             return same[0]
         raise ToolError(f"{name}: “{key}” must be one of {', '.join(map(str, choices))}; not {_shown(value)}.")

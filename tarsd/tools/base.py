@@ -89,7 +89,7 @@ def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeo
     the turn. It returns a `Result`, a `ToolProposal`, or text.
     """
     hints = get_type_hints(function, include_extras=True)
-    wants = next((one for one, hint in hints.items() if hint is Context and one != "return"), None)
+    wants = next((parameter for parameter, hint in hints.items() if hint is Context and parameter != "return"), None)
     properties: dict[str, Any] = {}
     needed: list[str] = []
     for parameter in inspect.signature(function).parameters.values():

@@ -7,7 +7,8 @@ import dataclasses
 import difflib
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from tarsd.config.settings import ToolSettings
@@ -54,9 +55,9 @@ class Toolbox:
         for source in self._sources:
             await source.ready(within_s)
 
-    def specs(self, context: Context) -> tuple[ToolSpec, ...]:
+    def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of the tools, in an order that stays, so that it can be cached."""
-        return tuple(ToolSpec(one.name, one.description, one.schema) for one in self._named().values())
+        return tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in self._named().values())
 
     def get(self, name: str) -> Tool:
         """The tool that a model means by `name`; case, dashes and a namespace before it do not matter.
@@ -67,9 +68,9 @@ class Toolbox:
         if name in named:
             return named[name]
         folded = _fold(name)
-        found = [one for key, one in named.items() if _fold(key) == folded]
-        if len(found) == 1:
-            return found[0]
+        alike = [tool for key, tool in named.items() if _fold(key) == folded]
+        if len(alike) == 1:
+            return alike[0]
         shown = " ".join(name.split())[:NAME_CHARS]
         close = difflib.get_close_matches(folded, list(named), 1)
         hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(named) or 'none'}."
@@ -81,29 +82,26 @@ class Toolbox:
         In a turn that has read private notes (`private`), nothing that leaves the machine goes unasked. Raises as
         `get`.
         """
-        one = self.get(name)
-        at_home = one.group in AT_HOME and any(
-            one is native for native in self._tools
-        )  # a server may be called "notes"
+        tool = self.get(name)
+        # a server may be called "notes"
+        at_home = tool.group in AT_HOME and any(tool is native for native in self._tools)
         if private and not at_home:
             return False
-        return one.allowed or "*" in self._allow or one.name in self._allow
+        return tool.allowed or "*" in self._allow or tool.name in self._allow
 
     async def call(self, name: str, arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
         """Run a tool, or find out what it proposes. Raises `ToolError` whatever goes wrong, and nothing else."""
-        one = self.get(name)
-        answer = await self._guard(one, lambda: one.run(arguments, context), limited=True)
+        tool = self.get(name)
+        answer = await self._guard(tool, lambda: tool.run(arguments, context), limited=True)
         if isinstance(answer, Result):
             return answer
         proposal = answer
         # What changes a note waits for its writer, which has a time limit of its own.
         limited = proposal.change is None
-        return dataclasses.replace(
-            proposal, apply=lambda: self._guard(one, lambda: proposal.apply(), limited=limited)
-        )  # fmt: skip
+        return dataclasses.replace(proposal, apply=lambda: self._guard(tool, proposal.apply, limited=limited))
 
-    async def _guard(self, one: Tool, work: Callable[[], Awaitable[T]], *, limited: bool) -> T:
-        seconds = (one.timeout_s or self._timeout_s) if limited else None
+    async def _guard(self, tool: Tool, work: Callable[[], Awaitable[T]], *, limited: bool) -> T:
+        seconds = (tool.timeout_s or self._timeout_s) if limited else None
         try:
             async with asyncio.timeout(seconds):
                 return await work()
@@ -113,34 +111,18 @@ class Toolbox:
             raise ToolError(error.message, error.hint) from None
         except TimeoutError:
             took = f" within {seconds:g} seconds" if seconds else " in time"
-            raise ToolError(f"{one.name} did not answer{took} and was given up.") from None
+            raise ToolError(f"{tool.name} did not answer{took} and was given up.") from None
         except Exception as error:
-            log.warning("a tool failed", extra={"tool": one.name, "error": type(error).__name__})
-            raise ToolError(f"{one.name} failed inside tarsd ({type(error).__name__}); go on without it.") from None
+            log.warning("a tool failed", extra={"tool": tool.name, "error": type(error).__name__})
+            raise ToolError(f"{tool.name} failed inside tarsd ({type(error).__name__}); go on without it.") from None
 
     def _named(self) -> dict[str, Tool]:
+        """All tools by name. Those of servers have names of their own; one that has not gives way to ours."""
+        every = chain(self._tools, *(source.tools() for source in self._sources))
         named: dict[str, Tool] = {}
-        for one in self._all():
-            name = _unique(one.name, named)
-            named[name] = one if name == one.name else dataclasses.replace(one, name=name)
+        for tool in every:
+            named.setdefault(tool.name, tool)
         return named
-
-    def _all(self) -> Iterator[Tool]:
-        yield from self._tools
-        for source in self._sources:
-            yield from source.tools()
-
-
-def _unique(name: str, taken: Mapping[str, Tool]) -> str:
-    """A legal name like `name` that is not taken yet."""
-    legal = _ILLEGAL.sub("_", name).strip("_")[:NAME_CHARS] or "tool"
-    if legal not in taken:
-        return legal
-    for number in range(2, len(taken) + 3):
-        ending = f"_{number}"
-        if (other := legal[: NAME_CHARS - len(ending)] + ending) not in taken:
-            return other
-    raise AssertionError("there are fewer tools than numbers")
 
 
 def _fold(name: str) -> str:

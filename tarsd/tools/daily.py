@@ -144,9 +144,9 @@ def _periodic(data: Any) -> DailySettings | None:
     daily = data.get("daily")
     sets = data.get("calendarSets")
     if not isinstance(daily, dict) and isinstance(sets, list):
-        known = [one for one in sets if isinstance(one, dict)]
-        chosen = next((one for one in known if one.get("id") == data.get("activeCalendarSet")), None)
-        daily = (chosen or (known[0] if known else {})).get("day")
+        calendars = [calendar for calendar in sets if isinstance(calendar, dict)]
+        chosen = next((calendar for calendar in calendars if calendar.get("id") == data.get("activeCalendarSet")), None)
+        daily = (chosen or (calendars[0] if calendars else {})).get("day")
     if not isinstance(daily, dict) or not daily.get("enabled"):
         return None
     return _settings(daily)

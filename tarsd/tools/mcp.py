@@ -50,11 +50,11 @@ class McpServers:
         refresh_s: float = REFRESH_S,
         backoff_s: tuple[float, float, float] = BACKOFF_S,
     ) -> None:
-        self._connections = [Connection(one, cwd or Path.home(), backoff_s=backoff_s) for one in servers]
+        self._connections = [Connection(server, cwd or Path.home(), backoff_s=backoff_s) for server in servers]
         self._refresh_s = refresh_s
         self._taken: dict[str, tuple[str, str]] = {name: ("", name) for name in reserved}
         self._names: dict[tuple[str, str], str] = {}
-        heads = {one.name: _legal(one.name) + "_" for one in servers}
+        heads = {server.name: _legal(server.name) + "_" for server in servers}
         # "a" with a tool "b_c" and "a_b" with a tool "c" must not be able to take each other's names
         self._unclear = {
             name for name in heads for other in heads if other != name and heads[name].startswith(heads[other])
@@ -75,25 +75,25 @@ class McpServers:
 
     def tools(self) -> list[Tool]:
         """What is known now. Servers that are not there are connected to in the background, old lists are renewed."""
-        found = []
+        tools = []
         for connection in self._connections:
             connection.need()
             connection.freshen(self._refresh_s)
-            found += [self._tool(connection, listed) for listed in connection.listed]
-        return found
+            tools += [self._tool(connection, listed) for listed in connection.listed]
+        return tools
 
     def state(self) -> list[dict[str, object]]:
         """Each server for the status: name, state, reason, hint, its tools, and those that cannot be used."""
         return [
             {
-                "name": one.server.name,
-                "state": one.state,
-                "reason": one.reason,
-                "hint": one.hint,
-                "tools": [self._name(one.server.name, listed.name) for listed in one.listed],
-                "skipped": [{"tool": tool, "reason": reason} for tool, reason in one.skipped],
+                "name": connection.server.name,
+                "state": connection.state,
+                "reason": connection.reason,
+                "hint": connection.hint,
+                "tools": [self._name(connection.server.name, listed.name) for listed in connection.listed],
+                "skipped": [{"tool": tool, "reason": reason} for tool, reason in connection.skipped],
             }
-            for one in self._connections
+            for connection in self._connections
         ]
 
     async def close(self) -> None:
@@ -213,4 +213,4 @@ def _clean(schema: Any) -> Any:
             else _clean(value)
             for key, value in schema.items()
         }
-    return [_clean(one) for one in schema] if isinstance(schema, list) else schema
+    return [_clean(part) for part in schema] if isinstance(schema, list) else schema

@@ -12,7 +12,7 @@ import logging
 import math
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,12 +22,14 @@ from tarsd import __version__
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
 from tarsd.tools.mcp_streams import MonitoredStream, Stderr, line, load
+from tarsd.upstream import is_loopback
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.client._transport import Transport
     from mcp.types import CallToolResult
 
+Streams = AbstractAsyncContextManager[Any]
+"""What the SDK calls a transport: a stream of messages that come, and one of those that go."""
 State = Literal["idle", "connecting", "ready", "lost", "down"]
 
 CLOSE_S = 10.0
@@ -199,7 +201,7 @@ class Connection:
         self._not_before = now + (loss if ready_at is not None and not self._delay else self._delay or first)
         self._delay = min(max(first, self._delay * 2), most)
 
-    async def _transport(self, stack: AsyncExitStack) -> Transport:
+    async def _transport(self, stack: AsyncExitStack) -> Streams:
         server = self.server
         if server.command:
             from mcp import StdioServerParameters
@@ -216,12 +218,13 @@ class Connection:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        near = urlsplit(server.url).hostname in ("127.0.0.1", "::1", "localhost")
         times = httpx2.Timeout(server.timeout_s, connect=min(5.0, server.timeout_s), read=max(300.0, server.timeout_s))
-        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=times, trust_env=not near))
+        http = await stack.enter_async_context(
+            httpx2.AsyncClient(timeout=times, trust_env=not is_loopback(urlsplit(server.url).hostname))
+        )
         return self._watched(streamable_http_client(server.url, http_client=http, max_sse_event_size=EVENT_BYTES))
 
-    def _new_client(self, transport: Transport) -> Client:
+    def _new_client(self, transport: Streams) -> Client:
         from mcp import Client
         from mcp.types import Implementation
 
@@ -235,7 +238,7 @@ class Connection:
         )
 
     @asynccontextmanager
-    async def _watched(self, transport: Transport) -> AsyncGenerator[Any, None]:
+    async def _watched(self, transport: Streams) -> AsyncGenerator[Any, None]:
         """The transport, whose end is noticed at once: a dead child is replaced before the next call, not by it."""
         async with transport as (reader, writer):
             yield MonitoredStream(reader, self._ended, self._flooded, self._sort_out), writer
@@ -258,22 +261,22 @@ class Connection:
     # What the server offers
 
     async def _list(self, client: Client) -> None:
-        found: dict[str, Listed] = {}
+        usable: dict[str, Listed] = {}
         self._unfit = skipped = []
         cursor: str | None = None
         for _ in range(PAGES):
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
-                if tool.name in found:
+                if tool.name in usable:
                     skipped.append((line(tool.name), "there are two of this name"))
-                elif len(found) == TOOLS:
+                elif len(usable) == TOOLS:
                     skipped.append((line(tool.name), f"the server has more than {TOOLS} tools"))
                 else:
-                    found[tool.name] = Listed(tool.name, tool.description or tool.title or "", tool.input_schema)
+                    usable[tool.name] = Listed(tool.name, tool.description or tool.title or "", tool.input_schema)
             cursor = page.next_cursor
             if not cursor or len(skipped) > TOOLS:
                 break
-        self.listed = tuple(found.values())
+        self.listed = tuple(usable.values())
         self.skipped = tuple(skipped[:TOOLS])
         self._listed_at = asyncio.get_running_loop().time()
 

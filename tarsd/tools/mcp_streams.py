@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,44 +27,30 @@ class MonitoredStream:
         flooded: Callable[[], None],
         sort_out: Callable[[list[Any]], list[Any]],
     ) -> None:
+        self.last_context: Any = None  # the sender's context variables, where the stream carries them
         self._inner = inner
         self._ended = ended
         self._flooded = flooded
         self._sort_out = sort_out
-        self._garbage = 0
 
-    async def receive(self) -> Any:
-        return await self._next(self._inner.receive)
-
-    async def __anext__(self) -> Any:
-        return await self._next(self._inner.__anext__)
-
-    async def _next(self, receive: Callable[[], Awaitable[Any]]) -> Any:
+    async def __aiter__(self) -> AsyncGenerator[Any, None]:
+        garbage = 0
         try:
-            item = await receive()
+            async for item in self._inner:
+                self.last_context = getattr(self._inner, "last_context", None)
+                if isinstance(item, Exception):
+                    garbage += 1
+                    if garbage == GARBAGE:
+                        self._flooded()
+                else:
+                    result = getattr(item.message, "result", None)
+                    if isinstance(result, dict) and isinstance(result.get("tools"), list):
+                        result["tools"] = self._sort_out(result["tools"])
+                yield item
         except Exception:
             self._ended()
             raise
-        if isinstance(item, Exception):
-            self._garbage += 1
-            if self._garbage == GARBAGE:
-                self._flooded()
-            return item
-        result = getattr(item.message, "result", None)
-        if isinstance(result, dict) and isinstance(result.get("tools"), list):
-            result["tools"] = self._sort_out(result["tools"])
-        return item
-
-    @property
-    def last_context(self) -> Any:
-        """The sender's context variables, where the stream carries them."""
-        return getattr(self._inner, "last_context", None)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+        self._ended()
 
     async def __aenter__(self) -> Self:
         await self._inner.__aenter__()

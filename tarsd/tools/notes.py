@@ -38,9 +38,7 @@ New = Annotated[str, "Markdown text to write"]
 class NoteTools:
     """The tools on notes. `memory_folder` is kept out of what they may change."""
 
-    def __init__(
-        self, notebook: Notebook, memory_folder: str = "tars", *, include_comments: bool = False
-    ) -> None:
+    def __init__(self, notebook: Notebook, memory_folder: str = "tars", *, include_comments: bool = False) -> None:
         self._notebook = notebook
         self._memory_folder = nfc(memory_folder).strip("/").casefold()
         self._include_comments = include_comments
@@ -99,7 +97,7 @@ class NoteTools:
         said = f"{about}, lines {part.first} to {part.last} of {len(lines)}."
         if part.cut:
             said += f" Read on with first_line={part.last + 1}."
-            said += "".join(f"\n{one.line}: {'#' * one.level} {one.text}" for one in note.headings[:OUTLINE])
+            said += "".join(f"\n{shown.line}: {'#' * shown.level} {shown.text}" for shown in note.headings[:OUTLINE])
         if kind == "session":  # a conversation is no source: an answer must not become its own proof
             return Result(f"{said} It is an earlier conversation, not a source.\n\n{part.text}", (), view.local_only)
         return Result(said, (evidence(view, part),), view.local_only)
@@ -220,8 +218,8 @@ class NoteTools:
     def _alike(self, name: str, context: Context) -> str:
         """What else the name could mean; search is asked, for there is nothing to lose."""
         with contextlib.suppress(TarsdError):
-            found = context.reader.retrieve(name[:200], 5, private=context.private).passages
-            paths = list(dict.fromkeys(passage.path for passage in found))
+            near = context.reader.retrieve(name[:200], 5, private=context.private).passages
+            paths = list(dict.fromkeys(passage.path for passage in near))
             if paths:
                 return f"Notes that come close: {', '.join(paths[:3])}."
         return "note_list shows the notes there are."

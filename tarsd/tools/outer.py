@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from tarsd.errors import ToolError
+from tarsd.upstream import is_loopback
 
 if TYPE_CHECKING:
     import httpx
@@ -31,22 +31,11 @@ async def client(
     def make() -> httpx.AsyncClient:
         hooks: dict[str, list[Any]] = {"request": [rewrite]} if rewrite else {}
         limits = httpx.Timeout(READ_S, connect=CONNECT_S)
-        return httpx.AsyncClient(timeout=limits, trust_env=not is_loopback(url), event_hooks=hooks)
+        return httpx.AsyncClient(timeout=limits, trust_env=not is_loopback(httpx.URL(url).host), event_hooks=hooks)
 
     made = await asyncio.to_thread(make)  # reading the system's certificates takes a while
     async with made:
         yield made
-
-
-def is_loopback(url: str) -> bool:
-    """Is the server on this machine?"""
-    import httpx
-
-    host = httpx.URL(url).host
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def unreachable(service: str, error: Exception, *, changes: bool = False) -> ToolError:

@@ -33,7 +33,7 @@ def section(outline: Outline, wanted: str) -> tuple[int, int, str]:
         place = outline.block(wanted)
         return place.start + 1, max(place.end, place.id_line + 1), ""
     place = outline.section(wanted)
-    heading = next(one for one in outline.note.headings if one.end_line == place.start)
+    heading = next(heading for heading in outline.note.headings if heading.end_line == place.start)
     return heading.line, place.end, heading.text
 
 

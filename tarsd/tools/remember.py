@@ -8,6 +8,7 @@ from tarsd.errors import ToolError
 from tarsd.memory import Contradiction, Memory
 from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import propose
+from tarsd.tools.outer import text_of
 from tarsd.writing.changes import Change
 
 
@@ -50,7 +51,7 @@ class MemoryTools:
             hint = "Ask the person which holds. If the new one does, call memory_remember again with replace set to "
             raise ToolError(error.message, hint + ("that line." if error.line else "the line they name.")) from None
         title = "Remember a rule" if kind == "rule" else "Remember"
-        return propose(change, f"{title}: {_line(text)}", "Remembered.", context, again=plan)
+        return propose(change, f"{title}: {text_of(text, 200)}", "Remembered.", context, again=plan)
 
     def memory_forget(
         self, context: Context, line: Annotated[str, "The remembered line, or words that only it has"]
@@ -63,8 +64,4 @@ class MemoryTools:
             return self._memory.forget(line.strip(), local=context.local)
 
         # The answer does not repeat the line: the person sees it in the difference, and it may be private.
-        return propose(plan(), f"Forget: {_line(line)}", "Forgotten.", context, again=plan)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())[:200]
+        return propose(plan(), f"Forget: {text_of(line, 200)}", "Forgotten.", context, again=plan)

@@ -117,11 +117,11 @@ class TodoistTools:
         for wanted in (task, _ID_MARKS.sub("", task)):
             if wanted in self._seen:
                 return wanted
-        found = [id for id, content in self._seen.items() if content.casefold() == task.casefold()]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise ToolError(f"Several tasks read “{text_of(task, 80)}”. Give the id: {', '.join(found[:10])}.")
+        ids = [id for id, content in self._seen.items() if content.casefold() == task.casefold()]
+        if len(ids) == 1:
+            return ids[0]
+        if ids:
+            raise ToolError(f"Several tasks read “{text_of(task, 80)}”. Give the id: {', '.join(ids[:10])}.")
         raise ToolError(
             f"No listed task is “{text_of(task, 80)}”. Call todoist_list first, then give the id that stands there."
         )

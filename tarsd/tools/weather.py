@@ -77,13 +77,13 @@ class WeatherTools:
         async with self._looking:
             if self._place is None:
                 query = {"name": wanted, "count": 1, "language": "en", "format": "json"}
-                found = (await _get(self._settings.geocoding_url, query)).get("results")
-                if not isinstance(found, list) or not found:
+                places = (await _get(self._settings.geocoding_url, query)).get("results")
+                if not isinstance(places, list) or not places:
                     raise ToolError(
                         f"The weather service knows no place “{wanted}”.",
                         'Set tools.weather_place to a town, or to "latitude, longitude".',
                     )
-                self._place = _place(found[0])
+                self._place = _place(places[0])
             return self._place
 
 
@@ -131,16 +131,17 @@ def _written(place: Coordinates, report: Mapping[str, Any]) -> str:
     daily = _table(report.get("daily"))
     days = daily.get("time")
     for index, day in enumerate(days[:MOST_DAYS] if isinstance(days, list) else []):
-        one = {key: values[index] for key, values in daily.items() if isinstance(values, list) and index < len(values)}
-        low, high = one.get("temperature_2m_min"), one.get("temperature_2m_max")
+        columns = {key: values for key, values in daily.items() if isinstance(values, list) and index < len(values)}
+        forecast = {key: values[index] for key, values in columns.items()}
+        low, high = forecast.get("temperature_2m_min"), forecast.get("temperature_2m_max")
         parts = [
-            _sky(one.get("weather_code")),
+            _sky(forecast.get("weather_code")),
             f"{low} to {high} °C" if _is_number(low) and _is_number(high) else "",
-            _value(one.get("precipitation_sum"), "{} mm"),
-            _value(one.get("precipitation_probability_max"), "chance of rain {} %"),
-            _value(one.get("wind_speed_10m_max"), "wind up to {} km/h"),
-            _clock(one.get("sunrise"), "sunrise"),
-            _clock(one.get("sunset"), "sunset"),
+            _value(forecast.get("precipitation_sum"), "{} mm"),
+            _value(forecast.get("precipitation_probability_max"), "chance of rain {} %"),
+            _value(forecast.get("wind_speed_10m_max"), "wind up to {} km/h"),
+            _clock(forecast.get("sunrise"), "sunrise"),
+            _clock(forecast.get("sunset"), "sunset"),
         ]
         if any(parts):
             lines.append(f"{text_of(day, 20)}: {_joined(parts)}.")

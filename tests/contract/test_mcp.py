@@ -173,7 +173,7 @@ async def test_the_toolbox_offers_and_calls_them_and_asks_when_the_turn_was_priv
     servers = connect(stdio(pids, name="notes"))
     await servers.ready(ENOUGH_S)
     toolbox = Toolbox([], sources=[servers])
-    assert "notes_plain" in {spec.name for spec in toolbox.specs(CONTEXT)}
+    assert "notes_plain" in {spec.name for spec in toolbox.specs()}
     answer = await toolbox.call("notes_plain", {"x": 3}, CONTEXT)
     assert isinstance(answer, Result) and answer.text == "x is 3"
     assert toolbox.allowed("notes_plain")

@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tarsd.config.settings import ToolSettings
 from tarsd.errors import ToolError
 from tarsd.tools import Toolbox, ToolProposal
-from tarsd.tools.outer import is_loopback
 from tarsd.tools.todoist import OFFICIAL, TodoistTools
 from tarsd.tools.weather import WeatherTools
+from tarsd.upstream import is_loopback
 from tests.support.doubles import todoist as todo
 from tests.support.doubles.server import ABORT, Reply
 from tests.support.doubles.todoist import TOKEN, TodoistDouble
@@ -260,7 +261,7 @@ async def test_a_server_that_never_answers_is_given_up(vault: Path, sky: Weather
     ],
 )
 def test_a_proxy_is_not_asked_for_a_server_on_this_machine(url: str, here: bool) -> None:
-    assert is_loopback(url) is here
+    assert is_loopback(urlsplit(url).hostname) is here
 
 
 async def test_everything_outer_is_a_proposal(desk: Desk, vault: Path, sky: WeatherDouble) -> None:

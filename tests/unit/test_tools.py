@@ -168,19 +168,18 @@ def simple(name: str, answer: Any = "fine", *, seconds: float | None = None, **a
     return Tool(name, f"The tool {name}.", {"type": "object", "properties": {}}, run, seconds, **about)
 
 
-def test_names_are_legal_and_unique_and_keep_their_order() -> None:
-    source = Source(simple("note_read"), simple("fetch.get page"), simple("x" * 80), simple("x" * 80), simple("…"))
+def test_tools_keep_their_order_and_come_and_go_with_their_server() -> None:
+    source = Source(simple("fetch_page"), simple("a_b"))
     box = Toolbox([simple("note_read"), simple("note_list")], sources=[source])
-    names = [spec.name for spec in box.specs(CONTEXT)]
-    assert names == ["note_read", "note_list", "note_read_2", "fetch_get_page", "x" * 64, "x" * 62 + "_2", "tool"]
+    assert [spec.name for spec in box.specs()] == ["note_read", "note_list", "fetch_page", "a_b"]
     source.known.clear()
-    assert [spec.name for spec in box.specs(CONTEXT)] == ["note_read", "note_list"]
+    assert [spec.name for spec in box.specs()] == ["note_read", "note_list"]
 
 
 async def test_a_tool_of_a_server_never_takes_the_place_of_our_own() -> None:
     box = Toolbox([simple("note_read", "ours")], sources=[Source(simple("note_read", "theirs", group="shady"))])
     assert await box.call("note_read", {}, CONTEXT) == Result("ours")
-    assert await box.call("note_read_2", {}, CONTEXT) == Result("theirs")
+    assert [spec.name for spec in box.specs()] == ["note_read"]
 
 
 @pytest.mark.parametrize("name", ["note_read", "note-read", "Note_Read", "functions.note_read", "functions:note_read"])
