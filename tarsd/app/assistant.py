@@ -212,7 +212,7 @@ class Assistant:
 
     async def _write(self, change: Change) -> None:
         """Verdicts and archives are no memory: taking back the last change of the memory passes them over."""
-        memory = change.path in [self._memory.drafts.path(name) for name in (MEMORY, RULES, NOTICED)]
+        memory = change.path in [self._memory.path(name) for name in (MEMORY, RULES, NOTICED)]
         await self.writer.perform(change, by="daemon", kind="memory" if memory else "note")
 
     # -------------------------------------------------------------------------------------------- feedback, review

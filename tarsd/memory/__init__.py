@@ -6,8 +6,8 @@ Everything here only plans changes; whoever asks for one performs it.
 from __future__ import annotations
 
 from tarsd.memory import feedback, review
+from tarsd.memory.drafts import MEMORY, NOTICED, RULES
 from tarsd.memory.feedback import FeedbackEntry, Verdict
-from tarsd.memory.folder import MEMORY, NOTICED, RULES
 from tarsd.memory.lines import holds_private
 from tarsd.memory.review import ReviewProposal, Sources
 from tarsd.memory.store import Contradiction, Kind, Memory

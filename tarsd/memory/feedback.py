@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tarsd.memory import lines
-from tarsd.memory.folder import rewritten
+from tarsd.memory.drafts import rewritten
 from tarsd.memory.store import Memory
 from tarsd.parse import parse
 from tarsd.providers.text import cap
@@ -67,10 +67,10 @@ def record(
         words = words if len(words) <= MAX_NOTE else words[:MAX_NOTE].rstrip() + "…"
         parts.append(" ".join(lines.harmless(f"{_NOTE} {words}").split()))
     block = "\n\n".join(parts)
-    loaded = memory.drafts.load(FILES[verdict])
+    loaded = memory.load(FILES[verdict])
     if loaded is None or not loaded.text.strip():
         text = f"{_head(TITLES[verdict])}{block}\n"
-        return create(memory.drafts.path(FILES[verdict]), text) if loaded is None else rewritten(loaded, text)
+        return create(memory.path(FILES[verdict]), text) if loaded is None else rewritten(loaded, text)
     return append(loaded, block)
 
 
@@ -78,7 +78,7 @@ def entries(memory: Memory) -> list[FeedbackEntry]:
     """All entries that wait for a review, corrections first, oldest first. Raises what reading the notes raises."""
     found: list[FeedbackEntry] = []
     for verdict, name in FILES.items():
-        loaded = memory.drafts.load(name)
+        loaded = memory.load(name)
         found += read(loaded.text, verdict) if loaded is not None else []
     return found
 
@@ -88,7 +88,7 @@ def archive(memory: Memory, ids: Collection[str]) -> list[Change]:
     copies: list[Change] = []
     removals: list[Change] = []
     for verdict, name in FILES.items():
-        loaded = memory.drafts.load(name)
+        loaded = memory.load(name)
         gone = [entry for entry in read(loaded.text, verdict) if entry.id in ids] if loaded is not None else []
         if loaded is not None and gone:
             body = "".join(f"{entry.block.rstrip()}\n\n" for entry in gone)
@@ -102,11 +102,11 @@ def archived(memory: Memory, name: str, title: str, body: str, private: bool) ->
     now = memory.today()
     stem = f"archive/{name.removesuffix('.md').lower()}-{now:%Y-%m-%dT%H%M%S}"
     path, number = f"{stem}.md", 1
-    while memory.drafts.exists(path):
+    while memory.notebook.exists(memory.path(path)):
         number += 1
         path = f"{stem}-{number}.md"
     head = _head(f"{title}, reviewed {now:%Y-%m-%d %H:%M}", private)
-    return create(memory.drafts.path(path), f"{head}{body}")
+    return create(memory.path(path), f"{head}{body}")
 
 
 def read(text: str, verdict: Verdict) -> list[FeedbackEntry]:

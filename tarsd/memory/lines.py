@@ -96,9 +96,9 @@ def read(text: str, name: str = "Memory.md") -> MemoryNote:
     source = tuple(split(text))
     for fault in note.problems:
         problem = problem or f"{name}, line {fault.line}: {fault.reason}"
-    found = _lines(note, source)
-    private = _private(note, source, found)
-    marked = [replace(one, mark=one.mark._replace(private=one.start + 1 in private)) for one in found]
+    lines = _lines(note, source)
+    private = _private(note, source, lines)
+    marked = [replace(line, mark=line.mark._replace(private=line.start + 1 in private)) for line in lines]
     return MemoryNote(source, note, tuple(marked), private, problem)
 
 
@@ -108,7 +108,7 @@ def split(text: str) -> list[str]:
 
 
 def _lines(note: Note, source: Sequence[str]) -> list[MemoryLine]:
-    headings = {number: one for one in note.headings for number in range(one.line, one.end_line + 1)}
+    headings = {number: heading for heading in note.headings for number in range(heading.line, heading.end_line + 1)}
     blocks = {number for unit in note.units for number in range(unit.start_line, unit.end_line + 1)}
     found: list[MemoryLine] = []
     above: list[int] = []  # the bullets that the next one may stand under
@@ -146,7 +146,7 @@ def _lines(note: Note, source: Sequence[str]) -> list[MemoryLine]:
         if found[-1].depth < 0:
             above.clear()
         loose = False
-    return [one for one in found if one.text]
+    return [line for line in found if line.text]
 
 
 def _private(note: Note, source: Sequence[str], found: Sequence[MemoryLine]) -> frozenset[int]:

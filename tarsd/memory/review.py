@@ -13,8 +13,8 @@ from typing import Literal
 
 from tarsd.errors import BadRequest, NotFound, TarsdError
 from tarsd.memory import compare, feedback, lines
+from tarsd.memory.drafts import MEMORY, NOTICED, RULES, NoteDraft
 from tarsd.memory.feedback import FeedbackEntry
-from tarsd.memory.folder import MEMORY, NOTICED, RULES, NoteDraft
 from tarsd.memory.lines import MemoryLine
 from tarsd.memory.store import Memory
 from tarsd.protocol import Decision
@@ -91,7 +91,7 @@ class Sources:
     def private(self) -> bool:
         """Does the prompt hold private text? Then nobody can tell what of a model's words came from it."""
         seen: tuple[FeedbackEntry | MemoryLine, ...] = (*self.shown, *self.noticed, *self.rules)
-        return self.local and any(_is_private(one) for one in seen)
+        return self.local and any(_is_private(source) for source in seen)
 
 
 def gather(memory: Memory, *, local: bool) -> Sources:
@@ -139,8 +139,8 @@ def _add(
         text = lines.clean(text, MAX_RULE if kind == "rule" else lines.MAX_CHARS)
     except BadRequest:
         return
-    same = next((one for one in known if compare.same(one.text, text)), None)
-    again = next((one for one in found if one.kind == kind and compare.same(one.text, text)), None)
+    same = next((line for line in known if compare.same(line.text, text)), None)
+    again = next((proposal for proposal in found if proposal.kind == kind and compare.same(proposal.text, text)), None)
     ids = tuple(dict.fromkeys(_id(source) for source in sources))
     private = private or any(_is_private(source) for source in sources)
     if again is not None:  # said twice: one decision settles both
@@ -151,7 +151,7 @@ def _add(
         return
     if same is not None and kind == "rule" and by == "model":
         return
-    old = None if same else next((one for one in known if compare.differs(one.text, text)), None)
+    old = None if same else next((line for line in known if compare.differs(line.text, text)), None)
     private = private or (old is not None and old.mark.private)
     why = f"{why} It is there already." if same else why
     sessions = {source.session if isinstance(source, FeedbackEntry) else source.mark.session for source in sources}
@@ -164,7 +164,7 @@ def diff(memory: Memory, proposals: Sequence[ReviewProposal]) -> str:
     """What applying all proposals would change in the rules and the memory, as a unified diff."""
     changes = []
     for kind, name in (("rule", RULES), ("memory", MEMORY)):
-        draft = memory.drafts.open(name)
+        draft = memory.open(name)
         for proposal in proposals:
             if proposal.kind == kind:
                 try:
@@ -184,12 +184,12 @@ def apply(
     proposals that come from them are decided, and entries that only a model saw when all are. Raises NotFound
     (no such proposal), BadRequest, Conflict (Contradiction), Refused; then nothing is to be done at all.
     """
-    decided: dict[str, Decision] = {one.proposal: one for one in decisions}
-    by_id = {one.id: one for one in proposals}
+    decided: dict[str, Decision] = {decision.proposal: decision for decision in decisions}
+    by_id = {proposal.id: proposal for proposal in proposals}
     for name in decided:
         if name not in by_id:
             raise NotFound("That proposal is not part of this review.", "Begin the review again.")
-    drafts = {"rule": memory.drafts.open(RULES), "memory": memory.drafts.open(MEMORY)}
+    drafts = {"rule": memory.open(RULES), "memory": memory.open(MEMORY)}
     for proposal in proposals:
         decision = decided.get(proposal.id)
         if decision is not None and decision.action != "drop":
@@ -219,7 +219,7 @@ def _put(memory: Memory, draft: NoteDraft, proposal: ReviewProposal, text: str) 
 
 
 def _taken_from_noticed(memory: Memory, settled: set[str]) -> list[Change]:
-    draft = memory.drafts.open(NOTICED)
+    draft = memory.open(NOTICED)
     gone = [line for line in draft.page.lines if _id(line) in settled]
     if not gone:
         return []
@@ -301,8 +301,9 @@ def _is_private(source: FeedbackEntry | MemoryLine) -> bool:
 
 def _settled(decided: dict[str, Decision], proposals: Sequence[ReviewProposal], sources: Sources) -> set[str]:
     """The entries and noticed lines that nothing is left to decide about."""
-    waiting = {source for one in proposals if one.id not in decided for source in one.from_ids}
-    settled = {source for one in proposals if one.id in decided for source in one.from_ids} - waiting
-    if decided and all(one.id in decided for one in proposals) and any(one.by == "model" for one in proposals):
+    waiting = {source for proposal in proposals if proposal.id not in decided for source in proposal.from_ids}
+    settled = {source for proposal in proposals if proposal.id in decided for source in proposal.from_ids} - waiting
+    left = any(proposal.id not in decided for proposal in proposals)
+    if decided and not left and any(proposal.by == "model" for proposal in proposals):
         settled |= {entry.id for entry in sources.shown}
     return settled

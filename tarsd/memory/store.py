@@ -11,9 +11,9 @@ from typing import Literal
 
 from tarsd.errors import BadRequest, Conflict, NotFound, Refused, TarsdError
 from tarsd.memory import compare, lines
-from tarsd.memory.folder import MAX_LINES, MEMORY, NOTICED, RULES, MemoryFolder, NoteDraft
+from tarsd.memory.drafts import MAX_LINES, MEMORY, NOTICED, RULES, NoteDraft
 from tarsd.memory.lines import MemoryLine, MemoryNote
-from tarsd.writing.changes import Change
+from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.notes import Notebook
 
 Kind = Literal["semantic", "procedural"]
@@ -45,9 +45,30 @@ class Memory:
     ) -> None:
         self.notebook = notebook
         self.enabled = enabled
-        self.drafts = MemoryFolder(notebook, folder)
+        self._folder = folder.strip("/")
         self.today = today
         self._pages: dict[str, tuple[str, MemoryNote]] = {}
+
+    # ---------------------------------------------------------------------------------------------- its notes
+
+    def path(self, name: str) -> str:
+        """Where a note of this name lies."""
+        return f"{self._folder}/{name}" if self._folder else name
+
+    def load(self, name: str) -> Loaded | None:
+        """The note of this name; None if there is none. Raises what `Notebook.load` raises, but for that."""
+        path = self.path(name)
+        try:
+            return self.notebook.load(path)
+        except NotFound as fault:
+            if self.notebook.exists(path):
+                hint = fault.hint or "Look into the folder."
+                raise Refused(f"{path} cannot be used: a file of nearly that name is there.", hint) from None
+            return None
+
+    def open(self, name: str) -> NoteDraft:
+        """A note of lines, to be changed. Raises as `load`."""
+        return NoteDraft(name, self.path(name), self.load(name))
 
     # ---------------------------------------------------------------------------------------------- reading
 
@@ -86,7 +107,7 @@ class Memory:
     def _page(self, name: str) -> tuple[MemoryNote | None, str]:
         """The note as it is now, and why there is none; read again only when it changed."""
         try:
-            note = self.drafts.load(name)
+            note = self.load(name)
         except TarsdError as fault:
             return None, f"{name} cannot be read: {fault.message}"
         if note is None:
@@ -129,7 +150,7 @@ class Memory:
         self._need()
         text = lines.clean(text)
         section = lines.clean(section, 80) if section.strip() else ""
-        draft = self.drafts.open(RULES if kind == "procedural" else MEMORY)
+        draft = self.open(RULES if kind == "procedural" else MEMORY)
         known = draft.page.lines
         old = self._exact(known, replace) if replace.strip() else None
         self.check_new([line for line in known if line is not old], text, local=local)
@@ -163,18 +184,18 @@ class Memory:
         (several lines, or one with others under it), BadRequest, Refused.
         """
         asked = _asked(line)
-        opened = [self.drafts.open(name) for name in (MEMORY, RULES, NOTICED)]
-        found = [(draft, one) for draft in opened for one in draft.page.lines if local or not one.mark.private]
+        opened = [self.open(name) for name in (MEMORY, RULES, NOTICED)]
+        found = [(draft, line) for draft in opened for line in draft.page.lines if local or not line.mark.private]
         hits = _matching(found, asked)
         if not hits:
             raise NotFound("Nothing like that is remembered.", "See what is: `tarsd memory`, or /memory in a chat.")
-        texts = list(dict.fromkeys(one.text for _, one in hits))
+        texts = list(dict.fromkeys(line.text for _, line in hits))
         if len({tuple(compare.words(text)) or text for text in texts}) > 1:
             listed = "\n".join(f"- {text}" for text in texts[:10]) + ("\n- …" if len(texts) > 10 else "")
             raise Conflict(f"Several lines have these words:\n{listed}", "Give the whole line.")
         draft = hits[0][0]
-        gone = [one for where, one in hits if where is draft]
-        if any(one.parent for one in gone):
+        gone = [line for where, line in hits if where is draft]
+        if any(line.parent for line in gone):
             said = f"Other lines stand under this one: {gone[0].text}."
             raise Conflict(said, f"Forget those first, or edit {draft.path} by hand.")
         draft.remove(gone)
@@ -188,7 +209,7 @@ class Memory:
         self._need()
         text = lines.clean(text)
         draft, known = self._quarantine()
-        if not any(compare.same(text, one) for one in known):
+        if not any(compare.same(text, other) for other in known):
             draft.insert(text, lines.comment(self._date(), session, private))
         return draft.change()
 
@@ -206,7 +227,7 @@ class Memory:
                 text = lines.clean(given)
             except BadRequest:
                 continue
-            if any(compare.same(text, one) for one in known):
+            if any(compare.same(text, other) for other in known):
                 continue
             try:
                 draft.insert(text, mark)
@@ -217,7 +238,7 @@ class Memory:
 
     def _quarantine(self) -> tuple[NoteDraft, list[str]]:
         """The list of what was noticed, and all that is known or noticed already."""
-        draft = self.drafts.open(NOTICED)
+        draft = self.open(NOTICED)
         known = [line.text for name in (MEMORY, RULES) for line in self.lines(name)]
         return draft, known + [line.text for line in draft.page.lines]
 
@@ -243,11 +264,11 @@ class Memory:
 
 def _asked(text: str) -> str:
     """A line as somebody names it, with or without its bullet and its comment."""
-    one = " ".join(text.split())
-    if not one:
+    line = " ".join(text.split())
+    if not line:
         raise BadRequest("It is not said which line.", "Give the line, or some words of it.", field="line")
-    found = lines.read(one).lines
-    return found[0].text if found else one
+    read = lines.read(line).lines
+    return read[0].text if read else line
 
 
 def _matching(found: Sequence[tuple[NoteDraft, MemoryLine]], asked: str) -> list[tuple[NoteDraft, MemoryLine]]:

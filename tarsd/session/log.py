@@ -64,7 +64,6 @@ class Sessions:
                 }
             )
             self._append(request.conversation, lines, durable=True)
-            _note_all(index, request.conversation, lines)
         return record
 
     def append(self, conversation: str, turn: str, event: Event) -> None:
@@ -72,19 +71,16 @@ class Sessions:
         with self._lock:
             kind = "end" if event.last else "event"
             self._append(conversation, [{"t": kind, "turn": turn, "event": event.as_json()}])
-            if event.data.get("private") is True:
-                self._index().private.add(conversation)
-            known = self._index().summaries.get(conversation)
-            if known is not None:
-                self._index().summaries[conversation] = replace(known, updated=time.time())
+            summaries = self._index().summaries
+            if conversation in summaries:
+                summaries[conversation] = replace(summaries[conversation], updated=time.time())
 
     def rename(self, conversation: str, title: str) -> ConversationSummary:
         """Give a conversation another title. Raises `NotFound`, `StoreError`."""
         with self._lock:
-            known = self._summary(conversation)
+            self._summary(conversation)
             self._append(conversation, [{"t": "title", "title": title, "at": time.time()}])
-            self._index().summaries[conversation] = replace(known, title=title)
-            return self._index().summaries[conversation]
+            return self._summary(conversation)
 
     def set_note_path(self, conversation: str, path: str) -> None:
         """Remember where in the vault the conversation's note is. Raises `NotFound`, `StoreError`."""
@@ -92,7 +88,6 @@ class Sessions:
             self._summary(conversation)
             if self._index().notes.get(conversation) != path:
                 self._append(conversation, [{"t": "note", "path": path}])
-                self._index().notes[conversation] = path
 
     def add_summary(self, conversation: str, upto: str, text: str, *, private: bool) -> SummaryRecord:
         """Record what was said up to and including the turn `upto`. Raises `NotFound`, `StoreError`."""
@@ -101,7 +96,6 @@ class Sessions:
         with self._lock:
             self._summary(conversation)
             self._append(conversation, [line], durable=True)
-            _note_all(self._index(), conversation, [line])
         return record
 
     def delete(self, conversation: str) -> None:
@@ -125,8 +119,8 @@ class Sessions:
         """All conversations, the latest first."""
         with self._lock:
             index = self._index()
-            found = [replace(known, private=known.id in index.private) for known in index.summaries.values()]
-            return sorted(found, key=lambda summary: summary.updated, reverse=True)
+            summaries = [replace(known, private=known.id in index.private) for known in index.summaries.values()]
+            return sorted(summaries, key=lambda summary: summary.updated, reverse=True)
 
     def load(self, conversation: str) -> Conversation:
         """A conversation with everything that happened in it. Raises `NotFound`."""
@@ -170,6 +164,8 @@ class Sessions:
         return known
 
     def _append(self, conversation: str, lines: list[dict[str, Any]], *, durable: bool = False) -> None:
+        """Write lines at the end of a log, and take what they say into the index. Raises `StoreError`."""
+        index = self._index()
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle = os.open(self._file(conversation), os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -187,6 +183,7 @@ class Sessions:
         except OSError as error:
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
             raise kind(f"The conversation cannot be saved: {error.strerror}.", f"Look at {self._folder}.") from error
+        _note_all(index, conversation, lines)
 
     def _index(self) -> _Index:
         if self._known is None:
@@ -267,12 +264,12 @@ def _lines(file: Path, *, events: bool = True) -> Iterator[dict[str, Any]]:
 
 
 def _condensed(lines: Iterable[dict[str, Any]]) -> SummaryRecord | None:
-    found = None
+    latest = None
     for line in lines:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             if line.get("t") == "summary":
-                found = SummaryRecord(str(line["upto"]), str(line["text"]), _saw_private(line), float(line["at"]))
-    return found
+                latest = SummaryRecord(str(line["upto"]), str(line["text"]), _saw_private(line), float(line["at"]))
+    return latest
 
 
 def _turns(lines: Iterable[dict[str, Any]]) -> list[TurnRecord]:

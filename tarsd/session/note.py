@@ -91,7 +91,7 @@ def file_title(conversation: Conversation) -> str:
 
 def render_new(conversation: Conversation, *, zone: tzinfo | None = None) -> str:
     """The whole note of a conversation as it stands, without turns that still run."""
-    turns = [turn for turn in conversation.turns if turn.state != "running"]
+    turns = conversation.finished
     models = [turn.model for turn in turns if turn.model]
     head = properties.block(
         conversation.summary.id,
@@ -182,20 +182,20 @@ def _quote(text: str) -> str:
 def _remarks(record: TurnRecord, private: bool) -> list[str]:
     """How the turn ended if not well, what it has to say of itself, and which tools it used."""
     last = record.events[-1].data if record.events else {}
-    found: list[str] = []
+    remarks: list[str] = []
     if record.state == "stopped":
-        found.append("> [!warning] Stopped before the end")
+        remarks.append("> [!warning] Stopped before the end")
     elif record.state in ("interrupted", "failed"):
         error: dict[str, Any] = last.get("error") or {}
         title = "The daemon stopped before the end" if record.state == "interrupted" else "No complete answer"
         said = " ".join(one_line(str(error.get(key, ""))) for key in ("message", "hint")).strip()
-        found.append(f"> [!failure] {title}" + (f"\n> {said}" if said and record.state == "failed" else ""))
+        remarks.append(f"> [!failure] {title}" + (f"\n> {said}" if said and record.state == "failed" else ""))
     heard = [str(notice) for notice in last.get("notices") or ()]
     notices = [one_line(notice) for notice in heard if private or not _OF_PRIVATE.search(notice)]
     if notices:
-        found.append("\n".join(["> [!info] About this answer", *(f"> - {notice}" for notice in notices)]))
+        remarks.append("\n".join(["> [!info] About this answer", *(f"> - {notice}" for notice in notices)]))
     tools = dict.fromkeys(code(use.name) + ("" if use.state == "done" else f" ({use.state})") for use in record.tools)
-    return [*found, "Tools: " + ", ".join(tools)] if tools else found
+    return [*remarks, "Tools: " + ", ".join(tools)] if tools else remarks
 
 
 def _sources(record: TurnRecord) -> list[str]:
@@ -203,7 +203,7 @@ def _sources(record: TurnRecord) -> list[str]:
     for source in _cited(record):
         numbers.setdefault(_shown(source), []).append(f"[{source.get('n', '?')}]")
     return (
-        ["\n".join(["Sources:", "", *(f"- {link} {' '.join(found)}" for link, found in numbers.items())])]
+        ["\n".join(["Sources:", "", *(f"- {link} {' '.join(cited)}" for link, cited in numbers.items())])]
         if numbers
         else []
     )
@@ -224,12 +224,12 @@ def _shown(source: dict[str, Any]) -> str:
 
 def _targets(records: Iterable[TurnRecord]) -> list[str]:
     """The notes that were cited, as property values, each once."""
-    found: dict[str, None] = {}
+    targets: dict[str, None] = {}
     for record in records:
         for source in _cited(record):
             link = _LINK.fullmatch(_shown(source))
-            found.setdefault(f"[[{link[1]}]]" if link else _shown(source).strip("`"))
-    return list(found)
+            targets.setdefault(f"[[{link[1]}]]" if link else _shown(source).strip("`"))
+    return list(targets)
 
 
 def _block_id(record: TurnRecord) -> str:
@@ -253,8 +253,8 @@ def _joined(text: str, block: str) -> str:
     blank = not text or (ended and not _LINE_END.split(text)[-2].strip())
     plain = start + ("" if blank else end)
     for gap in chain([plain], (f"{start}{mark}{end}{end}" for mark in _closers(text))):
-        *_, found = [None, *parse(f"{text}{gap}## end", "note.md").headings]
-        if found is not None and (found.level, found.text) == (2, "end"):
+        *_, last = [None, *parse(f"{text}{gap}## end", "note.md").headings]
+        if last is not None and (last.level, last.text) == (2, "end"):
             return gap + block
     return plain + block
 

@@ -146,8 +146,8 @@ def _belongs(line: str) -> bool:
 
 def line_end(text: str) -> str:
     """The line end that comes first in `text`."""
-    found = re.search(r"\r\n|\r|\n", text)
-    return found[0] if found else "\n"
+    end = re.search(r"\r\n|\r|\n", text)
+    return end[0] if end else "\n"
 
 
 def _block(text: str) -> PropertyBlock:

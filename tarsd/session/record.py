@@ -89,15 +89,15 @@ class TurnRecord:
     @property
     def outcome(self) -> dict[str, Any]:
         """What the retrieval and the last event say, the last event's word going first."""
-        found: dict[str, Any] = {}
+        outcome: dict[str, Any] = {}
         for event in self.events:
             if event.type in ("retrieved", "done", "failed"):
-                found.update(event.data)
-        return found
+                outcome.update(event.data)
+        return outcome
 
     def as_json(self) -> dict[str, object]:
         """A turn in the reply of `GET /v1/conversations/{id}`."""
-        found = self.outcome
+        outcome = self.outcome
         return {
             "id": self.id,
             "message": self.message,
@@ -105,9 +105,9 @@ class TurnRecord:
             "at": self.at,
             "state": self.state,
             "text": self.text,
-            "sources": found.get("sources", []),
-            "citations": found.get("citations", []),
-            "error": found.get("error"),
+            "sources": outcome.get("sources", []),
+            "citations": outcome.get("citations", []),
+            "error": outcome.get("error"),
             "model": self.model,
             "private": self.private,
             "tools": [asdict(tool) for tool in self.tools],
@@ -158,11 +158,20 @@ class Conversation:
         return any(turn.private for turn in self.turns) or (self.condensed is not None and self.condensed.private)
 
     @property
-    def since(self) -> tuple[TurnRecord, ...]:
-        """The finished turns after those that are summarised; all of them when the summary's turn is not there."""
-        turns = [turn for turn in self.turns if turn.state != "running"]
+    def finished(self) -> tuple[TurnRecord, ...]:
+        """The turns that do not run any more."""
+        return tuple(turn for turn in self.turns if turn.state != "running")
+
+    @property
+    def summarised(self) -> int:
+        """How many of the finished turns the summary stands for; 0 when its last turn is not there."""
         upto = self.condensed.upto if self.condensed is not None else ""
-        return tuple(turns[next((n for n, turn in enumerate(turns, 1) if turn.id == upto), 0) :])
+        return next((number for number, turn in enumerate(self.finished, 1) if turn.id == upto), 0)
+
+    @property
+    def since(self) -> tuple[TurnRecord, ...]:
+        """The finished turns after those that are summarised."""
+        return self.finished[self.summarised :]
 
     def as_json(self) -> dict[str, object]:
         """The reply of `GET /v1/conversations/{id}`."""

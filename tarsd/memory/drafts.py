@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tarsd.errors import NotFound, Refused
+from tarsd.errors import Refused
 from tarsd.memory import lines
 from tarsd.memory.lines import MemoryLine, MemoryNote
 from tarsd.vault import encode
 from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.edits import create, replace_text
-from tarsd.writing.notes import Notebook
 
 MEMORY, RULES, NOTICED = "Memory.md", "Procedural.md", "Noticed.md"
 MAX_LINES = 100
@@ -72,34 +71,3 @@ def rewritten(note: Loaded, text: str) -> Change:
     change = replace_text(note, text)
     raw = encode(text, note.encoding)
     return change if change.after == raw else replace(change, after=raw, content=text)
-
-
-class MemoryFolder:
-    """The memory folder in the vault."""
-
-    def __init__(self, notebook: Notebook, folder: str) -> None:
-        self._notebook = notebook
-        self._folder = folder.strip("/")
-
-    def path(self, name: str) -> str:
-        """Where a note of this name lies."""
-        return f"{self._folder}/{name}" if self._folder else name
-
-    def load(self, name: str) -> Loaded | None:
-        """The note of this name; None if there is none. Raises what `Notebook.load` raises, but for that."""
-        path = self.path(name)
-        try:
-            return self._notebook.load(path)
-        except NotFound as fault:
-            if self._notebook.exists(path):
-                hint = fault.hint or "Look into the folder."
-                raise Refused(f"{path} cannot be used: a file of nearly that name is there.", hint) from None
-            return None
-
-    def exists(self, name: str) -> bool:
-        """Is there anything of this name?"""
-        return self._notebook.exists(self.path(name))
-
-    def open(self, name: str) -> NoteDraft:
-        """A note of lines, to be changed. Raises as `load`."""
-        return NoteDraft(name, self.path(name), self.load(name))
