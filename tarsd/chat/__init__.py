@@ -7,19 +7,20 @@ import contextlib
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-from tarsd.chat.answer import History, TurnRunner, TurnServices
+from tarsd.chat.answer import History, TurnRunner
 from tarsd.chat.evidence import finish
+from tarsd.chat.services import TurnServices
 from tarsd.chat.session_notes import SessionNotes
 from tarsd.chat.turn import Turn
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
 from tarsd.protocol import Approval, Event, TurnRequest
 from tarsd.session import Conversation, Sessions, TurnRecord, interrupted
 
-__all__ = ["Chat", "Library", "Retrieval", "SessionNotes", "Turn", "TurnServices"]
+__all__ = ["Chat", "SessionNotes", "Turn", "TurnServices"]
 
 MOST_OPEN = 50
 MOST_KEPT = 100
@@ -47,7 +48,6 @@ class Chat:
         self.trouble: TarsdError | None = None
         self._executor = executor
         self._always: dict[str, set[str]] = {}
-        self._notes: set[asyncio.Task[None]] = set()
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._last: dict[str, asyncio.Task[None]] = {}
@@ -158,11 +158,9 @@ class Chat:
             if not turn.ended:
                 turn.add("failed", **interrupted(_record(turn)).data)
                 if self.session_notes is not None:
-                    self._keep_task(self.session_notes.write(turn, turn.events[-1], "daemon"))
+                    self.session_notes.write_later(turn, turn.events[-1], "daemon")
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=2)
-        if self._notes:
-            await asyncio.wait(list(self._notes), timeout=2)
         if self.session_notes is not None:
             await self.session_notes.close()
 
@@ -173,9 +171,9 @@ class Chat:
             if before is not None and not before.done():
                 turn.add("queued", position=self._position(turn))
                 await asyncio.wait({before})
-            past = await self._thread(self._past, turn)
+            history = await self._thread(self._history, turn)
             always = self._always.get(turn.conversation, set())
-            self.trouble = await TurnRunner(self.services, turn, request, past, self._thread, always).run()
+            self.trouble = await TurnRunner(self.services, turn, request, history, self._thread, always).run()
             if always:
                 self._always[turn.conversation] = always
             if self.session_notes is not None:
@@ -211,30 +209,23 @@ class Chat:
 
     def _note(self, turn: Turn) -> None:
         """Write a turn that ended early into the conversation's note, without holding anything up."""
-        if self.session_notes is None or self._closed:
-            return
-        self._keep_task(self.session_notes.write(turn, turn.events[-1], "daemon"))
-
-    def _keep_task(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="note")
-        self._notes.add(task)
-        task.add_done_callback(self._notes.discard)
+        if self.session_notes is not None and not self._closed:
+            self.session_notes.write_later(turn, turn.events[-1], "daemon")
 
     # -------------------------------------------------------------------------------------------- housekeeping
 
-    def _past(self, turn: Turn) -> History:
+    def _history(self, turn: Turn) -> History:
         """The conversation before this turn, its beginning summarised where it was."""
         try:
             conversation = self.sessions.load(turn.conversation)
         except NotFound:
             return History()
-        turns = [record for record in conversation.turns if record.id != turn.id]
-        short = conversation.condensed
-        at = next((n for n, record in enumerate(turns, 1) if short is not None and record.id == short.upto), 0)
-        if short is None or not at:
-            return History(tuple(turns))
-        paths = tuple(dict.fromkeys(path for record in turns[:at] for path in record.paths))
-        return History(tuple(turns[at:]), short.text, short.private, paths)
+        turns, summary = conversation.since, conversation.condensed
+        if summary is None or not conversation.summarised:
+            return History(turns)
+        before = conversation.finished[: conversation.summarised]
+        paths = dict.fromkeys(path for record in before for path in record.paths)
+        return History(turns, summary.text, summary.private, tuple(paths))
 
     def _position(self, turn: Turn) -> int:
         ahead = [id for id in self._tasks if id != turn.id and self._turns[id].conversation == turn.conversation]

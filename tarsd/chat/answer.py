@@ -7,19 +7,18 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, PromptParts, fit
+from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn
-from tarsd.config import ChatSettings
 from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
-from tarsd.memory import Memory
-from tarsd.notes import NoteLibrary, Reader, Retrieval
+from tarsd.notes import Reader, Retrieval
 from tarsd.passage import Passage
-from tarsd.protocol import Audience, TurnRequest
+from tarsd.protocol import TurnRequest
 from tarsd.providers.base import (
     Message,
     Notice,
@@ -33,11 +32,13 @@ from tarsd.providers.base import (
     Usage,
     Waiting,
 )
+from tarsd.providers.extractive import PASSAGES
 from tarsd.session import TurnRecord
-from tarsd.tools import Toolbox
-from tarsd.writing import Writer
 
 MOST_FOUND = 24
+READ = (8, 2)
+"""How many passages help a model, and how many of one note."""
+QUOTED = (PASSAGES, 1)
 RETRIES = 2
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
@@ -47,27 +48,6 @@ PRIVATE_SELECTION = "The selection may be from a private note, and would leave t
 PRIVATE_HISTORY = "Earlier answers that drew on private notes were left out, for they would leave this machine."
 
 Thread = Callable[..., Awaitable[Any]]
-
-
-@dataclass(frozen=True)
-class TurnServices:
-    """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded.
-
-    `indexed` waits, not for long, until what was just written can be found.
-    """
-
-    library: NoteLibrary
-    provider: Provider
-    toolbox: Toolbox
-    memory: Memory
-    writer: Writer
-    settings: ChatSettings = field(default_factory=ChatSettings)
-    fallback: Provider | None = None
-    indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
-
-    def reader(self, audience: Audience, model_is_local: bool) -> Reader:
-        """What reads the notes for an audience, by way of a model on this machine or elsewhere."""
-        return Reader(self.library, audience, model_is_local)
 
 
 @dataclass(frozen=True)
@@ -100,9 +80,7 @@ class TurnRunner:
         self._request = request
         self._history = history
         self._thread = thread
-        self._calls = Calls(
-            services.toolbox, services.writer, services.memory, turn, request, always, services.reader, services.indexed
-        )
+        self._calls = Calls(services, turn, request, always)
         self._started = time.monotonic()
 
     async def run(self) -> TarsdError | None:
@@ -157,9 +135,8 @@ class TurnRunner:
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
         found, at = await self._thread(self._find, reader, searched, provider.quotes, private)
         budget = services.settings.evidence_tokens
-        turn.evidence, turn.closest = pack(
-            found.passages, attached, most=provider.passages, per_note=provider.per_note, tokens=budget
-        )
+        most, per_note = QUOTED if provider.quotes else READ
+        turn.evidence, turn.closest = pack(found.passages, attached, most=most, per_note=per_note, tokens=budget)
         facts = rules = ""
         if not provider.quotes:
             turn.evidence = await self._thread(widen, turn.evidence, reader.around, budget)

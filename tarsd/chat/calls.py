@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tarsd.chat.prompt import result_text
+from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn
 from tarsd.errors import Refused, TarsdError, ToolError
-from tarsd.memory import MEMORY, NOTICED, RULES, Memory
-from tarsd.notes import Reader
+from tarsd.memory import MEMORY, NOTICED, RULES
 from tarsd.passage import Passage
-from tarsd.protocol import Approval, Audience, TurnRequest
+from tarsd.protocol import Approval, TurnRequest
 from tarsd.providers.base import Message, Provider, ToolCall, ToolSpec
-from tarsd.tools import Context, Result, Toolbox, ToolProposal
+from tarsd.tools import Context, Result, ToolProposal
 from tarsd.tools.catalog import AT_HOME
-from tarsd.writing import Change, Writer
+from tarsd.writing import Change
 
 READY_S = 1.5
 """How long a turn waits for servers whose tools are not known yet."""
@@ -39,27 +39,14 @@ class Calls:
     `always` holds the tools that need no yes in this conversation any more.
     """
 
-    def __init__(
-        self,
-        toolbox: Toolbox,
-        writer: Writer,
-        memory: Memory,
-        turn: Turn,
-        request: TurnRequest,
-        always: set[str],
-        reader: Callable[[Audience, bool], Reader],
-        indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, services: TurnServices, turn: Turn, request: TurnRequest, always: set[str]) -> None:
         self.count = 0
         self.waited = 0.0
-        self._toolbox = toolbox
-        self._writer = writer
-        self._memory = {memory.drafts.path(name) for name in (MEMORY, RULES, NOTICED)}
+        self._services = services
+        self._toolbox = services.toolbox
         self._turn = turn
         self._request = request
         self._always = always
-        self._reader = reader
-        self._indexed = indexed
         self._made: dict[str, str] = {}
 
     async def specs(self, provider: Provider) -> tuple[ToolSpec, ...]:
@@ -67,22 +54,25 @@ class Calls:
         if not provider.tools:
             return ()
         await self._toolbox.ready(READY_S)
-        return self._toolbox.specs(self._context(provider))
+        return self._toolbox.specs()
 
     def _context(self, provider: Provider) -> Context:
+        services = self._services
+        remembered = {services.memory.path(name) for name in (MEMORY, RULES, NOTICED)}
+
         async def write(change: Change) -> str:
-            hash = await self._writer.perform(
+            hash = await services.writer.perform(
                 change,
                 by=self._request.writer,
-                kind="memory" if change.path in self._memory else "note",
+                kind="memory" if change.path in remembered else "note",
                 conversation=self._turn.conversation,
                 emit=self._turn.emit,
             )
-            if self._indexed is not None:  # the model may look for it at once
-                await self._indexed([change.path])
+            if services.indexed is not None:  # the model may look for it at once
+                await services.indexed([change.path])
             return hash
 
-        reader = self._reader(self._request.audience, provider.local)
+        reader = services.reader(self._request.audience, provider.local)
         return Context(self._turn.conversation, reader, write, self._turn.private)
 
     async def make(self, provider: Provider, calls: Sequence[ToolCall]) -> list[Message]:
@@ -202,7 +192,7 @@ class Calls:
         turn.private |= answer.private or any(passage.local_only for passage in answer.evidence)
         numbered = []
         for passage in answer.evidence:
-            known = next((one for one in turn.evidence if _same(one, passage)), None)
+            known = next((shown for shown in turn.evidence if _same(shown, passage)), None)
             if known is None:
                 known = replace(passage, number=len(turn.evidence) + 1)
                 turn.evidence = (*turn.evidence, known)

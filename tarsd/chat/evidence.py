@@ -80,7 +80,7 @@ def pack(
     chosen: list[Passage] = []
     room = tokens * CHARS_PER_TOKEN
     wanted = {(passage.collection, passage.path, passage.start_line) for passage in passages}
-    own = sorted(attached, key=lambda one: (one.collection, one.path, one.start_line) not in wanted)
+    own = sorted(attached, key=lambda passage: (passage.collection, passage.path, passage.start_line) not in wanted)
     relevant = [passage for passage in passages if passage.relevance >= RELEVANT]
     for passage in [*own, *relevant]:
         if any(_overlap(passage, other) for other in chosen):
@@ -191,4 +191,3 @@ def finish(
 
 def _named(link: re.Match[str]) -> str:
     return name_and_place(link["target"])[0]
-

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from tarsd import compact
-from tarsd.chat.answer import TurnServices
 from tarsd.chat.prompt import history_tokens
+from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn
 from tarsd.errors import TarsdError, VaultUnavailable
 from tarsd.protocol import Event, Writer
@@ -72,10 +72,7 @@ class SessionNotes:
 
         A client's write is only begun here, so that nobody waits for it.
         """
-        self._touch(turn.conversation)
-        lock = self._locks.setdefault(turn.conversation, asyncio.Lock())
-        task = asyncio.create_task(self._write(turn, last, by, lock), name=f"note {turn.id}")
-        self._keep(task)
+        task = self.write_later(turn, last, by)
         if by == "daemon":
             await asyncio.wait({task})
             return
@@ -83,16 +80,26 @@ class SessionNotes:
         await asyncio.wait({task, begun}, return_when=asyncio.FIRST_COMPLETED)
         begun.cancel()
 
-    async def _write(self, turn: Turn, last: Event, by: Writer, lock: asyncio.Lock) -> None:
+    def write_later(self, turn: Turn, last: Event, by: Writer) -> asyncio.Task[None]:
+        """Begin what `write` does."""
+        self._touch(turn.conversation)
+        task = asyncio.create_task(self._write(turn, last, by), name=f"note {turn.id}")
+        self._keep(task)
+        return task
+
+    async def _write(self, turn: Turn, last: Event, by: Writer) -> None:
         async def attempt() -> None:
             change = await self._thread(self._with_turn, turn, last)
             await self._put(turn.conversation, change, by, turn.emit)
 
-        async with lock:
+        async with self._lock(turn.conversation):
             try:
                 await until_written(attempt, tries=TRIES)
             except TarsdError as error:
                 self._failed(turn, error)
+
+    def _lock(self, conversation: str) -> asyncio.Lock:
+        return self._locks.setdefault(conversation, asyncio.Lock())
 
     async def _put(
         self,
@@ -122,7 +129,7 @@ class SessionNotes:
 
     async def _caught_up(self, conversation: str) -> bool:
         """Whether the conversation's note has everything now."""
-        async with self._locks.setdefault(conversation, asyncio.Lock()):
+        async with self._lock(conversation):
             try:
                 change = await self._thread(lambda: self._plan(self._sessions.load(conversation), late=True))
                 await self._put(conversation, change, "daemon")
@@ -147,17 +154,17 @@ class SessionNotes:
 
         Made up for `late`, nothing comes back that the person may have taken away since.
         """
-        finished = [record for record in conversation.turns if record.state != "running"]
+        finished = conversation.finished
         loaded = self._note_of(conversation)
         if loaded is None:
             if conversation.note:  # the person took it away: what they removed does not come back
-                finished = [] if late else finished[-1:]
+                finished = () if late else finished[-1:]
             if not finished:
                 return None
             path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
-            return begun(path, replace(conversation, turns=tuple(finished)))
+            return begun(path, replace(conversation, turns=finished))
         written = next((at for at in range(len(finished), 0, -1) if holds(loaded.text, finished[at - 1])), 0)
-        missing = finished[written:] if written else [] if late else finished[-1:]
+        missing = finished[written:] if written else () if late else finished[-1:]
         return grown(loaded, *missing, private=conversation.private) if missing else None
 
     def _note_of(self, conversation: Conversation) -> Loaded | None:
@@ -165,20 +172,20 @@ class SessionNotes:
         paths = [conversation.note] if conversation.note else []
         with contextlib.suppress(TarsdError):
             paths += [self._services.library.session_note(conversation.summary.id) or ""]
-        found = self._first(paths, conversation.summary.id, "session")
-        if found is None and conversation.note:
-            found = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation.summary.id, "session")
-        if found is None and conversation.note and self._kept_bare(conversation):
+        note = self._first(paths, conversation.summary.id, "session")
+        if note is None and conversation.note:
+            note = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation.summary.id, "session")
+        if note is None and conversation.note and self._kept_bare(conversation):
             return self._notebook.load(conversation.note)
-        return found
+        return note
 
     def _first(self, paths: Iterable[str], id: str, kind: str) -> Loaded | None:
         """The first of these notes that is of this kind and bears this id."""
         for path in filter(None, paths):
             with contextlib.suppress(TarsdError):
                 loaded = self._notebook.load(path)
-                found = properties(loaded.text)
-                if found.get("id") == id and found.get("tars") == kind:
+                told = properties(loaded.text)
+                if told.get("id") == id and told.get("tars") == kind:
                     return loaded
         return None
 
@@ -247,8 +254,7 @@ class SessionNotes:
 
     async def _show(self, conversation: str, before: str) -> None:
         """The summary into the conversation's note, and into a note of its own, which is searched."""
-        lock = self._locks.setdefault(conversation, asyncio.Lock())
-        async with lock:
+        async with self._lock(conversation):
             found = await self._thread(self._sessions.load, conversation)
             for plan in (self._into_note, self._own_note):
                 change = await self._thread(plan, found, before)

@@ -58,7 +58,7 @@ class Turn:
 
     def notice(self, *sentences: str) -> None:
         """Have the answer say something about itself, once."""
-        self.notices += [one for one in dict.fromkeys(sentences) if one and one not in self.notices]
+        self.notices += [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence not in self.notices]
 
     def add(self, type: EventType, **data: Any) -> None:
         """Append an event; after the last one nothing is added any more, so that late ends are harmless.

@@ -1,0 +1,35 @@
+"""What turns are answered with: the notes, the models, the tools, the memory and what writes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from tarsd.config import ChatSettings
+from tarsd.memory import Memory
+from tarsd.notes import NoteLibrary, Reader
+from tarsd.protocol import Audience
+from tarsd.providers.base import Provider
+from tarsd.tools import Toolbox
+from tarsd.writing import Writer
+
+
+@dataclass(frozen=True)
+class TurnServices:
+    """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded.
+
+    `indexed` waits, not for long, until what was just written can be found.
+    """
+
+    library: NoteLibrary
+    provider: Provider
+    toolbox: Toolbox
+    memory: Memory
+    writer: Writer
+    settings: ChatSettings = field(default_factory=ChatSettings)
+    fallback: Provider | None = None
+    indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
+
+    def reader(self, audience: Audience, model_is_local: bool) -> Reader:
+        """What reads the notes for an audience, by way of a model on this machine or elsewhere."""
+        return Reader(self.library, audience, model_is_local)
