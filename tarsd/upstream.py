@@ -184,7 +184,8 @@ def _unwrapped(body: object) -> object:
 def _line(text: object, secret: str | None) -> str:
     """One short line; of a list of faults their messages, for these do not repeat the prompt."""
     if isinstance(text, list):
-        text = "; ".join(str(one.get("msg") or one.get("message") or "") for one in text if isinstance(one, Mapping))
+        faults = [entry for entry in text if isinstance(entry, Mapping)]
+        text = "; ".join(str(entry.get("msg") or entry.get("message") or "") for entry in faults)
     if not isinstance(text, str) or text.lstrip().startswith("<"):
         return ""
     text = text.replace(secret, "…") if secret else text

@@ -147,7 +147,7 @@ class OllamaEmbedder(Remote):
             # More than the model has is ignored by the server.
             dim = min(dim, self._dimensions) if dim else 0
         entry = self._entry()
-        remote = any(one.get(key) for one in (shown, entry) for key in ("remote_host", "remote_model"))
+        remote = any(reply.get(key) for reply in (shown, entry) for key in ("remote_host", "remote_model"))
         return _Model(dim, str(entry.get("digest") or ""), limit, remote)
 
     def _entry(self) -> Mapping[str, Any]:
@@ -164,9 +164,7 @@ class OllamaEmbedder(Remote):
                 import httpx
 
                 # Proxies are not for the machine's own servers.
-                self._client = httpx.Client(
-                    base_url=self._host, trust_env=False, follow_redirects=True, headers=ollama_headers(self._host)
-                )
+                self._client = httpx.Client(base_url=self._host, trust_env=False, headers=ollama_headers(self._host))
             return self._client
 
     def _told(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:

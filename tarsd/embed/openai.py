@@ -84,6 +84,7 @@ class OpenAIEmbedder(Remote):
                     http_client=openai.DefaultHttpxClient(
                         # a proxy may lead to the outside, never to this machine
                         trust_env=not self._loopback,
+                        follow_redirects=False,  # who sees the texts was decided by their marks
                         timeout=httpx2.Timeout(self.document_s, connect=CONNECT_S),
                     ),
                 )

@@ -174,10 +174,10 @@ def checked(raw: object, n: int, dim: int, probe: Callable[[], int]) -> Vectors:
     try:
         return check(raw, n, dim)
     except OtherWidth:
-        found = probe()
-        if found in (0, dim):
+        width = probe()
+        if width in (0, dim):
             return unusable(n, dim)
-        raise OtherWidth(found, dim) from None
+        raise OtherWidth(width, dim) from None
 
 
 def embed_all(texts: Sequence[str], dim: int, send: Send, *, salvage: bool = True) -> Vectors:
@@ -269,8 +269,8 @@ class _BatchSplitter:
             return None
 
     def alone(self, text: str, cuts: Sequence[int] = ()) -> Vectors:
-        found = self.together([text])
-        return found[0] if found is not None else self.cut(text, cuts)
+        rows = self.together([text])
+        return rows[0] if rows is not None else self.cut(text, cuts)
 
     def cut(self, text: str, cuts: Sequence[int]) -> Vectors:
         for share in cuts:

@@ -60,7 +60,7 @@ class TableEmbedder:
         data = self._data()
         out = nothing(len(ids), DIM)
         for start in range(0, len(ids), _BLOCK):
-            block = [np.asarray(one, dtype=np.intp) for one in ids[start : start + _BLOCK]]
+            block = [np.asarray(text_ids, dtype=np.intp) for text_ids in ids[start : start + _BLOCK]]
             out[start : start + len(block)] = _block(data, block)
         return out
 
@@ -84,7 +84,7 @@ def load_kinds() -> NDArray[np.uint8]:
 
 def _block(data: _Data, block: list[NDArray[np.intp]]) -> Vectors:
     """The rows of a few texts by one matrix product over the tokens they have in common."""
-    lengths = np.fromiter((len(one) for one in block), dtype=np.intp, count=len(block))
+    lengths = np.fromiter((len(ids) for ids in block), dtype=np.intp, count=len(block))
     flat = np.concatenate(block) if block else np.zeros(0, dtype=np.intp)
     owner = np.repeat(np.arange(len(block)), lengths)
     kinds = data.kinds[flat]

@@ -71,25 +71,28 @@ async def offered(
     Ollama is always asked. Vendors get to see their key by being asked, so only those are that the settings name, or
     that are in `named` ("openai", "anthropic"). Nobody gets more than so many seconds to answer.
     """
-    families = {*named, *(one.partition(":")[0] for one in (settings.model, settings.fallback))}
+    families = {*named, *(name.partition(":")[0] for name in (settings.model, settings.fallback))}
     quoting = ModelInfo("extractive", True, note="no model: quotes the passages that match best")
-    others = await asyncio.gather(
+    servers = await asyncio.gather(
         _entry("ollama", settings, _no_key, seconds),
-        *(_entry(one, settings, key, seconds) if one in families else _unnamed(one) for one in ("anthropic", "openai")),
+        *(
+            _entry(vendor, settings, key, seconds) if vendor in families else _unnamed(vendor)
+            for vendor in ("anthropic", "openai")
+        ),
     )
-    return [_as_json("extractive", "ready", models=[quoting]), *others]
+    return [_as_json("extractive", "ready", models=[quoting]), *servers]
 
 
 async def _entry(provider: str, settings: ChatSettings, key: Key, seconds: float) -> dict[str, Any]:
-    found: str | None = None
+    own: str | None = None
     try:
-        found = await asyncio.to_thread(key, provider)  # a keyring may take its time
+        own = await asyncio.to_thread(key, provider)  # a keyring may take its time
         async with asyncio.timeout(seconds):
-            return _as_json(provider, "ready", models=await _models(provider, settings, found))
+            return _as_json(provider, "ready", models=await _models(provider, settings, own))
     except TimeoutError:
         return _as_json(provider, "unreachable", f"No list of models within {seconds:.0f} s.", "Try again later.")
     except ProviderRefused as error:
-        return _as_json(provider, "refused" if found or provider == "ollama" else "no key", error.message, error.hint)
+        return _as_json(provider, "refused" if own or provider == "ollama" else "no key", error.message, error.hint)
     except ProviderError as error:
         return _as_json(provider, "unreachable", error.message, error.hint)
     except TarsdError as error:
@@ -121,4 +124,4 @@ def _as_json(
     provider: str, state: str, reason: str = "", hint: str = "", models: Sequence[ModelInfo] = ()
 ) -> dict[str, Any]:
     about = {"provider": provider, "state": state, "reason": reason, "hint": hint}
-    return {**about, "models": [one.as_json() for one in models]}
+    return {**about, "models": [model.as_json() for model in models]}

@@ -51,8 +51,6 @@ class AnthropicProvider:
     `silence_s` is the longest that the server may say nothing; it sends signs of life while a model thinks.
     """
 
-    passages = 8
-    per_note = 2
     quotes = False
     local = False
     tools = True
@@ -83,7 +81,6 @@ class AnthropicProvider:
         self._most = most if most else self._most
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         client = await self._connected()
         body = wire.body(request, self._model, self._most)
         asked: list[Any] = body["messages"]
@@ -144,21 +141,21 @@ async def models(*, base_url: str, key: str | None, silence_s: float = LISTING_S
     server = _AnthropicClient(base_url, key, silence_s)
     server.check_key()
     client = await asyncio.to_thread(server.connect)
-    found: dict[str, ModelInfo] = {}
+    models_by_id: dict[str, ModelInfo] = {}
     try:
-        async for one in client.models.list(limit=100):
-            if isinstance(one.id, str):
-                note = "" if one.lifecycle in ("active", None) else f"{one.lifecycle}"
-                context = count(one.max_input_tokens)
-                info = ModelInfo(f"anthropic:{one.id}", local=False, context=context, tools=True, note=note)
-                if found.setdefault(one.id, info) is not info or len(found) >= MOST_MODELS:
+        async for model in client.models.list(limit=100):
+            if isinstance(model.id, str):
+                note = "" if model.lifecycle in ("active", None) else f"{model.lifecycle}"
+                context = count(model.max_input_tokens)
+                info = ModelInfo(f"anthropic:{model.id}", local=False, context=context, tools=True, note=note)
+                if models_by_id.setdefault(model.id, info) is not info or len(models_by_id) >= MOST_MODELS:
                     break  # a server that gives the same page for ever
     except Exception as error:
         if getattr(error, "status_code", 0) not in (404, 405, 501):
             raise server.failure(error, "") from None
     finally:
         await client.close()
-    return list(found.values())
+    return list(models_by_id.values())
 
 
 # ------------------------------------------------------------------------------------------------ the server

@@ -118,8 +118,8 @@ def conversation(messages: Sequence[Message]) -> list[dict[str, Any]]:
             open_calls += [(block["id"], block["id"]) for block in blocks if block.get("type") == "tool_use"]
         add("assistant", blocks)
     settle()
-    for one in wire:
-        one["content"].sort(key=lambda block: one["role"] == "user" and block["type"] != "tool_result")
+    for turn in wire:
+        turn["content"].sort(key=lambda block: turn["role"] == "user" and block["type"] != "tool_result")
     return wire
 
 
@@ -148,7 +148,7 @@ def _mark(messages: list[dict[str, Any]]) -> None:
 
     The passages of the last question are not sent again by the next turn, and are not worth a mark of their own.
     """
-    asked = [n for n, one in enumerate(messages) if any(_is_question(one, block) for block in one["content"])]
+    asked = [n for n, message in enumerate(messages) if _is_question(message)]
     places = {asked[-1] - 1} if asked and asked[-1] else set()
     if messages and any(block["type"] == "tool_result" for block in messages[-1]["content"]):
         places.add(len(messages) - 1)
@@ -158,8 +158,8 @@ def _mark(messages: list[dict[str, Any]]) -> None:
             blocks[-1] = {**blocks[-1], "cache_control": _CACHED}
 
 
-def _is_question(message: Mapping[str, Any], block: Mapping[str, Any]) -> bool:
-    return bool(message["role"] == "user" and block["type"] != "tool_result")
+def _is_question(message: Mapping[str, Any]) -> bool:
+    return message["role"] == "user" and any(block["type"] != "tool_result" for block in message["content"])
 
 
 # ------------------------------------------------------------------------------------------------ what comes

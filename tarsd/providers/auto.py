@@ -82,7 +82,6 @@ class AutoProvider(Forwarding):
         return True
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         async with contextlib.aclosing(self._inner.stream(request)) as events:
             try:
                 async for event in events:
@@ -92,7 +91,6 @@ class AutoProvider(Forwarding):
                 raise
 
     async def close(self) -> None:
-        """As `Provider.close`."""
         self._fresh_until = 0.0
         await self._server.close()
         for model in self._models.values():

@@ -178,16 +178,6 @@ class Provider(Protocol):
         ...
 
     @property
-    def passages(self) -> int:
-        """How many passages of the notes help it."""
-        ...
-
-    @property
-    def per_note(self) -> int:
-        """How many of them may be of one note."""
-        ...
-
-    @property
     def quotes(self) -> bool:
         """Whether it only quotes the evidence; then it gets no rules, no memory and no tools."""
         ...
@@ -234,14 +224,6 @@ class Forwarding:
     @property
     def local(self) -> bool:
         return self._inner.local
-
-    @property
-    def passages(self) -> int:
-        return self._inner.passages
-
-    @property
-    def per_note(self) -> int:
-        return self._inner.per_note
 
     @property
     def quotes(self) -> bool:

@@ -39,8 +39,6 @@ class ExtractiveProvider:
 
     name = "extractive"
     local = True
-    passages = PASSAGES
-    per_note = 1
     quotes = True
     window = 1_000_000
     tools = False
@@ -52,7 +50,6 @@ class ExtractiveProvider:
         """As `Provider.close`."""
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         query = request.query or request.messages[-1].text
         for piece in compose(query, request.evidence, request.closest):
             yield Text(piece)
@@ -63,8 +60,8 @@ class ExtractiveProvider:
 def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] = ()) -> Iterable[str]:
     """The answer in pieces: quotes from at most four notes, or that there is nothing and what comes closest."""
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
-    wanted = [one for one in evidence if one.attached or one.relevance >= BESIDE_THE_BEST * best]
-    shown = _distinct([one for one in wanted if not _only_pictures(one)])
+    wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
+    shown = _distinct([passage for passage in wanted if not _only_pictures(passage)])
     if shown:
         terms = _terms(query)
         for position, passage in enumerate(shown):
@@ -117,9 +114,9 @@ def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
     blocks = _blocks(lines)
     if not blocks:
         return 0, [_cut(lines[0], {})]
-    found = [_words(" ".join(lines[block.start : block.stop])) for block in blocks]
-    weights = _weights(terms, found)
-    own = [_match(one, weights) for one in found]
+    contents = [_words(" ".join(lines[block.start : block.stop])) for block in blocks]
+    weights = _weights(terms, contents)
+    own = [_match(content, weights) for content in contents]
     # a heading counts half: it is no answer by itself, and lends that half to what stands under it
     scores = [
         0.5 * mine if block.heading else mine + 0.5 * _match(_words(block.under), weights)
@@ -166,12 +163,12 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
 
 def _fenced(text: str) -> set[int]:
     """The lines (from 0) of all fences."""
-    found: set[int] = set()
+    fenced: set[int] = set()
     for span in spans(text, only_code=True):
         if span.kind == "fence":
             first = text.count("\n", 0, span.start)
-            found.update(range(first, first + text.count("\n", span.start, span.end) + 1))
-    return found
+            fenced.update(range(first, first + text.count("\n", span.start, span.end) + 1))
+    return fenced
 
 
 def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, float]) -> tuple[int, int]:
@@ -208,8 +205,8 @@ def _cut(line: str, weights: dict[str, float]) -> str:
     return ("… " if begin else "") + line[begin:end].strip() + (" …" if end < len(line) else "")
 
 
-def _match(found: frozenset[str], weights: dict[str, float]) -> float:
-    return sum(weight for term, weight in weights.items() if term in found)
+def _match(content: frozenset[str], weights: dict[str, float]) -> float:
+    return sum(weight for term, weight in weights.items() if term in content)
 
 
 def _weights(terms: Sequence[str], blocks: Sequence[frozenset[str]]) -> dict[str, float]:
@@ -220,17 +217,17 @@ def _weights(terms: Sequence[str], blocks: Sequence[frozenset[str]]) -> dict[str
 
 def _terms(query: str) -> list[str]:
     """The content words of a question, folded and stemmed; all of its words when it has no others."""
-    found = split_words(words.fold(query))
-    content = [word for word, empty in zip(found, words.is_stop(found), strict=True) if not empty]
-    return list(dict.fromkeys(_stems(content or found)))
+    said = split_words(words.fold(query))
+    content = [word for word, empty in zip(said, words.is_stop(said), strict=True) if not empty]
+    return list(dict.fromkeys(_stems(content or said)))
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_stems(split_words(words.fold(text))))
 
 
-def _stems(found: Iterable[str]) -> Iterator[str]:
-    for word in found:
+def _stems(said: Iterable[str]) -> Iterator[str]:
+    for word in said:
         if is_spaceless(word):
             yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
         else:

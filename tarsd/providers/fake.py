@@ -16,8 +16,6 @@ class FakeProvider:
     """
 
     name = "fake"
-    passages = 8
-    per_note = 2
     quotes = False
 
     def __init__(
@@ -45,7 +43,6 @@ class FakeProvider:
         """As `Provider.close`."""
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         self.requests.append(request)
         reply = self._replies.pop(0) if self._replies else request.query or request.messages[-1].text
         try:

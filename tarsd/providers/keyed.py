@@ -45,7 +45,6 @@ class KeyedProvider(Forwarding):
             raise
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         inner = self._inner
         self._streams[inner] = self._streams.get(inner, 0) + 1
         try:
@@ -60,7 +59,6 @@ class KeyedProvider(Forwarding):
             await self._let_go(inner)
 
     async def close(self) -> None:
-        """As `Provider.close`."""
         await self._inner.close()
 
     async def _renew(self) -> None:

@@ -58,8 +58,6 @@ class OllamaProvider:
     Raises ConfigError for a host that is none.
     """
 
-    passages = 8
-    per_note = 2
     quotes = False
 
     def __init__(self, model: str, *, host: str, context: int = 0, silence_s: float = SILENCE_S) -> None:
@@ -107,12 +105,10 @@ class OllamaProvider:
         self._fresh_until = time.monotonic() + FRESH_S
 
     async def close(self) -> None:
-        """As `Provider.close`."""
         self._fresh_until = 0.0
         await self._server.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         await self.prepare()
         if not self._elsewhere and (why := await self._not_loaded()):
             yield Waiting(why)
@@ -180,8 +176,8 @@ class OllamaProvider:
     async def _running(self) -> Mapping[str, Any] | None:
         """This model's entry among those in memory."""
         full = ollama_name(self._model).lower()
-        found = entries(await self._server.ask("GET", "/api/ps", seconds=ASIDE_S))
-        return next((one for one in found if name_of(one).lower() == full), None)
+        running = entries(await self._server.ask("GET", "/api/ps", seconds=ASIDE_S))
+        return next((entry for entry in running if name_of(entry).lower() == full), None)
 
     async def _version(self) -> tuple[int, ...]:
         with contextlib.suppress(ProviderError):
@@ -247,8 +243,8 @@ async def models(*, host: str, silence_s: float = SILENCE_S) -> list[ModelInfo]:
 
 async def chat_entries(server: OllamaServer) -> list[Mapping[str, Any]]:
     """The entries of /api/tags that can chat, the most recently changed first. Raises `ProviderError`."""
-    found = [one for one in entries(await server.ask("GET", "/api/tags")) if can_chat(one) and name_of(one)]
-    return sorted(found, key=lambda one: str(one.get("modified_at")), reverse=True)
+    able = [entry for entry in entries(await server.ask("GET", "/api/tags")) if can_chat(entry) and name_of(entry)]
+    return sorted(able, key=lambda entry: str(entry.get("modified_at")), reverse=True)
 
 
 async def choose_model(server: OllamaServer, current: str = "") -> str:
@@ -256,7 +252,7 @@ async def choose_model(server: OllamaServer, current: str = "") -> str:
 
     One that is in memory comes first, `current` before others; else the one that was changed last.
     """
-    own = [name_of(one) for one in await chat_entries(server) if not is_remote(one)]
-    loaded = [name for one in entries(await server.ask("GET", "/api/ps")) if (name := name_of(one)) in own]
+    own = [name_of(entry) for entry in await chat_entries(server) if not is_remote(entry)]
+    loaded = [name for entry in entries(await server.ask("GET", "/api/ps")) if (name := name_of(entry)) in own]
     candidates = loaded or own
     return current if current in candidates else next(iter(candidates), "")

@@ -150,10 +150,10 @@ class OllamaServer:
 
     def fault(self, status: int, body: str | Json, headers: Mapping[str, str], model: str) -> ProviderError:
         """What an error reply means; `status` is 0 for one in the middle of a stream."""
-        found = fault(status, body, headers)
-        if status == 404 and not (model and "model" in found.text.lower()):
+        told = fault(status, body, headers)
+        if status == 404 and not (model and "model" in told.text.lower()):
             return self._stranger()
-        return found.chat_error(f"Ollama at {self.host}", model, HINTS)
+        return told.chat_error(f"Ollama at {self.host}", model, HINTS)
 
 
 def no_chat(model: str) -> ProviderError:

@@ -77,7 +77,7 @@ class ReplyDecoder:
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
         id = call.get("id")
-        fresh = isinstance(id, str) and id not in {one.id for one in self._calls}
+        fresh = isinstance(id, str) and id not in {call.id for call in self._calls}
         return tool_call(str(id) if fresh else "", function.get("name"), function.get("arguments"))
 
 
@@ -108,7 +108,7 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     plain = dict(schema)
     for key in ("properties", "$defs"):
         if isinstance(inner := plain.get(key), Mapping):
-            plain[key] = {name: _plain(one) if isinstance(one, Mapping) else {} for name, one in inner.items()}
+            plain[key] = {name: _plain(part) if isinstance(part, Mapping) else {} for name, part in inner.items()}
     return plain
 
 
@@ -153,8 +153,8 @@ def is_cloud(model: str) -> bool:
 
 def entries(reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The models of /api/tags or /api/ps."""
-    found = reply.get("models")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    models = reply.get("models")
+    return [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
 
 
 def name_of(entry: Mapping[str, Any]) -> str:

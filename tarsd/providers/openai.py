@@ -37,8 +37,6 @@ _NO_CHAT: Final = ("embed", "whisper", "tts", "dall-e", "moderation", "gpt-image
 class OpenAIProvider:
     """The provider `openai:MODEL`; see the module. Local servers need no key."""
 
-    passages = 8
-    per_note = 2
     quotes = False
 
     def __init__(
@@ -82,16 +80,15 @@ class OpenAIProvider:
             except ProviderError:  # it may still chat; the next turn asks again
                 return
             entry = _entry(reply, self._model)
-            if not (found := await self._context(entry)):
+            if not (context := await self._context(entry)):
                 self._window = OLLAMA_WINDOW if entry.get("owned_by") == OLLAMA else self._window
                 self._known = not self._server.loopback  # here the model may only have to be loaded
                 return
-            self._window = found
+            self._window = context
         self._known = True
 
     @property
     def window(self) -> int:
-        """As `Provider.window`."""
         return self._window
 
     @property
@@ -100,11 +97,9 @@ class OpenAIProvider:
         return self._tools
 
     async def close(self) -> None:
-        """As `Provider.close`."""
         await self._server.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
-        """As `Provider.stream`."""
         self._server.check_key()
         tools = self._tools
         opening = asyncio.create_task(self._open(request))
@@ -188,11 +183,11 @@ class OpenAIProvider:
         except openai.APIError as error:
             raise wire.StreamFailure(error.body) from None
 
-    def _told(self, found: Fault, *, begun: bool = False) -> ProviderError:
+    def _told(self, fault: Fault, *, begun: bool = False) -> ProviderError:
         """The error that came in place of an answer, or of the rest of one; what it says of the window is kept."""
-        if found.kind == "too long" and found.window:
-            self._window = found.window
-        return self._server.failure(found, self._model, begun=begun)
+        if fault.kind == "too long" and fault.window:
+            self._window = fault.window
+        return self._server.failure(fault, self._model, begun=begun)
 
     def _nothing(self, request: Request) -> ProviderError:
         """A stream without a single chunk; LM Studio answers so when the prompt is too long."""
@@ -203,11 +198,9 @@ class OpenAIProvider:
 
     async def _context(self, entry: Mapping[str, Any]) -> int:
         """How many tokens the model reads as it is loaded now, or 0."""
-        about = entry.get("meta")
-        meta = about if isinstance(about, Mapping) else {}
-        told = meta.get("n_ctx"), entry.get("max_model_len"), entry.get("context_length"), entry.get("context_window")
-        if found := next(filter(None, map(count, told)), 0):
-            return found
+        if told := _told_context(entry):
+            return told
+        meta = _meta(entry)
         if entry.get("owned_by") == "llamacpp" or meta:
             settings = (await self._server.native("props")).get("default_generation_settings")
             loaded = count(settings.get("n_ctx")) if isinstance(settings, Mapping) else 0
@@ -216,14 +209,14 @@ class OpenAIProvider:
             return 0
         if entry.get("owned_by") == OLLAMA:
             running = (await self._server.native("api/ps")).get("models")
-            for one in _mappings(running):
-                if one.get("name") == self._model or one.get("model") == self._model:
-                    return count(one.get("context_length"))
+            for entry in _mappings(running):
+                if self._model in (entry.get("name"), entry.get("model")):
+                    return count(entry.get("context_length"))
             return 0
-        for one in _mappings((await self._server.native("api/v1/models")).get("models")):  # LM Studio
-            for instance in _mappings(one.get("loaded_instances")):
+        for listed in _mappings((await self._server.native("api/v1/models")).get("models")):  # LM Studio
+            for instance in _mappings(listed.get("loaded_instances")):
                 config = instance.get("config")
-                if self._model in (one.get("key"), instance.get("id")) and isinstance(config, Mapping):
+                if self._model in (listed.get("key"), instance.get("id")) and isinstance(config, Mapping):
                     return count(config.get("context_length"))
         return 0
 
@@ -241,20 +234,29 @@ async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
     server = OpenAIServer(base_url, key, None)
     try:
         server.check_key()
-        entries = [one for one in _mappings(_data(await server.get("models"))) if isinstance(one.get("id"), str)]
+        entries = [entry for entry in _mappings(_data(await server.get("models"))) if isinstance(entry.get("id"), str)]
     finally:
         await server.close()
     infos = []
-    for one in entries:
-        id, able = str(one["id"]), one.get("capabilities")
+    for entry in entries:
+        id, able = str(entry["id"]), entry.get("capabilities")
         if any(word in id.lower() for word in _NO_CHAT) or (isinstance(able, list) and able == ["embedding"]):
             continue
-        meta = one.get("meta")
-        loaded = meta.get("n_ctx") or meta.get("n_ctx_train") if isinstance(meta, Mapping) else 0
-        context = next(filter(None, map(count, (loaded, one.get("max_model_len"), one.get("context_length")))), 0)
+        context = _told_context(entry) or count(_meta(entry).get("n_ctx_train"))
         local = server.loopback and not id.endswith(CLOUD)
         infos.append(ModelInfo(f"openai:{id}", local, context))
     return infos
+
+
+def _meta(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = entry.get("meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _told_context(entry: Mapping[str, Any]) -> int:
+    """How many tokens the model of an entry of `/models` reads as the server has loaded it, 0 where it does not say."""
+    told = (_meta(entry).get("n_ctx"), *map(entry.get, ("max_model_len", "context_length", "context_window")))
+    return next(filter(None, map(count, told)), 0)
 
 
 def _data(reply: object) -> object:
@@ -262,14 +264,14 @@ def _data(reply: object) -> object:
 
 
 def _mappings(items: object) -> list[Mapping[str, Any]]:
-    return [one for one in items if isinstance(one, Mapping)] if isinstance(items, list) else []
+    return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
 def _entry(reply: object, model: str) -> Mapping[str, Any]:
     """What `/models` says of a model: the entry of its name, or the only one of a server that takes any name."""
     entries = _mappings(_data(reply))
-    for one in entries:
-        aliases = one.get("aliases")
-        if one.get("id") == model or (isinstance(aliases, list) and model in aliases):
-            return one
+    for entry in entries:
+        aliases = entry.get("aliases")
+        if entry.get("id") == model or (isinstance(aliases, list) and model in aliases):
+            return entry
     return entries[0] if len(entries) == 1 else {}

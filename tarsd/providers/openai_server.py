@@ -100,11 +100,11 @@ class OpenAIServer:
         """What an error is about; without a status it came inside a stream."""
         return fault(status, body, headers, secret=self._key)
 
-    def failure(self, found: Fault, model: str, *, begun: bool = False) -> ProviderError:
+    def failure(self, error: Fault, model: str, *, begun: bool = False) -> ProviderError:
         """The error to raise; `begun` when a part of the answer was there."""
-        if begun and found.kind in ("late", "moved", "refused", "failed"):
-            return self.cut(worded("broke off", found.text))
-        return found.chat_error(self.where, model, HINTS)
+        if begun and error.kind in ("late", "moved", "refused", "failed"):
+            return self.cut(worded("broke off", error.text))
+        return error.chat_error(self.where, model, HINTS)
 
     def no_key(self, message: str) -> ProviderRefused:
         return ProviderRefused(message, HINTS["key"])

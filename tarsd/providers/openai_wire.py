@@ -70,7 +70,7 @@ def body(request: Request, model: str, *, limit: str, usage: bool, tools: bool) 
 def messages(request: Request) -> list[dict[str, Any]]:
     """The conversation, the rules first."""
     rules = [{"role": "system", "content": request.system}] if request.system else []
-    return rules + [_message(one) for one in request.messages]
+    return rules + [_message(message) for message in request.messages]
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -175,13 +175,13 @@ class StreamDecoder:
         function = delta.get("function")
         function = function if isinstance(function, Mapping) else {}
         index, id, name = delta.get("index"), str(delta.get("id") or ""), str(function.get("name") or "")
-        call = next((one for one in reversed(self._calls) if index is not None and one.index == index), None)
+        call = next((begun for begun in reversed(self._calls) if index is not None and begun.index == index), None)
         if index is None and self._calls and (not id or id == self._calls[-1].id):
             call = self._calls[-1]
         if call is None or (name and id and call.id and id != call.id):  # some number every call 0
             call = _Partial(index)
             self._calls.append(call)
-        call.id = call.id or ("" if any(one.id == id for one in self._calls) else id)  # some give one id to all
+        call.id = call.id or ("" if any(begun.id == id for begun in self._calls) else id)  # some give one id to all
         call.name += name if name != call.name else ""
         arguments = function.get("arguments")
         if isinstance(arguments, str):

@@ -104,7 +104,7 @@ class TestAnthropic(ProviderContract):
             assert provider.window == 500_000 and provider.tools is True
             assert provider.local is False, "what listens on this machine passes the text on"
             assert provider.name == f"anthropic:{AnthropicDouble.model}"
-            assert provider.quotes is False and provider.passages == 8 and provider.per_note == 2
+            assert provider.quotes is False
 
 
 # ------------------------------------------------------------------------------------------------ what is sent

@@ -346,6 +346,12 @@ class TestRemote:
         assert len(double.batches) <= 14
         assert sum(batch[0].count("poison") < 9 for batch in double.batches if "poison" in batch[0]) == 2
 
+    def test_a_redirect_is_not_followed(self, model: str, made: Make, double: Double) -> None:
+        double.answer = lambda batch: (307, {}, {"location": f"{double.url}/elsewhere"})
+        with pytest.raises(EmbedError, match="points to another address"):
+            made(model).embed(["one"], "query")
+        assert len(double.batches) == 1
+
     def test_too_long_text_is_cut(self, model: str, made: Make, double: Double) -> None:
         said = {"error": "the input length exceeds the context length"}
         double.answer = lambda batch: (400, said, {}) if max(map(len, batch)) > 1000 else None

@@ -190,7 +190,7 @@ async def test_auto_takes_a_model_of_this_machine_and_looks_like_it() -> None:
         assert (auto.name, auto.quotes, auto.local) == ("extractive", True, True)
         await auto.prepare()
         assert (auto.name, auto.quotes, auto.local, auto.tools) == ("ollama:gemma3:4b", False, True, True)
-        assert (auto.passages, auto.per_note, auto.window) == (8, 2, 16_384)
+        assert (auto.quotes, auto.window) == (False, 16_384)
         double.enqueue(Say("from Ollama"))
         assert text_of(await collect(auto, ask("hello"))) == "from Ollama"
         await auto.close()
