@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tarsd.errors import AnswerCut, ContextTooLong
-from tarsd.providers.base import Message, Provider, Request, complete
+from tarsd.providers.base import Message, ModelRequest, Provider, complete
 from tarsd.providers.text import cap, escape, printable, tokens, visible
 from tarsd.session import TurnRecord
 
@@ -171,7 +171,7 @@ def _fitting(head: Sequence[TurnRecord], earlier: str, room: int) -> str:
 
 async def _ask(provider: Provider, user: str) -> str:
     """What the model answers, "" if it refuses to. Raises `ProviderError`."""
-    reply = await complete(provider, Request(_SYSTEM, (Message("user", user),), max_tokens=REPLY_TOKENS))
+    reply = await complete(provider, ModelRequest(_SYSTEM, (Message("user", user),), max_tokens=REPLY_TOKENS))
     if reply.cut:
         raise AnswerCut("The summary broke off before its end.", "It is tried again with the next question.")
     return "" if reply.refused else reply.text

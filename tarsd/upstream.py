@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from tarsd.errors import (
+    AnswerCut,
     ChatModelMissing,
     ContextTooLong,
+    EmbedderUnreachable,
     EmbedError,
     ModelMissing,
     ProviderBusy,
@@ -26,7 +28,7 @@ from tarsd.errors import (
 
 Kind = Literal[
     "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
-    "refused", "failed",
+    "refused", "failed", "away", "silent", "cut",
 ]  # fmt: skip
 Use = Literal["chat", "embedding"]
 
@@ -62,6 +64,11 @@ _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
 )
 """What an error is: the first row that has its HTTP status, or whose pattern is in its text or in its name."""
 
+
+class ResponseTimeout(ProviderUnreachable):
+    """The server took the request and did not answer in time: it may be at work on another."""
+
+
 _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, str]]] = {
     "too long": (
         ContextTooLong, EmbedError,
@@ -92,6 +99,12 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
     ),
     "refused": (ProviderRefused, EmbedError, "{place} refuses the request{status}", "See the server's own log."),
     "failed": (ProviderError, EmbedError, "{place} failed{status}", "See the server's own log."),
+    "away": (ProviderUnreachable, EmbedderUnreachable, "{place} does not answer", "Start the model's server."),
+    "silent": (
+        ResponseTimeout, EmbedError,
+        "{place} did not answer within {seconds:.0f} s", "It may be busy, or still loading the model.",
+    ),
+    "cut": (AnswerCut, EmbedError, "{place} broke off in the middle of its answer", "Ask again."),
 }  # fmt: skip
 """What is said of it: the error of a chat model, that of an embedding model, a sentence, a hint."""
 
@@ -112,7 +125,7 @@ class Fault:
     """An error as a server tells it: its HTTP status (0: it came inside a stream), and its words on one short line.
 
     `wait_s` is how long the server asks to wait; `asked` and `window` are the tokens of the prompt and those that the
-    model reads, 0 where nobody told.
+    model reads, 0 where nobody told. `seconds` is how long a server was waited for that said nothing.
     """
 
     kind: Kind
@@ -121,6 +134,7 @@ class Fault:
     wait_s: float | None = None
     asked: int = 0
     window: int = 0
+    seconds: float = 0
 
     def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
         """The error to raise for a chat model at `place`; `hints` are better ones than the usual."""
@@ -135,7 +149,8 @@ class Fault:
         said = "" if self.kind in _UNTOLD else self.text
         if self.kind == "too long" and self.asked and self.window:
             said = f"{self.asked:,} tokens of {self.window:,}"
-        fill = {"place": place, "model": model, "use": use, "status": f" ({self.status})" if self.status else ""}
+        status = f" ({self.status})" if self.status else ""
+        fill = {"place": place, "model": model, "use": use, "status": status, "seconds": self.seconds}
         return worded(sentence.format_map(fill).rstrip(), said), hints.get(self.kind, hint).format_map(fill)
 
 
@@ -155,6 +170,16 @@ def fault(status: int, body: object, headers: Mapping[str, str] | None = None, *
     found = _WINDOW.search(text)
     window = count(about.get("n_ctx")) or (int(found[1]) if found else 0)
     return Fault(_kind(status, said, wait_s), status, text, wait_s, count(about.get("n_prompt_tokens")), window)
+
+
+def lost(error: Exception, seconds: float, *, begun: bool = False) -> Fault:
+    """What it means that a connection was not made or broke, by the error of httpx or httpx2, or that of an SDK.
+
+    The server was waited for so many seconds at a time; `begun` when a part of the answer was there.
+    """
+    kinds = {kind.__name__ for cause in (error, error.__cause__) for kind in type(cause).__mro__}
+    silent = "TimeoutException" in kinds and "ConnectTimeout" not in kinds
+    return Fault("cut" if begun else "silent" if silent else "away", 0, "", seconds=seconds)
 
 
 def _kind(status: int, said: str, wait_s: float | None) -> Kind:

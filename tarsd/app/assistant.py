@@ -17,7 +17,7 @@ from tarsd.errors import Conflict, NotFound, TarsdError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review
 from tarsd.notes import NoteLibrary
 from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
-from tarsd.providers.base import Message, Provider, Request, complete
+from tarsd.providers.base import Message, ModelRequest, Provider, complete
 from tarsd.session import Sessions
 from tarsd.tools.mcp import McpServers
 from tarsd.writing import Change, Journal, Notebook, Writer, until_written
@@ -240,7 +240,7 @@ class Assistant:
         reply = None
         if not provider.quotes and sources.asks:
             system, question = review.prompt(sources)
-            reply = (await complete(provider, Request(system, (Message("user", question),)))).text
+            reply = (await complete(provider, ModelRequest(system, (Message("user", question),)))).text
         proposals = review.propose(reply, sources)
         self._review = _Review(uuid.uuid4().hex[:12], proposals, sources)
         return {

@@ -19,7 +19,7 @@ from tarsd.embed.base import Embedder, is_bad
 from tarsd.errors import ProviderBusy, RateLimited, TarsdError
 from tarsd.index.index_check import CheckResult, IndexCheck
 from tarsd.protocol import CheckRequest
-from tarsd.providers.base import Message, Provider, Request, StreamEnd, Text, Thinking, Waiting
+from tarsd.providers.base import Message, ModelRequest, Provider, StreamEnd, Text, Thinking, Waiting
 from tarsd.search import Searcher
 from tarsd.vault import Vault
 
@@ -158,7 +158,7 @@ async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> CheckResult
             await provider.prepare()
             if provider.quotes:
                 return CheckResult("skipped", "No model: answers quote passages, and nobody has to be asked.")
-            request = Request("", (Message("user", QUESTION),), max_tokens=REPLY_TOKENS)
+            request = ModelRequest("", (Message("user", QUESTION),), max_tokens=REPLY_TOKENS)
             async with aclosing(provider.stream(request)) as events:
                 async for event in events:
                     if isinstance(event, Waiting):

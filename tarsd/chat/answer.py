@@ -21,9 +21,9 @@ from tarsd.passage import Passage
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import (
     Message,
+    ModelRequest,
     Notice,
     Provider,
-    Request,
     Retract,
     StreamEnd,
     Text,
@@ -111,7 +111,9 @@ class TurnRunner:
         found, draft, withheld = await self._retrieve(provider)
         if provider.quotes:
             self._announce(provider, found, draft, withheld)
-            request = Request("", (Message("user", draft.question),), (), draft.evidence, draft.closest, draft.query)
+            request = ModelRequest(
+                "", (Message("user", draft.question),), (), draft.evidence, draft.closest, draft.query
+            )
             await self._stream(provider, request, patient)
             return
         draft = replace(draft, tools=await self._calls.specs(provider))
@@ -268,7 +270,9 @@ class TurnRunner:
             step = Message("assistant", said, tuple(calls), raw=done.raw)
             draft = replace(draft, steps=(*draft.steps, step, *results))
 
-    async def _stream(self, provider: Provider, request: Request, patient: bool) -> tuple[list[ToolCall], StreamEnd]:
+    async def _stream(
+        self, provider: Provider, request: ModelRequest, patient: bool
+    ) -> tuple[list[ToolCall], StreamEnd]:
         """One request, tried again after a short wait when the server is busy and nothing has come yet."""
         for attempt in range(RETRIES + 1):
             try:
@@ -281,7 +285,7 @@ class TurnRunner:
                 await asyncio.sleep(wait)
         raise AssertionError  # the last attempt returns or raises
 
-    async def _stream_once(self, provider: Provider, request: Request) -> tuple[list[ToolCall], StreamEnd]:
+    async def _stream_once(self, provider: Provider, request: ModelRequest) -> tuple[list[ToolCall], StreamEnd]:
         turn, calls, done = self._turn, list[ToolCall](), None
         before = turn.text
         async with self._deadline(), aclosing(provider.stream(request)) as events:

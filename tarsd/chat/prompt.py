@@ -8,7 +8,7 @@ from datetime import date
 
 from tarsd.errors import ContextTooLong
 from tarsd.passage import Passage
-from tarsd.providers.base import Message, Request, ToolSpec
+from tarsd.providers.base import Message, ModelRequest, ToolSpec
 from tarsd.providers.text import cap, escape, tokens, visible
 from tarsd.session import TurnRecord
 
@@ -63,7 +63,7 @@ class PromptParts:
 class FittedPrompt:
     """A request within a window; `left_out` says in sentences what did not fit."""
 
-    request: Request
+    request: ModelRequest
     left_out: tuple[str, ...] = ()
 
 
@@ -101,7 +101,7 @@ def fit(draft: PromptParts, window: int, reply: int) -> FittedPrompt:
     if cut:
         left_out.append(SHORTENED)
     messages = (*history, Message("user", _asked(draft, evidence)), *steps)
-    request = Request(
+    request = ModelRequest(
         system=system,
         messages=messages,
         tools=draft.tools,

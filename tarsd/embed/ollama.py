@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from tarsd.config.spelling import ollama_host
 from tarsd.embed.base import fingerprint
 from tarsd.embed.remote import Remote
-from tarsd.errors import EmbedderUnreachable, EmbedError
+from tarsd.errors import EmbedError
 from tarsd.upstream import Fault, Kind, fault, model_info, ollama_headers, ollama_name
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class OllamaEmbedder(Remote):
         "loading": "It will be asked again by itself.",
         "unable": "Name one in embedding.model, for example ollama:embeddinggemma.",
         "failed": "See Ollama's own log.",
+        "away": "Start it with `ollama serve`, or set ollama.host.",
+        "silent": "The model may still be loading; it will be asked again by itself.",
     }
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
@@ -185,21 +187,13 @@ class OllamaEmbedder(Remote):
             if not reply.is_success:
                 return fault(reply.status_code, reply.text, reply.headers)
             value = reply.json()
-        except httpx.ConnectTimeout as error:
-            raise self._unreachable() from error
-        except httpx.TimeoutException as error:
-            raise self._late(seconds) from error
         except httpx.RequestError as error:
-            with self._lock:
-                self._model, self._given = None, 0  # when it is back, it may have other weights
-            raise self._unreachable() from error
+            if not isinstance(error, httpx.TimeoutException):
+                with self._lock:
+                    self._model, self._given = None, 0  # when it is back, it may have other weights
+            raise self._lost(error, seconds) from error
         except ValueError:
             value = None
         if not isinstance(value, dict):
             raise EmbedError(f"What answers at {self._host} is not Ollama.", "Check ollama.host in the configuration.")
         return value
-
-    def _unreachable(self) -> EmbedderUnreachable:
-        return EmbedderUnreachable(
-            f"Ollama does not answer at {self._host}.", "Start it with `ollama serve`, or set ollama.host."
-        )

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tarsd.embed.base import fingerprint
 from tarsd.embed.remote import Remote
-from tarsd.errors import EmbedderUnreachable, EmbedError
+from tarsd.errors import EmbedError
 from tarsd.upstream import Kind, fault
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class OpenAIEmbedder(Remote):
         "busy": "It goes on by itself.",
         "loading": "It goes on by itself.",
         "missing": "Check embedding.model and openai.base_url.",
+        "away": "Start it, or set openai.base_url.",
+        "silent": "The model may still be loading; it will be asked again by itself.",
     }
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
@@ -107,12 +109,8 @@ class OpenAIEmbedder(Remote):
         except openai.APIStatusError as error:
             found = fault(error.status_code, error.body, error.response.headers, secret=self._key)
             raise self._refusal(found) from error
-        except openai.APITimeoutError as error:
-            raise self._late(seconds) from error
         except openai.APIConnectionError as error:
-            raise EmbedderUnreachable(
-                f"The embedding server {self._base_url} does not answer.", "Start it, or set openai.base_url."
-            ) from error
+            raise self._lost(error, seconds) from error
         except (openai.OpenAIError, ValueError, TypeError) as error:
             raise EmbedError(
                 f"{self._base_url} sent no embeddings: {error}", "Is this an embedding model, and the URL complete?"

@@ -13,7 +13,7 @@ import numpy as np
 from tarsd.config.settings import EmbeddingSettings
 from tarsd.embed.base import Kind, OtherWidth, Vectors, check, is_bad, nothing, prefixes, unusable
 from tarsd.errors import EmbedError
-from tarsd.upstream import CLOUD, Fault, is_loopback, tokens, worded
+from tarsd.upstream import CLOUD, Fault, is_loopback, lost, tokens, worded
 from tarsd.upstream import Kind as FaultKind
 
 log = logging.getLogger(__name__)
@@ -151,11 +151,8 @@ class Remote:
             self._failed = fresh, time.monotonic() + REST_S
             raise
 
-    def _late(self, seconds: float) -> EmbedError:
-        return EmbedError(
-            f"{self.place} did not answer within {seconds:.0f} s; the model may still be loading.",
-            "It will be asked again by itself.",
-        )
+    def _lost(self, error: Exception, seconds: float) -> EmbedError:
+        return lost(error, seconds).embed_error(self.place, self._model_name, self.hints)
 
     def _refusal(self, found: Fault) -> EmbedError:
         """The error for a batch that was refused: the texts', or the server's."""

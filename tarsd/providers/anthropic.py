@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from tarsd.errors import AnswerCut, ProviderError, ProviderRefused, ProviderUnreachable
+from tarsd.errors import AnswerCut, ProviderError, ProviderRefused
 from tarsd.providers import anthropic_wire as wire
-from tarsd.providers.base import ModelInfo, ProviderEvent, Request, Usage
-from tarsd.upstream import Kind, count, fault, is_loopback
+from tarsd.providers.base import ModelInfo, ModelRequest, ProviderEvent, Usage
+from tarsd.upstream import Kind, count, fault, is_loopback, lost
 
 if TYPE_CHECKING:
     import anthropic
@@ -42,6 +42,8 @@ HINTS: Final[Mapping[Kind, str]] = {
     "late": "Ask again, or check anthropic.base_url.",
     "refused": "Check chat.model and anthropic.base_url.",
     "failed": "Ask again in a while.",
+    "away": "Check the connection to the internet, and anthropic.base_url.",
+    "silent": "Check the connection to the internet, and anthropic.base_url.",
 }
 
 
@@ -80,7 +82,7 @@ class AnthropicProvider:
         self.window = window if window else self.window
         self._most = most if most else self._most
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         client = await self._connected()
         body = wire.body(request, self._model, self._most)
         asked: list[Any] = body["messages"]
@@ -227,15 +229,8 @@ class _AnthropicClient:
             return fault(status, error.body, error.response.headers, secret=self.key).chat_error(
                 self.place, model, HINTS
             )
-        silent = isinstance(error, anthropic.APITimeoutError | httpx2.TimeoutException)
-        if silent or isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
-            if answers:
-                what = "fell silent" if silent else "broke the connection"
-                return AnswerCut(f"{self.place} {what} in the middle of its answer.", "Ask again.")
-            what = "did not answer in time" if silent else "does not answer"
-            return ProviderUnreachable(
-                f"{self.place} {what}.", "Check the connection to the internet, and anthropic.base_url."
-            )
+        if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
+            return lost(error, self.silence_s, begun=answers).chat_error(self.place, model, HINTS)
         if answers:
             return AnswerCut(
                 f"{self.place} sent something that is no answer.", "Ask again, or check anthropic.base_url."

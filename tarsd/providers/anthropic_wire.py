@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 from tarsd.providers.base import (
     Message,
+    ModelRequest,
     Notice,
     ProviderEvent,
-    Request,
     StreamEnd,
     Text,
     Thinking,
@@ -43,7 +43,7 @@ _CHOICES: Final = ("oneOf", "allOf", "anyOf")
 _NO_ID = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def body(request: Request, model: str, most: int) -> dict[str, Any]:
+def body(request: ModelRequest, model: str, most: int) -> dict[str, Any]:
     """The arguments of a request, the stable first, with at most the four cache marks that the server allows."""
     messages = conversation(request.messages)
     body: dict[str, Any] = {

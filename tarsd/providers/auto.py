@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tarsd.errors import ProviderError
-from tarsd.providers.base import Forwarding, Provider, ProviderEvent, Request
+from tarsd.providers.base import Forwarding, ModelRequest, Provider, ProviderEvent
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.providers.ollama import OllamaProvider, choose_model, connect
 
@@ -81,7 +81,7 @@ class AutoProvider(Forwarding):
             await writer.wait_closed()
         return True
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         async with contextlib.aclosing(self._inner.stream(request)) as events:
             try:
                 async for event in events:

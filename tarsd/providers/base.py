@@ -130,7 +130,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Request:
+class ModelRequest:
     """Everything a provider is asked with; the last user message is the question, its passages already in the text.
 
     `system` stays the same from turn to turn, so that it can be cached. `evidence` are the passages again, for
@@ -199,7 +199,7 @@ class Provider(Protocol):
         """Whether the model can call tools; right after `prepare`."""
         ...
 
-    def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Answer, piece by piece. Closing the iterator closes the connection at once.
 
         Raises `ProviderError`. A stream that ends without `StreamEnd` was cut. No retries are made in here.
@@ -247,7 +247,7 @@ class Reply:
     refused: bool = False
 
 
-async def complete(provider: Provider, request: Request) -> Reply:
+async def complete(provider: Provider, request: ModelRequest) -> Reply:
     """The answer to a request of which no piece is shown before the last has come. Raises `ProviderError`."""
     pieces: list[str] = []
     done: StreamEnd | None = None

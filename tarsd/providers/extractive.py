@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tarsd.parse.spans import spans
 from tarsd.parse.visibility import without_hidden
 from tarsd.passage import Passage
-from tarsd.providers.base import ProviderEvent, Request, StreamEnd, Text
+from tarsd.providers.base import ModelRequest, ProviderEvent, StreamEnd, Text
 from tarsd.search import words
 from tarsd.store import is_spaceless, split_words
 
@@ -49,7 +49,7 @@ class ExtractiveProvider:
     async def close(self) -> None:
         """As `Provider.close`."""
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         query = request.query or request.messages[-1].text
         for piece in compose(query, request.evidence, request.closest):
             yield Text(piece)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from tarsd.providers.base import ProviderEvent, Request, StreamEnd, Text, Usage
+from tarsd.providers.base import ModelRequest, ProviderEvent, StreamEnd, Text, Usage
 
 
 class FakeProvider:
@@ -28,7 +28,7 @@ class FakeProvider:
         self.local = local
         self.window = window
         self.tools = tools
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
         self.closed = 0
         self._replies = list(replies)
 
@@ -42,7 +42,7 @@ class FakeProvider:
     async def close(self) -> None:
         """As `Provider.close`."""
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         self.requests.append(request)
         reply = self._replies.pop(0) if self._replies else request.query or request.messages[-1].text
         try:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from tarsd.errors import ProviderRefused
-from tarsd.providers.base import Forwarding, Provider, ProviderEvent, Request
+from tarsd.providers.base import Forwarding, ModelRequest, Provider, ProviderEvent
 
 FRESH_S = 10.0
 """How long a key is taken for the right one; after the server has refused it, not at all."""
@@ -44,7 +44,7 @@ class KeyedProvider(Forwarding):
             self._read_at = float("-inf")
             raise
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         inner = self._inner
         self._streams[inner] = self._streams.get(inner, 0) + 1
         try:

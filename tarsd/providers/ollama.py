@@ -16,9 +16,9 @@ from tarsd.config.spelling import ollama_host
 from tarsd.errors import ChatModelMissing, ConfigError, ProviderError, ProviderRefused
 from tarsd.providers.base import (
     ModelInfo,
+    ModelRequest,
     Notice,
     ProviderEvent,
-    Request,
     Usage,
     Waiting,
 )
@@ -108,7 +108,7 @@ class OllamaProvider:
         self._fresh_until = 0.0
         await self._server.close()
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await self.prepare()
         if not self._elsewhere and (why := await self._not_loaded()):
             yield Waiting(why)
@@ -140,7 +140,7 @@ class OllamaProvider:
             )
         yield answer.done(line.get("done_reason"))
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as JSON."""
         most = request.max_tokens
         if self._reasons:
@@ -186,7 +186,7 @@ class OllamaProvider:
                 return tuple(int(part) for part in match.groups())
         return (1, 0, 0)
 
-    async def _unread(self, request: Request, read: int) -> bool:
+    async def _unread(self, request: ModelRequest, read: int) -> bool:
         """Whether the model clearly saw less than it was sent; the estimate is rather too high, so doubts are none."""
         sent = estimate(request)
         if not read or read > 0.75 * sent:

@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from tarsd.errors import AnswerCut, ProviderError, ProviderUnreachable
-from tarsd.upstream import Fault, Kind, fault, is_loopback, ollama_headers
+from tarsd.errors import AnswerCut, ProviderError
+from tarsd.upstream import Fault, Kind, fault, is_loopback, lost, ollama_headers
 
 if TYPE_CHECKING:
     import httpx
@@ -29,6 +29,8 @@ HINTS: Final[Mapping[Kind, str]] = {
     "missing": "Run `ollama pull {model}`.",
     "refused": "See Ollama's own log.",
     "failed": "See Ollama's own log.",
+    "away": "Start it with `ollama serve`, or set ollama.host.",
+    "silent": "See what it does with `ollama ps`.",
 }
 
 Json = dict[str, Any]
@@ -54,7 +56,7 @@ class OllamaServer:
         try:
             response = await client.request(method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S))
         except (httpx.HTTPError, OSError) as error:
-            raise self._silent(error, seconds) from error
+            raise self._lost(error, seconds) from error
         if response.status_code != 200:
             raise self.fault(response.status_code, response.text, response.headers, model)
         try:
@@ -89,14 +91,7 @@ class OllamaServer:
                 if rest := lines.end():
                     yield self._checked(rest, begun, str(body.get("model")))
         except (httpx.HTTPError, OSError) as error:
-            if not begun:
-                raise self._silent(error, self._silence_s) from error
-            raise AnswerCut(
-                f"The connection to Ollama at {self.host} broke in the middle of the answer."
-                if not isinstance(error, httpx.TimeoutException)
-                else f"Ollama at {self.host} fell silent in the middle of the answer.",
-                "Ask again.",
-            ) from error
+            raise self._lost(error, self._silence_s, begun=begun) from error
 
     async def load(self) -> None:
         """Load the HTTP client now, which takes its time, so that the next question takes none."""
@@ -134,16 +129,8 @@ class OllamaServer:
             raise self.fault(0, value, {}, model)
         return value
 
-    def _silent(self, error: Exception, seconds: float) -> ProviderUnreachable:
-        import httpx
-
-        if isinstance(error, httpx.TimeoutException) and not isinstance(error, httpx.ConnectTimeout):
-            return ProviderUnreachable(
-                f"Ollama at {self.host} did not answer within {seconds:.0f} s.", "See what it does with `ollama ps`."
-            )
-        return ProviderUnreachable(
-            f"Ollama does not answer at {self.host}.", "Start it with `ollama serve`, or set ollama.host."
-        )
+    def _lost(self, error: Exception, seconds: float, *, begun: bool = False) -> ProviderError:
+        return lost(error, seconds, begun=begun).chat_error(f"Ollama at {self.host}", "", HINTS)
 
     def _stranger(self) -> ProviderError:
         return ProviderError(f"What answers at {self.host} is not Ollama.", "Check ollama.host in the configuration.")

@@ -10,8 +10,8 @@ from typing import Any
 from tarsd.providers.base import (
     Message,
     ModelInfo,
+    ModelRequest,
     ProviderEvent,
-    Request,
     StreamEnd,
     Thinking,
     ToolCall,
@@ -112,7 +112,7 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def estimate(request: Request) -> int:
+def estimate(request: ModelRequest) -> int:
     """Tokens of what is sent, without tools: their place in the prompt is the template's."""
     return tokens(request.system) + sum(tokens(message.text) for message in request.messages)
 

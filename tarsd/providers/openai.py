@@ -17,9 +17,9 @@ import openai
 
 from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
-from tarsd.providers.base import ModelInfo, Notice, ProviderEvent, Request, Waiting
-from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer, ResponseTimeout
-from tarsd.upstream import CLOUD, Fault, count, tokens
+from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, Waiting
+from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer
+from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, tokens
 
 QUIET_S: Final = 3.0
 """After so long without an answer of a server on this machine it is said why."""
@@ -99,7 +99,7 @@ class OpenAIProvider:
     async def close(self) -> None:
         await self._server.close()
 
-    async def stream(self, request: Request) -> AsyncGenerator[ProviderEvent, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         self._server.check_key()
         tools = self._tools
         opening = asyncio.create_task(self._open(request))
@@ -130,7 +130,7 @@ class OpenAIProvider:
             with suppress(httpx2.HTTPError, OSError):
                 await stream.close()
 
-    async def _open(self, request: Request) -> openai.AsyncStream[object]:
+    async def _open(self, request: ModelRequest) -> openai.AsyncStream[object]:
         """The stream of the answer; what the server refuses by name is left out, each thing once."""
         left_out: set[str] = set()
         while True:
@@ -189,7 +189,7 @@ class OpenAIProvider:
             self._window = fault.window
         return self._server.failure(fault, self._model, begun=begun)
 
-    def _nothing(self, request: Request) -> ProviderError:
+    def _nothing(self, request: ModelRequest) -> ProviderError:
         """A stream without a single chunk; LM Studio answers so when the prompt is too long."""
         said = "".join(message.text for message in request.messages) + request.system
         if self._server.loopback and tokens(said) > 0.9 * self._window:

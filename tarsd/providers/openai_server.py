@@ -11,8 +11,8 @@ import httpx  # noqa: F401  # the SDK looks into it if it is there, even when an
 import httpx2
 import openai
 
-from tarsd.errors import AnswerCut, ProviderError, ProviderRefused, ProviderUnreachable
-from tarsd.upstream import Fault, Kind, fault, is_loopback, worded
+from tarsd.errors import AnswerCut, ProviderError, ProviderRefused
+from tarsd.upstream import Fault, Kind, fault, is_loopback, lost, worded
 
 CONNECT_S: Final = 5.0
 ASK_S: Final = 5.0
@@ -27,14 +27,11 @@ HINTS: Final[Mapping[Kind, str]] = {
     "missing": f"`tarsd status` lists the models it has; check chat.model. {URL_HINT}",
     "late": "Start the model's server.",
     "moved": URL_HINT,
+    "away": "Start the model's server, or set openai.base_url.",
 }
 
 for _name in ("openai", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # below that they log URLs and whole requests
-
-
-class ResponseTimeout(ProviderUnreachable):
-    """The server took the request and did not answer in time: it may be at work on another."""
 
 
 class HttpFailure(Exception):
@@ -75,10 +72,12 @@ class OpenAIServer:
 
     async def get(self, path: str) -> object:
         """What the server says of itself at a path or a whole URL, within ASK_S."""
-        timeout = httpx2.Timeout(min(ASK_S, self._silence_s), connect=CONNECT_S)
+        seconds = min(ASK_S, self._silence_s)
+        timeout = httpx2.Timeout(seconds, connect=CONNECT_S)
         url = path if "://" in path else f"/{path}"
         try:
-            return await self._send(self._connected().get(url, cast_to=object, options={"timeout": timeout}))
+            asked = self._connected().get(url, cast_to=object, options={"timeout": timeout})
+            return await self._send(asked, seconds)
         except HttpFailure as error:
             raise self.failure(error.fault, "") from None
 
@@ -113,15 +112,8 @@ class OpenAIServer:
         hint = "Ask again; if it happens often, the server's own log says why."
         return AnswerCut(f"{self.where} {what.rstrip('.')}.", hint)
 
-    def unreachable(self, error: Exception) -> ProviderUnreachable:
-        cause = error.__cause__ or error
-        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
-            return ResponseTimeout(
-                f"{self.where} did not answer in time.", "It may be busy, or still loading the model."
-            )
-        return ProviderUnreachable(
-            f"{self.where} does not answer.", "Start the model's server, or set openai.base_url."
-        )
+    def unreachable(self, error: Exception, seconds: float | None = None) -> ProviderError:
+        return lost(error, self._silence_s if seconds is None else seconds).chat_error(self.where, "", HINTS)
 
     def _connected(self) -> openai.AsyncOpenAI:
         if self._client is None:
@@ -143,13 +135,13 @@ class OpenAIServer:
             )
         return self._client
 
-    async def _send(self, sent: Any) -> Any:
+    async def _send(self, sent: Any, seconds: float | None = None) -> Any:
         try:
             return await sent
         except openai.APIStatusError as error:
             raise HttpFailure(self.fault(error.body, error.status_code, error.response.headers)) from None
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-            raise self.unreachable(error) from None
+            raise self.unreachable(error, seconds) from None
         except UnicodeError:
             raise self.no_key("The key for the OpenAI server has letters in it that no key has.") from None
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError, RecursionError):

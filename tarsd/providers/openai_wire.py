@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from tarsd.providers.base import (
     Message,
+    ModelRequest,
     ProviderEvent,
-    Request,
     StreamEnd,
     Text,
     Thinking,
@@ -51,7 +51,7 @@ class AssistantMessage:
 # ------------------------------------------------------------------------------------------------ requests
 
 
-def body(request: Request, model: str, *, limit: str, usage: bool, tools: bool) -> dict[str, Any]:
+def body(request: ModelRequest, model: str, *, limit: str, usage: bool, tools: bool) -> dict[str, Any]:
     """The body of a request; `limit` is the server's name for the bound of the reply."""
     sent: dict[str, Any] = {"model": model, "messages": messages(request), "stream": True, limit: request.max_tokens}
     if usage:
@@ -67,7 +67,7 @@ def body(request: Request, model: str, *, limit: str, usage: bool, tools: bool) 
     return sent
 
 
-def messages(request: Request) -> list[dict[str, Any]]:
+def messages(request: ModelRequest) -> list[dict[str, Any]]:
     """The conversation, the rules first."""
     rules = [{"role": "system", "content": request.system}] if request.system else []
     return rules + [_message(message) for message in request.messages]

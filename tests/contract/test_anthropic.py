@@ -25,9 +25,9 @@ from tarsd.providers.anthropic import AnthropicProvider
 from tarsd.providers.base import (
     Message,
     ModelInfo,
+    ModelRequest,
     Notice,
     ProviderEvent,
-    Request,
     StreamEnd,
     Text,
     Thinking,
@@ -74,7 +74,7 @@ async def talk(*steps: Any) -> AsyncIterator[tuple[AnthropicDouble, AnthropicPro
             await provider.close()
 
 
-def follow(request: Request, events: list[ProviderEvent], *answers: str) -> Request:
+def follow(request: ModelRequest, events: list[ProviderEvent], *answers: str) -> ModelRequest:
     """The next request of the same turn."""
     calls, done = calls_in(events), done_in(events)
     assert done is not None and len(calls) == len(answers)
@@ -140,7 +140,7 @@ async def test_the_results_of_a_round_are_in_one_message_before_anything_else() 
         Message("user", "And hurry."),
     )
     async with talk() as (double, provider):
-        assert done_in(await collect(provider, Request("", messages, tools=(LOOKUP,)))) is not None
+        assert done_in(await collect(provider, ModelRequest("", messages, tools=(LOOKUP,)))) is not None
     first, said, answers = double.requests[0]["messages"]
     assert first["role"] == answers["role"] == "user"
     assert [block["type"] for block in said["content"]] == ["text", "tool_use", "tool_use"]
@@ -167,7 +167,7 @@ async def test_a_call_that_was_never_answered_and_an_answer_to_no_call_are_taken
         Message("tool", "rain", call_id="x", name="lookup"),
     )
     async with talk() as (double, provider):
-        assert text_of(await collect(provider, Request("", messages, tools=(LOOKUP,)))) == "ok"
+        assert text_of(await collect(provider, ModelRequest("", messages, tools=(LOOKUP,)))) == "ok"
     sent = json.dumps(double.requests[0])
     assert "not made" in sent and "what was that?" in sent
 
@@ -176,7 +176,7 @@ async def test_another_providers_own_form_of_a_message_is_not_sent() -> None:
     raw = {"role": "assistant", "content": "in another tongue"}
     async with talk() as (double, provider):
         messages = (Message("user", "a"), Message("assistant", "as text", raw=raw), Message("user", "b"))
-        await collect(provider, Request("", messages))
+        await collect(provider, ModelRequest("", messages))
     assert "as text" in json.dumps(double.requests[0]) and "another tongue" not in json.dumps(double.requests[0])
 
 
@@ -207,7 +207,7 @@ async def test_the_last_round_without_tools_may_look_back_at_calls() -> None:
 async def test_rounds_and_turns_read_what_was_sent_before_from_the_cache() -> None:
     rules = "Answer only from the notes. " * 50
 
-    async def used(provider: AnthropicProvider, request: Request) -> tuple[list[ProviderEvent], Usage]:
+    async def used(provider: AnthropicProvider, request: ModelRequest) -> tuple[list[ProviderEvent], Usage]:
         events = await collect(provider, request)
         (usage,) = [one for one in events if isinstance(one, Usage)]
         return events, usage

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from tarsd.errors import AnswerCut, ChatModelMissing, ConfigError, ContextTooLong, ProviderError, ProviderRefused
-from tarsd.providers.base import Message, ModelInfo, Notice, Request, StreamEnd, ToolSpec, Usage, Waiting
+from tarsd.providers.base import Message, ModelInfo, ModelRequest, Notice, StreamEnd, ToolSpec, Usage, Waiting
 from tarsd.providers.ollama import ENOUGH, WINDOW, OllamaProvider, choose_window, models
 from tarsd.providers.ollama_server import LineBuffer
 from tests.support.doubles.ollama import OllamaDouble, entry, overflow
@@ -69,12 +69,14 @@ async def test_whole_schemas_ids_and_the_window_are_sent() -> None:
         provider = OllamaProvider(double.model, host=double.url)
         await provider.prepare()
         double.enqueue(Call("plan", {"when": "tomorrow"}))
-        request = Request("rules", (Message("user", "plan it"),), tools=(ToolSpec("plan", "Plans.", schema),))
+        request = ModelRequest("rules", (Message("user", "plan it"),), tools=(ToolSpec("plan", "Plans.", schema),))
         events = await collect(provider, request)
         (call,), done = calls_in(events), done_in(events)
         assert done is not None
         answers = (Message("assistant", "", (call,), raw=done.raw), Message("tool", "", call_id=call.id, name="plan"))
-        await collect(provider, Request("rules", (*request.messages, *answers), tools=request.tools, max_tokens=99))
+        await collect(
+            provider, ModelRequest("rules", (*request.messages, *answers), tools=request.tools, max_tokens=99)
+        )
         await provider.close()
     first, second = double.requests
     sent = first["tools"][0]["function"]["parameters"]
@@ -158,7 +160,7 @@ async def test_reasoning_between_tags_is_kept_apart_and_not_sent_again() -> None
         done = done_in(events)
         assert done is not None
         said = Message("assistant", text_of(events), tuple(calls_in(events)), raw=done.raw)
-        await collect(provider, Request("", (*request.messages, said, Message("tool", "x", name="lookup"))))
+        await collect(provider, ModelRequest("", (*request.messages, said, Message("tool", "x", name="lookup"))))
         await provider.close()
     assert (thought_in(events), text_of(events)) == ("they mean Otto", "One moment.")
     assert "they mean Otto" not in json.dumps(double.requests[1])

@@ -22,9 +22,9 @@ from tarsd.errors import (
 from tarsd.providers.base import (
     Message,
     ModelInfo,
+    ModelRequest,
     Notice,
     ProviderEvent,
-    Request,
     Usage,
     Waiting,
 )
@@ -175,7 +175,7 @@ async def test_reasoning_goes_back_between_calls_under_its_own_name() -> None:
             Message("assistant", "", calls=(call,), raw=done.raw),
             Message("tool", "broken", call_id=call.id, name="lookup", failed=True),
         )
-        await collect(provider, Request("Rules.", messages, tools=(LOOKUP,)))
+        await collect(provider, ModelRequest("Rules.", messages, tools=(LOOKUP,)))
         system, user, said, answer = double.requests[1]["messages"]
     assert (system, user["role"]) == ({"role": "system", "content": "Rules."}, "user")
     assert said["reasoning"] == "two steps" and said["content"] is None
@@ -188,7 +188,7 @@ async def test_the_raw_form_of_another_provider_is_not_sent() -> None:
     raw = {"role": "assistant", "content": [{"type": "thinking", "signature": "s"}]}
     messages = (Message("user", "a"), Message("assistant", "b", raw=raw), Message("user", "c"))
     async with server() as (double, provider):
-        await collect(provider, Request("", messages))
+        await collect(provider, ModelRequest("", messages))
         assert [one["content"] for one in double.requests[0]["messages"]] == ["a", "b", "c"]
 
 
@@ -291,7 +291,7 @@ async def test_only_the_key_it_was_given_is_sent(key: str | None, sent: str, mon
         (Fail(400, "The model `gone` does not exist", "model_not_found"), ChatModelMissing),
         (Fail(400, "No models loaded. Please load a model in the developer page."), ChatModelMissing),
         (Fail(404, ""), ChatModelMissing),
-        (Fail(413, "Request too large"), ContextTooLong),
+        (Fail(413, "ModelRequest too large"), ContextTooLong),
         (Fail(400, "bad schema", "invalid_request_error"), ProviderRefused),
     ],
 )

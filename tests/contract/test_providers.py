@@ -11,7 +11,7 @@ from tarsd.errors import ConfigError, ProviderError
 from tarsd.passage import NoteRow, Passage
 from tarsd.providers import AVAILABLE, make, offered
 from tarsd.providers.auto import AutoProvider
-from tarsd.providers.base import Message, Provider, ProviderEvent, Request, StreamEnd, Text, Usage
+from tarsd.providers.base import Message, ModelRequest, Provider, ProviderEvent, StreamEnd, Text, Usage
 from tarsd.providers.extractive import NOTHING, compose, excerpt
 from tarsd.providers.fake import FakeProvider
 from tests.support.doubles.anthropic import AnthropicDouble
@@ -116,12 +116,12 @@ def test_any_passage_can_be_quoted(text: str, query: str) -> None:
     assert len(reply) < 1000
 
 
-async def collect(provider: object, request: Request) -> list[ProviderEvent]:
+async def collect(provider: object, request: ModelRequest) -> list[ProviderEvent]:
     return [event async for event in provider.stream(request)]  # type: ignore[attr-defined]
 
 
 async def test_the_extractive_provider_streams_and_ends() -> None:
-    request = Request("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
+    request = ModelRequest("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
     events = await collect(make("auto"), request)
     assert isinstance(events[0], Text)
     assert events[-1] == StreamEnd("stop")
@@ -129,7 +129,7 @@ async def test_the_extractive_provider_streams_and_ends() -> None:
 
 async def test_the_fake_says_what_was_enqueued() -> None:
     fake = FakeProvider("one two", [Text("cut"), 0.0])
-    request = Request("", (Message("user", "hello there"),))
+    request = ModelRequest("", (Message("user", "hello there"),))
     assert await collect(fake, request) == [Text("one "), Text("two"), Usage(2, 2), StreamEnd()]
     assert await collect(fake, request) == [Text("cut")]
     fake.enqueue([ValueError("no")])
@@ -227,7 +227,7 @@ async def test_auto_asks_once_in_a_while() -> None:
 async def test_auto_without_ollama_quotes() -> None:
     auto = AutoProvider(host=dead_url())
     assert await name_after_prepare(auto) == "extractive"
-    request = Request("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
+    request = ModelRequest("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
     assert (await collect(auto, request))[-1] == StreamEnd("stop")
     await auto.close()
 

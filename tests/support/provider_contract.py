@@ -29,9 +29,9 @@ from tarsd.errors import (
 from tarsd.providers.base import (
     Message,
     ModelInfo,
+    ModelRequest,
     Provider,
     ProviderEvent,
-    Request,
     StreamEnd,
     Text,
     Thinking,
@@ -74,21 +74,21 @@ class Scripted(Protocol):
     def requests(self) -> Sequence[Any]: ...
 
 
-def ask(*texts: str, tools: tuple[ToolSpec, ...] = (), system: str = "Answer briefly.") -> Request:
+def ask(*texts: str, tools: tuple[ToolSpec, ...] = (), system: str = "Answer briefly.") -> ModelRequest:
     """A request of user and assistant messages in turns, the last of them the question."""
     roles = ["user" if (len(texts) - number) % 2 else "assistant" for number in range(len(texts))]
     messages = (
         Message("user" if role == "user" else "assistant", text) for role, text in zip(roles, texts, strict=True)
     )
-    return Request(system, tuple(messages), tools=tools)
+    return ModelRequest(system, tuple(messages), tools=tools)
 
 
-async def collect(provider: Provider, request: Request) -> list[ProviderEvent]:
+async def collect(provider: Provider, request: ModelRequest) -> list[ProviderEvent]:
     """All events of a stream."""
     return [event async for event in provider.stream(request)]
 
 
-async def until_error(provider: Provider, request: Request) -> tuple[list[ProviderEvent], ProviderError]:
+async def until_error(provider: Provider, request: ModelRequest) -> tuple[list[ProviderEvent], ProviderError]:
     """The events before the error that ends the stream, and the error; any other exception fails the test."""
     events: list[ProviderEvent] = []
     with pytest.raises(ProviderError) as caught:
@@ -353,7 +353,7 @@ class ProviderContract:
             Message("tool", "sun", call_id="call_1", name="lookup"),
         )
         async with self.talk() as (double, provider):
-            assert done_in(await collect(provider, Request("", messages, tools=(LOOKUP,)))) is not None
+            assert done_in(await collect(provider, ModelRequest("", messages, tools=(LOOKUP,)))) is not None
         sent = json.dumps(double.requests[0])
         assert sent.index("weather?") < sent.index("Oslo") < sent.index("sun")
 

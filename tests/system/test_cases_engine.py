@@ -632,7 +632,7 @@ def test_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> N
         assert any(word in problem["reason"] for problem in status["problems"])
         return dict(status["embedding"])
 
-    off = told(f"does not answer at http://127.0.0.1:{port}")
+    off = told(f"Ollama at http://127.0.0.1:{port} does not answer")
     assert off["state"] == "unreachable" and "ollama serve" in off["hint"]
     hits = one.client.post("/v1/search", {"query": "bowline dinghy"})
     assert hits["hits"][0]["path"] == "rope.md"

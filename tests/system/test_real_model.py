@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tarsd.errors import ContextTooLong
-from tarsd.providers.base import Message, Notice, Request, StreamEnd, Text, Usage
+from tarsd.providers.base import Message, ModelRequest, Notice, StreamEnd, Text, Usage
 from tarsd.providers.openai import OpenAIProvider, models
 from tests.support.doubles.llama import NO_WHEEL, Llama
 from tests.support.provider_contract import LOOKUP, ask, collect, done_in, eventually, text_of, until_error
@@ -33,8 +33,8 @@ async def provider(llama: Llama) -> AsyncIterator[OpenAIProvider]:
     await one.close()
 
 
-def question(text: str, *, most: int = 24) -> Request:
-    return Request("You are a helpful assistant.", (Message("user", text),), max_tokens=most)
+def question(text: str, *, most: int = 24) -> ModelRequest:
+    return ModelRequest("You are a helpful assistant.", (Message("user", text),), max_tokens=most)
 
 
 async def test_a_real_reply_arrives_piece_by_piece_with_its_tokens(provider: OpenAIProvider) -> None:
@@ -59,7 +59,7 @@ async def test_the_conversation_goes_on(provider: OpenAIProvider) -> None:
     done = done_in(events)
     assert done is not None
     said = Message("assistant", text_of(events), raw=done.raw)
-    request = Request(first.system, (*first.messages, said, Message("user", "And of Italy?")), max_tokens=24)
+    request = ModelRequest(first.system, (*first.messages, said, Message("user", "And of Italy?")), max_tokens=24)
     assert "Rome" in text_of(await collect(provider, request))
 
 
