@@ -108,23 +108,23 @@ class TurnRunner:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
-        found, draft, withheld = await self._retrieve(provider)
+        found, prompt, withheld = await self._retrieve(provider)
         if provider.quotes:
-            self._announce(provider, found, draft, withheld)
+            self._announce(provider, found, prompt, withheld)
             request = ModelRequest(
-                "", (Message("user", draft.question),), (), draft.evidence, draft.closest, draft.query
+                "", (Message("user", prompt.question),), (), prompt.evidence, prompt.closest, prompt.query
             )
             await self._stream(provider, request, patient)
             return
-        draft = replace(draft, tools=await self._calls.specs(provider))
-        fitted = fit(draft, provider.window, self._services.settings.reply_tokens)
+        prompt = replace(prompt, tools=await self._calls.specs(provider))
+        fitted = fit(prompt, provider.window, self._services.settings.reply_tokens)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)
-        self._announce(provider, found, draft, withheld)
-        await self._rounds(provider, draft, patient)
+        self._announce(provider, found, prompt, withheld)
+        await self._rounds(provider, prompt, patient)
 
     async def _retrieve(self, provider: Provider) -> tuple[Retrieval, PromptParts, list[str]]:
-        """What was found, the draft of the prompt, and the names of private notes that were left out."""
+        """What was found, the parts of the prompt, and the names of private notes that were left out."""
         turn, request, services = self._turn, self._request, self._services
         reader = services.reader(request.audience, provider.local)
         local = reader.sees_private
@@ -148,7 +148,7 @@ class TurnRunner:
         history, summary = await self._thread(self._visible_history, local)
         turn.private |= any(record.private for record in history) or bool(summary and self._history.summary_private)
         turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *services.library.notices())
-        draft = PromptParts(
+        prompt = PromptParts(
             question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
             facts=facts,
@@ -159,7 +159,7 @@ class TurnRunner:
             history=history,
             query=guesses[at],
         )
-        return found, draft, [*withheld, *found.withheld]
+        return found, prompt, [*withheld, *found.withheld]
 
     async def _attach(self, reader: Reader) -> tuple[list[Passage], list[str], list[str]]:
         """The passages of the notes that were attached or named; those the model may not see; those that are none."""
@@ -194,7 +194,7 @@ class TurnRunner:
         self._turn.notice(PRIVATE_SELECTION)
         return "", False
 
-    def _announce(self, provider: Provider, found: Retrieval, draft: PromptParts, withheld: Sequence[str]) -> None:
+    def _announce(self, provider: Provider, found: Retrieval, prompt: PromptParts, withheld: Sequence[str]) -> None:
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
         turn.add(
@@ -203,7 +203,7 @@ class TurnRunner:
             closest=[passage.as_source() for passage in turn.closest],
             relevance=max((passage.relevance for passage in found.passages), default=0.0),
             behind=self._services.library.behind(),
-            query=draft.query,
+            query=prompt.query,
             notices=list(turn.notices),
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name,
@@ -239,7 +239,7 @@ class TurnRunner:
 
     # -------------------------------------------------------------------------------------------- rounds
 
-    async def _rounds(self, provider: Provider, draft: PromptParts, patient: bool) -> None:
+    async def _rounds(self, provider: Provider, prompt: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
         settings = self._services.settings
         for number in range(settings.rounds + 1):
@@ -250,7 +250,7 @@ class TurnRunner:
                 self._turn.notice(
                     f"Tools were called {self._calls.count} times; at the limit of {bound} this is what was found."
                 )
-            fitted = fit(replace(draft, tools=() if last else draft.tools), provider.window, settings.reply_tokens)
+            fitted = fit(replace(prompt, tools=() if last else prompt.tools), provider.window, settings.reply_tokens)
             if SHORTENED in fitted.left_out:  # what else does not fit was said with the retrieval
                 self._turn.notice(SHORTENED)
             before = self._turn.text
@@ -268,7 +268,7 @@ class TurnRunner:
                 self._turn.add("token", text="\n\n")
             results = await self._calls.make(provider, calls)
             step = Message("assistant", said, tuple(calls), raw=done.raw)
-            draft = replace(draft, steps=(*draft.steps, step, *results))
+            prompt = replace(prompt, steps=(*prompt.steps, step, *results))
 
     async def _stream(
         self, provider: Provider, request: ModelRequest, patient: bool

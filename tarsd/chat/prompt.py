@@ -67,19 +67,19 @@ class FittedPrompt:
     left_out: tuple[str, ...] = ()
 
 
-def fit(draft: PromptParts, window: int, reply: int) -> FittedPrompt:
+def fit(prompt: PromptParts, window: int, reply: int) -> FittedPrompt:
     """The request of at most `window` tokens with `reply` of them kept free.
 
     Old turns go first, then long tool results are cut, then passages go; rules, memory and question never do.
     Raises `ContextTooLong` when these alone are too much.
     """
-    system = system_text(draft)
-    fixed = tokens(system) + tokens(_asked(draft, ())) + sum(_cost_of_tool(tool) for tool in draft.tools)
+    system = system_text(prompt)
+    fixed = tokens(system) + tokens(_asked(prompt, ())) + sum(_cost_of_tool(tool) for tool in prompt.tools)
     fixed += 2 * MESSAGE_TOKENS
     reply = min(reply, max(LEAST_REPLY, window // 4))
     room = window - reply - fixed
-    if room < 0 and draft.tools:
-        fewer = fit(replace(draft, tools=()), window, reply)
+    if room < 0 and prompt.tools:
+        fewer = fit(replace(prompt, tools=()), window, reply)
         said = f"The model reads {window} tokens, too few for tools: it got none."
         return FittedPrompt(fewer.request, (said, *fewer.left_out))
     if room < 0:
@@ -87,27 +87,27 @@ def fit(draft: PromptParts, window: int, reply: int) -> FittedPrompt:
             f"This message is too long: with the rules it takes about {fixed} tokens, and the model reads {window}.",
             "Send less at once, or choose a model with a larger context.",
         )
-    steps, cut = _shortened(draft.steps, room)
+    steps, cut = _shortened(prompt.steps, room)
     room -= sum(map(_cost, steps))
-    evidence = _within(draft.evidence, room)
+    evidence = _within(prompt.evidence, room)
     room -= sum(_cost_of_passage(passage) for passage in evidence)
-    history, dropped = _recent(draft.history, draft.summary, room)
+    history, dropped = _recent(prompt.history, prompt.summary, room)
     left_out = []
     if dropped:
         left_out.append(f"{_count(dropped, 'earlier turn')} of this conversation did not fit into the model's context.")
-    if len(evidence) < len(draft.evidence):
-        missing = _count(len(draft.evidence) - len(evidence), "passage")
+    if len(evidence) < len(prompt.evidence):
+        missing = _count(len(prompt.evidence) - len(evidence), "passage")
         left_out.append(f"{missing} did not fit into the model's context of {window} tokens.")
     if cut:
         left_out.append(SHORTENED)
-    messages = (*history, Message("user", _asked(draft, evidence)), *steps)
+    messages = (*history, Message("user", _asked(prompt, evidence)), *steps)
     request = ModelRequest(
         system=system,
         messages=messages,
-        tools=draft.tools,
+        tools=prompt.tools,
         evidence=evidence,
-        closest=draft.closest,
-        query=draft.query,
+        closest=prompt.closest,
+        query=prompt.query,
         max_tokens=reply,
     )
     return FittedPrompt(request, tuple(left_out))
@@ -122,16 +122,16 @@ def history_tokens(history: Sequence[TurnRecord], summary: str) -> int:
 # ------------------------------------------------------------------------------------------------ the parts of it
 
 
-def system_text(draft: PromptParts) -> str:
+def system_text(prompt: PromptParts) -> str:
     """The part that stays the same from turn to turn: who tars is, the rules, the memory."""
-    and_tools = " and from what your tools find" if draft.tools else ""
-    parts = [RULES.format(today=f"{draft.today:%A}, {draft.today.isoformat()}", and_tools=and_tools)]
-    if draft.tools:
+    and_tools = " and from what your tools find" if prompt.tools else ""
+    parts = [RULES.format(today=f"{prompt.today:%A}, {prompt.today.isoformat()}", and_tools=and_tools)]
+    if prompt.tools:
         parts[0] += f"\n{TOOL_RULES}"
-    if draft.rules:
-        parts.append(_tagged("procedural-rules", draft.rules))
-    if draft.facts:
-        parts.append(_tagged("memory", draft.facts))
+    if prompt.rules:
+        parts.append(_tagged("procedural-rules", prompt.rules))
+    if prompt.facts:
+        parts.append(_tagged("memory", prompt.facts))
     return "\n\n".join(parts)
 
 
@@ -164,11 +164,11 @@ def result_text(name: str, text: str, evidence: Sequence[Passage] = ()) -> str:
     return "\n".join([f'<tool-result tool="{_attribute(name)}">', *parts, "</tool-result>"])
 
 
-def _asked(draft: PromptParts, evidence: Sequence[Passage]) -> str:
+def _asked(prompt: PromptParts, evidence: Sequence[Passage]) -> str:
     parts = [context_text(evidence)]
-    if draft.selection:
-        parts.append(_tagged("selection", draft.selection))
-    parts.append(draft.question)
+    if prompt.selection:
+        parts.append(_tagged("selection", prompt.selection))
+    parts.append(prompt.question)
     return "\n\n".join(parts)
 
 

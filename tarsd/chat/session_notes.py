@@ -216,12 +216,12 @@ class SessionNotes:
         self._keep(asyncio.create_task(self._quietly(self._summarise(conversation, [])), name="summary"))
 
     async def _compact(self, conversation: str) -> None:
-        provider, found = self._services.provider, await self._thread(self._sessions.load, conversation)
+        provider, current = self._services.provider, await self._thread(self._sessions.load, conversation)
         if provider.quotes:
             return
         await provider.prepare()
-        open_turns = found.since
-        before = found.condensed.text if found.condensed else ""
+        open_turns = current.since
+        before = current.condensed.text if current.condensed else ""
         if history_tokens(open_turns, before) <= FULL * provider.window:
             return
         _, tail = compact.plan(open_turns, lambda record: history_tokens([record], ""), int(FULL * provider.window))
@@ -233,54 +233,58 @@ class SessionNotes:
         if provider.quotes:
             return
         await provider.prepare()
-        found = await self._thread(self._sessions.load, conversation)
+        current = await self._thread(self._sessions.load, conversation)
         kept = {record.id for record in tail}
-        head = [record for record in found.since if record.id not in kept and record.text]
+        head = [record for record in current.since if record.id not in kept and record.text]
         if not head:
             return
-        earlier = found.condensed
+        earlier = current.condensed
         before = earlier.text if earlier is not None else ""
-        made = await compact.summarise(provider, head, before, earlier_private=earlier is not None and earlier.private)
-        if not made.summary:
+        result = await compact.summarise(
+            provider, head, before, earlier_private=earlier is not None and earlier.private
+        )
+        if not result.summary:
             return
-        add = functools.partial(self._sessions.add_summary, private=made.private)
-        await self._thread(add, conversation, head[-1].id, made.summary)
+        add = functools.partial(self._sessions.add_summary, private=result.private)
+        await self._thread(add, conversation, head[-1].id, result.summary)
         await self._show(conversation, before)
-        if made.facts:
-            notice = functools.partial(self._services.memory.notice, session=conversation, private=made.private)
-            change = await self._thread(notice, made.facts)
+        if result.facts:
+            notice = functools.partial(self._services.memory.notice, session=conversation, private=result.private)
+            change = await self._thread(notice, result.facts)
             if change is not None:
                 await self._services.writer.perform(change, by="daemon", kind="memory", conversation=conversation)
 
     async def _show(self, conversation: str, before: str) -> None:
         """The summary into the conversation's note, and into a note of its own, which is searched."""
         async with self._lock(conversation):
-            found = await self._thread(self._sessions.load, conversation)
+            current = await self._thread(self._sessions.load, conversation)
             for plan in (self._into_note, self._own_note):
-                change = await self._thread(plan, found, before)
+                change = await self._thread(plan, current, before)
                 if change is not None:
                     await self._services.writer.perform(change, by="daemon", kind="session", conversation=conversation)
 
-    def _into_note(self, found: Conversation, before: str) -> Change | None:
-        loaded = self._note_of(found)
-        if loaded is None or found.condensed is None:
+    def _into_note(self, conversation: Conversation, before: str) -> Change | None:
+        loaded = self._note_of(conversation)
+        if loaded is None or conversation.condensed is None:
             return None
-        return summarised(loaded, found.condensed.text, before=before, private=found.condensed.private)
+        return summarised(loaded, conversation.condensed.text, before=before, private=conversation.condensed.private)
 
-    def _own_note(self, found: Conversation, before: str) -> Change | None:
+    def _own_note(self, conversation: Conversation, before: str) -> Change | None:
         """The summary as a note of its own; one that the person has edited is theirs, and stays as it is."""
-        short = found.condensed
+        short = conversation.condensed
         if short is None:
             return None
-        note = self._note_of(found)
+        note = self._note_of(conversation)
         path = note.path if note is not None else ""
-        text = render_summary_note(found, short.text, note=path, updated=short.at)
+        text = render_summary_note(conversation, short.text, note=path, updated=short.at)
         folder = f"{self._folder}/summaries"
-        there = self._first(self._notebook.paths(folder), found.summary.id, "summary")
+        there = self._first(self._notebook.paths(folder), conversation.summary.id, "summary")
         if there is None:
-            name = path.rpartition("/")[2].removesuffix(".md") or _file_name(found)
+            name = path.rpartition("/")[2].removesuffix(".md") or _file_name(conversation)
             return create(self._notebook.free_path(folder, name), text)
-        if not before or render_summary_note(found, before, note=path, updated=short.at) != _stamped(there.text, text):
+        if not before or render_summary_note(conversation, before, note=path, updated=short.at) != _stamped(
+            there.text, text
+        ):
             return None
         return replace_text(there, text)
 

@@ -56,7 +56,7 @@ class KeyedProvider(Forwarding):
             raise
         finally:
             self._streams[inner] -= 1
-            await self._let_go(inner)
+            await self._release(inner)
 
     async def close(self) -> None:
         await self._inner.close()
@@ -75,9 +75,9 @@ class KeyedProvider(Forwarding):
         if fresh == self._key:
             return
         before, self._key, self._inner = self._inner, fresh, self._make(fresh)
-        await self._let_go(before)
+        await self._release(before)
 
-    async def _let_go(self, inner: Provider) -> None:
+    async def _release(self, inner: Provider) -> None:
         """Close what is used no more, once its last answer is there."""
         if inner is not self._inner and not self._streams.get(inner):
             self._streams.pop(inner, None)
