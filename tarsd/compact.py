@@ -41,7 +41,7 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 @dataclass(frozen=True)
 class CompactionResult:
-    """What a beginning came to: its summary, and facts that may be worth remembering, which nobody has confirmed.
+    """The summary of a conversation's beginning, and unconfirmed facts in it that may be worth remembering.
 
     `private` is True when local-only text went into it; `withheld` counts the turns that this model must not see.
     """
@@ -82,7 +82,7 @@ def prompt(head: Sequence[TurnRecord], earlier: str = "", *, limit: int = 0) -> 
 
 
 def read(reply: str) -> tuple[str, list[str]]:
-    """(summary, facts) of a model's reply, whatever it made of what it was asked for."""
+    """(summary, facts) of a model's reply; takes replies that do not keep to the form."""
     reply = printable(reply[:REPLY_CHARS])
     fence = _FENCE.match(reply)
     text = visible(fence[1] if fence else reply).strip()

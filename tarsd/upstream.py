@@ -1,4 +1,4 @@
-"""Servers of models, of whatever vendor: whose machine they are, and what it means when they answer with an error."""
+"""Servers of models: whether they are on this machine, and what their errors mean for all vendors alike."""
 
 from __future__ import annotations
 

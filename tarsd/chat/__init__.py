@@ -100,7 +100,7 @@ class Chat:
         return Turn(id, conversation, _ignore, events)
 
     async def stop(self, id: str) -> Turn:
-        """End a turn at once and keep what it has said; a turn that has ended stays as it is. Raises `NotFound`."""
+        """End a turn at once and keep its text so far; nothing happens to one that has ended. Raises `NotFound`."""
         turn = await self.turn(id)
         if turn.ended:
             return turn
@@ -261,7 +261,7 @@ def _record(turn: Turn) -> TurnRecord:
 
 
 def _nowhere(name: str) -> bool:
-    """No link leads anywhere, but to what the model was given."""
+    """Stands in for `exists` where only links to the passages that were shown may stay."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""What a conversation leaves behind in the vault: its note, which grows with every turn, and its summary."""
+"""The notes of a conversation in the vault: the session note, which grows with every turn, and the summary."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class SessionNotes:
         return True
 
     def _touch(self, conversation: str) -> None:
-        """A conversation that nobody goes on with from now on is over after a while."""
+        """Note the time of the last activity; after `IDLE_S` without any, the conversation is summarised."""
         self._touched[conversation] = time.monotonic()
         if self._idle is None:
             self._idle = asyncio.create_task(self._watch(), name="session-notes")
@@ -291,7 +291,7 @@ class SessionNotes:
     # -------------------------------------------------------------------------------------------- in the background
 
     async def _watch(self) -> None:
-        """Conversations that nobody has touched for a while are over for now; they are summarised one at a time."""
+        """Summarise conversations that had no activity for `IDLE_S`, one at a time."""
         while True:
             await asyncio.sleep(LOOK_S)
             now = time.monotonic()

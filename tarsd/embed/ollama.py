@@ -80,7 +80,7 @@ class OllamaEmbedder(Remote):
 
     @property
     def local(self) -> bool:
-        """A loopback host, and a model that the server itself does not pass on; False while nobody can tell."""
+        """Whether host and model are on this machine; False for a cloud model, and while the server does not answer."""
         try:
             return self._stays_here and not self._known().remote
         except EmbedError:

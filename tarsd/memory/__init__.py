@@ -7,22 +7,17 @@ from __future__ import annotations
 
 from tarsd.memory import feedback, review
 from tarsd.memory.drafts import MEMORY, NOTICED, RULES
-from tarsd.memory.feedback import FeedbackEntry, Verdict
 from tarsd.memory.lines import holds_private
-from tarsd.memory.review import ReviewProposal, Sources
-from tarsd.memory.store import Contradiction, Kind, Memory
+from tarsd.memory.review import ReviewProposal
+from tarsd.memory.store import Contradiction, Memory
 
 __all__ = [
     "MEMORY",
     "NOTICED",
     "RULES",
     "Contradiction",
-    "FeedbackEntry",
-    "Kind",
     "Memory",
     "ReviewProposal",
-    "Sources",
-    "Verdict",
     "feedback",
     "holds_private",
     "review",

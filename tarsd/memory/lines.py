@@ -182,7 +182,7 @@ def _line(shown: str, section: str, raw: str, number: int, depth: int) -> Memory
 
 
 def _closed(number: int) -> MemoryLine:
-    """No line at all: whatever follows belongs to no bullet above."""
+    """A placeholder without text, which ends the bullet above it: later lines do not continue that."""
     return MemoryLine("", "", Mark(), number - 1, number - 1, -1, False, "")
 
 

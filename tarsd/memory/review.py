@@ -89,7 +89,7 @@ class Sources:
 
     @property
     def private(self) -> bool:
-        """Does the prompt hold private text? Then nobody can tell what of a model's words came from it."""
+        """Does the prompt hold private text? Then every rule that the model words is private."""
         seen: tuple[FeedbackEntry | MemoryLine, ...] = (*self.shown, *self.noticed, *self.rules)
         return self.local and any(_is_private(source) for source in seen)
 

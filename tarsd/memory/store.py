@@ -105,7 +105,7 @@ class Memory:
         return page.lines if page else ()
 
     def _page(self, name: str) -> tuple[MemoryNote | None, str]:
-        """The note as it is now, and why there is none; read again only when it changed."""
+        """The note, parsed anew when its hash changed, and a sentence on why it cannot be read."""
         try:
             note = self.load(name)
         except TarsdError as fault:
@@ -202,7 +202,7 @@ class Memory:
         return _changed(draft)
 
     def suggest(self, text: str, *, session: str = "", private: bool = False) -> Change | None:
-        """What somebody else than the person wants remembered goes to the quarantine list; None if it is known already.
+        """Add a line that another client wants remembered to Noticed.md; None if it is known already.
 
         Raises BadRequest for a text that is none, Refused when memory is off, the list is full or cannot be changed.
         """
@@ -214,7 +214,7 @@ class Memory:
         return draft.change()
 
     def notice(self, texts: Iterable[str], session: str = "", private: bool = False) -> Change | None:
-        """What the model noticed by itself goes to the quarantine list; None if nothing of it is new, or memory is off.
+        """Add facts that a model noticed to Noticed.md; None if none of them is new, or memory is off.
 
         Raises Refused if that note cannot be changed.
         """
@@ -263,7 +263,7 @@ class Memory:
 
 
 def _asked(text: str) -> str:
-    """A line as somebody names it, with or without its bullet and its comment."""
+    """The text of a line that was given with or without its bullet and its comment. Raises BadRequest for none."""
     line = " ".join(text.split())
     if not line:
         raise BadRequest("It is not said which line.", "Give the line, or some words of it.", field="line")

@@ -185,7 +185,7 @@ class _AnthropicClient:
             raise ProviderRefused("The key for Anthropic has letters in it that no key has.", KEY_HINT)
 
     def connect(self) -> Client:
-        """A client that tries once, follows nobody elsewhere, and tells nobody about it. Slow the first time."""
+        """A client without retries, redirects and telemetry. The first call loads the SDK, which takes seconds."""
         import anthropic
         import anthropic.resources.messages
         import anthropic.resources.models

@@ -176,7 +176,7 @@ class MessageDecoder:
         self._explanation = ""
 
     def feed(self, event: Any) -> Iterator[ProviderEvent]:
-        """What an event says at once. Kinds that nobody knows yet are passed over."""
+        """The events of ours that come from one of the stream. Unknown kinds are ignored."""
         if event.type == "message_start":
             self._count(event.message.usage)
         elif event.type == "content_block_start":

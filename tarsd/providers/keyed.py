@@ -85,7 +85,7 @@ class KeyedProvider(Forwarding):
 
 
 async def _beside(work: Callable[[], str | None]) -> str | None:
-    """`work()` in a thread that nobody waits for at the end: a keyring may ask a person, for as long as it likes."""
+    """`work()` in a daemon thread, which a stop does not wait for: a keyring may show a dialog and block."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[str | None] = loop.create_future()
 

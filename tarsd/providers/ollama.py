@@ -42,7 +42,7 @@ from tarsd.upstream import count, model_info, ollama_name
 WINDOW: Final = 16_384
 """What a model is loaded with when nobody says otherwise: room for passages and a conversation in modest memory."""
 ENOUGH: Final = 8192
-"""From this size on a window that is there already is taken as it is."""
+"""The smallest window of an already loaded model that is kept, so that it need not be loaded anew."""
 REASONING: Final = 4096
 """Tokens that reasoning may take beside the reply, where there is room."""
 SILENCE_S: Final = 300.0

@@ -171,7 +171,7 @@ class LineBuffer:
             raise AnswerCut("Ollama sent a line that has no end.", "Ask again.")
 
     def end(self) -> bytes:
-        """What stands behind the last line's end, if that is whole; half a line is an answer that was cut."""
+        """The last line if it lacks only its line end; b"" if it is no whole JSON, for then the answer was cut."""
         rest = b"".join(self._pieces).strip()
         with contextlib.suppress(ValueError):
             json.loads(rest)

@@ -59,7 +59,7 @@ class ReplyDecoder:
         return events
 
     def end(self) -> Sequence[ProviderEvent]:
-        """What was held back."""
+        """What the splitter held back."""
         return self._splitter.end()
 
     def done(self, reason: object) -> StreamEnd:

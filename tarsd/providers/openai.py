@@ -197,7 +197,7 @@ class OpenAIProvider:
         return self._server.cut("sent an empty answer")
 
     async def _context(self, entry: Mapping[str, Any]) -> int:
-        """How many tokens the model reads as it is loaded now, or 0."""
+        """The context window, in tokens, that the server has loaded the model with; 0 if it does not say."""
         if told := _told_context(entry):
             return told
         meta = _meta(entry)

@@ -1,4 +1,4 @@
-"""The connection to a server that speaks OpenAI's format; whatever goes wrong on it becomes an error of ours."""
+"""The connection to a server that speaks OpenAI's format; its failures become `ProviderError`."""
 
 from __future__ import annotations
 

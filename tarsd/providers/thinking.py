@@ -121,7 +121,7 @@ def _counts(text: str, at: int, last: bool) -> bool | None:
 
 
 def _open_fence(text: str) -> Span | None:
-    """The fence that whatever follows `text` would be in."""
+    """The code fence that is still open at the end of `text`."""
     *_, span = [None, *spans(f"{text}\n.", only_code=True)]
     return span if span and span.kind == "fence" and span.end > len(text) + 1 else None
 

@@ -64,7 +64,7 @@ def fenced(text: str) -> str:
 
 
 def closed(block: str) -> bool:
-    """Whether what comes before and after `block` is read as if it were not there, whatever it may be."""
+    """Whether headings before and after `block` are still read as such: it opens nothing that it does not close."""
     for tail in ("", _CLOSERS):
         note = parse(f"## before\n\n{block}\n\n## after\n{tail}", "note.md")
         outer = [heading.text for heading in note.headings if heading.level <= _BELOW]

@@ -30,7 +30,7 @@ NAME_LIMIT = 64
 REFRESH_S = 60.0
 """A list of tools that is older is asked for again, beside the turn that wants it."""
 GRACE_S = 5.0
-"""A call ends by itself after the server's `timeout_s`; who waits for it waits a little longer."""
+"""How much longer than the server's `timeout_s` a call is waited for, so that its own time-out comes first."""
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -205,7 +205,7 @@ def _legal(name: str) -> str:
 
 
 def _clean(schema: Any) -> Any:
-    """The schema as it is, but for words in it that a reader would not see, or that go on and on."""
+    """The schema; its descriptions without invisible characters and tags, and cut to `DESCRIPTION_CHARS`."""
     if isinstance(schema, Mapping):
         return {
             key: cap(escape(visible(value)), DESCRIPTION_CHARS)

@@ -412,7 +412,7 @@ class Connection:
         changed.set()
 
     def _help(self, what: str, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside; the same thing only once at a time."""
+        """Run `work` in the background, unless a task of the name `what` is running."""
         if what in self._helpers or self._closing:
             work.close()
             return
