@@ -138,9 +138,9 @@ class AnthropicProvider:
             raise self._server.failure(error, self._model, answers=answers) from None
 
 
-async def models(*, base_url: str, key: str | None, silence_s: float = LISTING_S) -> list[ModelInfo]:
+async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
     """The models that the server offers; none where it keeps no list. Raises `ProviderError`."""
-    server = _AnthropicClient(base_url, key, silence_s)
+    server = _AnthropicClient(base_url, key, LISTING_S)
     server.check_key()
     client = await asyncio.to_thread(server.connect)
     models_by_id: dict[str, ModelInfo] = {}

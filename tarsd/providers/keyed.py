@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
 from contextlib import aclosing
 
 from tarsd.errors import ProviderRefused
@@ -31,7 +31,7 @@ class KeyedProvider(Forwarding):
         self._read_at = float("-inf")
         self._lock = asyncio.Lock()
         self._inner = make(None)
-        self._streams: dict[Provider, int] = {}
+        self._retired: list[Provider] = []  # an answer may be under way on each of them
 
     async def prepare(self) -> None:
         """As `Provider.prepare`; raises ConfigError when the keys cannot be read."""
@@ -45,21 +45,17 @@ class KeyedProvider(Forwarding):
             raise
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        inner = self._inner
-        self._streams[inner] = self._streams.get(inner, 0) + 1
         try:
-            async with aclosing(inner.stream(request)) as events:
+            async with aclosing(self._inner.stream(request)) as events:
                 async for event in events:
                     yield event
         except ProviderRefused:
             self._read_at = float("-inf")
             raise
-        finally:
-            self._streams[inner] -= 1
-            await self._release(inner)
 
     async def close(self) -> None:
-        await self._inner.close()
+        for provider in (self._inner, *self._retired):
+            await provider.close()
 
     async def _renew(self) -> None:
         """Read the key in a thread, and build the provider anew if it is another one."""
@@ -72,35 +68,21 @@ class KeyedProvider(Forwarding):
                 raise ProviderRefused("The system keyring does not answer.", "Unlock it, then ask again.") from None
             return
         self._read_at = time.monotonic()
-        if fresh == self._key:
-            return
-        before, self._key, self._inner = self._inner, fresh, self._make(fresh)
-        await self._release(before)
-
-    async def _release(self, inner: Provider) -> None:
-        """Close what is used no more, once its last answer is there."""
-        if inner is not self._inner and not self._streams.get(inner):
-            self._streams.pop(inner, None)
-            await inner.close()
+        if fresh != self._key:
+            self._retired.append(self._inner)
+            self._key, self._inner = fresh, self._make(fresh)
 
 
 async def _beside(work: Callable[[], str | None]) -> str | None:
     """`work()` in a daemon thread, which a stop does not wait for: a keyring may show a dialog and block."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[str | None] = loop.create_future()
-
-    def settle(value: str | None, error: Exception | None) -> None:
-        if not done.done():
-            done.set_exception(error) if error is not None else done.set_result(value)
+    answer: Future[str | None] = Future()
+    answer.set_running_or_notify_cancel()
 
     def run() -> None:
-        value, error = None, None
         try:
-            value = work()
-        except Exception as caught:
-            error = caught
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, value, error)
+            answer.set_result(work())
+        except Exception as error:
+            answer.set_exception(error)
 
     threading.Thread(target=run, name="tarsd-key", daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(answer)

@@ -232,9 +232,9 @@ def connect(host: str, silence_s: float = SILENCE_S) -> OllamaServer:
     return OllamaServer(url, silence_s)
 
 
-async def models(*, host: str, silence_s: float = SILENCE_S) -> list[ModelInfo]:
+async def models(*, host: str) -> list[ModelInfo]:
     """The chat models that a server has, the most recently changed first. Raises `ProviderError`."""
-    server = connect(host, silence_s)
+    server = connect(host)
     try:
         return [info(entry, server.local) for entry in await chat_entries(server)]
     finally:

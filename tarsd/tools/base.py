@@ -82,7 +82,7 @@ class Tool:
     allowed: bool = False
 
 
-def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeout_s: float | None = None) -> Tool:
+def tool(function: Callable[..., Any], *, group: str = "") -> Tool:
     """A tool of a plain function, async or not (then it runs in a thread).
 
     Its docstring is the description; each parameter is `Annotated[type, "what it is"]`; one annotated `Context` gets
@@ -101,7 +101,7 @@ def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeo
         properties[parameter.name] = about
     schema: dict[str, Any] = {"type": "object", "properties": properties, "required": needed}
     schema["additionalProperties"] = False
-    called = name or function.__name__
+    called = function.__name__
 
     async def run(arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
         given = validate(schema, arguments, called)
@@ -113,4 +113,4 @@ def tool(function: Callable[..., Any], *, name: str = "", group: str = "", timeo
             answer = await asyncio.to_thread(function, **given)
         return Result(answer) if isinstance(answer, str) else answer
 
-    return Tool(called, " ".join((inspect.getdoc(function) or "").split()), schema, run, timeout_s, group)
+    return Tool(called, " ".join((inspect.getdoc(function) or "").split()), schema, run, group=group)

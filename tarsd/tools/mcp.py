@@ -60,11 +60,6 @@ class McpServers:
             name for name in heads for other in heads if other != name and heads[name].startswith(heads[other])
         }
 
-    def start(self) -> None:
-        """Connect to every server in the background."""
-        for connection in self._connections:
-            connection.need()
-
     async def ready(self, within_s: float) -> None:
         """Start, and wait until every server is there or known not to be, but never longer than this."""
         waits = [asyncio.ensure_future(connection.settled()) for connection in self._connections]

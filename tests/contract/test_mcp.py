@@ -473,7 +473,7 @@ async def test_a_server_that_will_not_leave_is_killed(connect: Open, pids: Path)
 @pytest.mark.parametrize("mode", ["tools", "silent"])
 async def test_closing_while_connecting_leaves_no_child(connect: Open, pids: Path, mode: str) -> None:
     servers = connect(stdio(pids, mode, timeout_s=600))
-    servers.start()
+    servers.tools()
     await until(pids.exists)
     await servers.close()
     assert alive(pids) == []
@@ -481,7 +481,7 @@ async def test_closing_while_connecting_leaves_no_child(connect: Open, pids: Pat
 
 async def test_closing_at_once_or_twice_or_unused_is_fine(connect: Open, pids: Path) -> None:
     servers = connect(stdio(pids))
-    servers.start()
+    servers.tools()
     await servers.close()
     await servers.close()
     assert servers.tools() == []
