@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from tarsd.chat.session_notes import SessionNotes
 from tarsd.chat.turn import Turn
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
 from tarsd.protocol import Approval, Event, TurnRequest
-from tarsd.session import Conversation, Sessions, TurnRecord, interrupted
+from tarsd.session import Conversation, Sessions, interrupted
 
 __all__ = ["Chat", "SessionNotes", "Turn", "TurnServices"]
 
@@ -50,7 +50,6 @@ class Chat:
         self._always: dict[str, set[str]] = {}
         self._turns: OrderedDict[str, Turn] = OrderedDict()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._last: dict[str, asyncio.Task[None]] = {}
         self._starting = asyncio.Lock()
         self._closed = False
 
@@ -84,10 +83,13 @@ class Chat:
             except StoreError as error:
                 turn.notices.append(f"{error.message} It will be lost when the daemon stops.")
             self._turns[turn.id] = turn
-            before = self._last.get(request.conversation)
-            task = asyncio.create_task(self._run(turn, request, before), name=f"turn {turn.id}")
-            self._tasks[turn.id] = self._last[request.conversation] = task
-            task.add_done_callback(lambda done: self._forget(turn, done))
+            ahead = [
+                task
+                for id, task in self._tasks.items()
+                if (other := self._turns.get(id)) and other.conversation == turn.conversation
+            ]
+            self._tasks[turn.id] = asyncio.create_task(self._run(turn, request, ahead), name=f"turn {turn.id}")
+            self._tasks[turn.id].add_done_callback(lambda done: self._forget(turn))
         return turn.id
 
     async def turn(self, id: str) -> Turn:
@@ -156,7 +158,7 @@ class Chat:
             turn = self._turns[id]
             task.cancel()
             if not turn.ended:
-                turn.add("failed", **interrupted(_record(turn)).data)
+                turn.add("failed", **interrupted(turn.record).data)
                 if self.session_notes is not None:
                     self.session_notes.write_later(turn, turn.events[-1], "daemon")
         if self._tasks:
@@ -166,11 +168,11 @@ class Chat:
 
     # -------------------------------------------------------------------------------------------- the turn itself
 
-    async def _run(self, turn: Turn, request: TurnRequest, before: asyncio.Task[None] | None) -> None:
+    async def _run(self, turn: Turn, request: TurnRequest, ahead: Sequence[asyncio.Task[None]]) -> None:
         try:
-            if before is not None and not before.done():
-                turn.add("queued", position=self._position(turn))
-                await asyncio.wait({before})
+            if left := [task for task in ahead if not task.done()]:
+                turn.add("queued", position=len(left))
+                await asyncio.wait(left)
             history = await self._thread(self._history, turn)
             always = self._always.get(turn.conversation, set())
             self.trouble = await TurnRunner(self.services, turn, request, history, self._thread, always).run()
@@ -184,7 +186,7 @@ class Chat:
             return
         except asyncio.CancelledError:
             if not (turn.ended or turn.stopping):
-                turn.add("failed", **interrupted(_record(turn)).data)
+                turn.add("failed", **interrupted(turn.record).data)
             return
         except TarsdError as error:
             self.trouble = error if isinstance(error, ProviderError) else self.trouble
@@ -227,20 +229,14 @@ class Chat:
         paths = dict.fromkeys(path for record in before for path in record.paths)
         return History(turns, summary.text, summary.private, tuple(paths))
 
-    def _position(self, turn: Turn) -> int:
-        ahead = [id for id in self._tasks if id != turn.id and self._turns[id].conversation == turn.conversation]
-        return len(ahead)
-
     def _keep(self, turn: Turn, event: Event) -> None:
         try:
             self.sessions.append(turn.conversation, turn.id, event)
         except StoreError as error:
             log.warning("a conversation cannot be saved", extra={"code": error.code})
 
-    def _forget(self, turn: Turn, task: asyncio.Task[None]) -> None:
+    def _forget(self, turn: Turn) -> None:
         self._tasks.pop(turn.id, None)
-        if self._last.get(turn.conversation) is task:
-            del self._last[turn.conversation]
         while len(self._turns) > MOST_KEPT + len(self._tasks):
             oldest = next((id for id in self._turns if id not in self._tasks), None)
             if oldest is None:
@@ -254,10 +250,6 @@ class Chat:
 def _turn_id(request: TurnRequest) -> str:
     """An id that the same request always gets; hexadecimal, so that it can stand in a URL."""
     return hashlib.sha256(f"{request.conversation}\0{request.request_id}".encode()).hexdigest()[:24]
-
-
-def _record(turn: Turn) -> TurnRecord:
-    return TurnRecord(turn.id, "", 0.0, "", events=tuple(turn.events))
 
 
 def _nowhere(name: str) -> bool:

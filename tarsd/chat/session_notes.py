@@ -271,22 +271,21 @@ class SessionNotes:
 
     def _own_note(self, conversation: Conversation, before: str) -> Change | None:
         """The summary as a note of its own; one that the person has edited is theirs, and stays as it is."""
-        short = conversation.condensed
-        if short is None:
+        summary = conversation.condensed
+        if summary is None:
             return None
         note = self._note_of(conversation)
         path = note.path if note is not None else ""
-        text = render_summary_note(conversation, short.text, note=path, updated=short.at)
+        text = render_summary_note(conversation, summary.text, note=path, updated=summary.at)
         folder = f"{self._folder}/summaries"
-        there = self._first(self._notebook.paths(folder), conversation.summary.id, "summary")
-        if there is None:
+        existing = self._first(self._notebook.paths(folder), conversation.summary.id, "summary")
+        if existing is None:
             name = path.rpartition("/")[2].removesuffix(".md") or _file_name(conversation)
             return create(self._notebook.free_path(folder, name), text)
-        if not before or render_summary_note(conversation, before, note=path, updated=short.at) != _stamped(
-            there.text, text
-        ):
+        written = render_summary_note(conversation, before, note=path, updated=summary.at)
+        if not before or written != _stamped(existing.text, text):
             return None
-        return replace_text(there, text)
+        return replace_text(existing, text)
 
     # -------------------------------------------------------------------------------------------- in the background
 

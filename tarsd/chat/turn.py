@@ -49,7 +49,12 @@ class Turn:
     @property
     def text(self) -> str:
         """The answer so far."""
-        return TurnRecord(self.id, "", 0.0, "", events=tuple(self.events)).text
+        return self.record.text
+
+    @property
+    def record(self) -> TurnRecord:
+        """The events so far as a record, without the question."""
+        return TurnRecord(self.id, "", 0.0, "", events=tuple(self.events))
 
     @property
     def pieces(self) -> int:

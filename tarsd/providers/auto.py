@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator
 from typing import Final
 from urllib.parse import urlsplit
 
 from tarsd.errors import ProviderError
-from tarsd.providers.base import Forwarding, ModelRequest, Provider, ProviderEvent
+from tarsd.providers.base import Forwarding, Provider
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.providers.ollama import OllamaProvider, choose_model, connect
 
@@ -81,14 +80,8 @@ class AutoProvider(Forwarding):
             await writer.wait_closed()
         return True
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        async with contextlib.aclosing(self._inner.stream(request)) as events:
-            try:
-                async for event in events:
-                    yield event
-            except ProviderError:
-                self._fresh_until = 0.0  # it may be gone: look again before the next answer
-                raise
+    def _failed(self, error: ProviderError) -> None:
+        self._fresh_until = 0.0  # it may be gone: look again before the next answer
 
     async def close(self) -> None:
         self._fresh_until = 0.0

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from tarsd.errors import ProviderError
 from tarsd.passage import Passage
 
 
@@ -236,6 +237,19 @@ class Forwarding:
     @property
     def tools(self) -> bool:
         return self._inner.tools
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        try:
+            async with aclosing(self._inner.stream(request)) as events:
+                async for event in events:
+                    yield event
+        except ProviderError as error:
+            self._failed(error)
+            raise
+
+    def _failed(self, error: ProviderError) -> None:
+        """The other one could not answer."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import aclosing
 
-from tarsd.errors import ProviderRefused
-from tarsd.providers.base import Forwarding, ModelRequest, Provider, ProviderEvent
+from tarsd.errors import ProviderError, ProviderRefused
+from tarsd.providers.base import Forwarding, Provider
 
 FRESH_S = 10.0
 """How long a key is taken for the right one; after the server has refused it, not at all."""
@@ -37,27 +36,22 @@ class KeyedProvider(Forwarding):
         """As `Provider.prepare`; raises ConfigError when the keys cannot be read."""
         async with self._lock:
             if time.monotonic() - self._read_at > FRESH_S:
-                await self._renew()
+                await self._reload()
         try:
             await self._inner.prepare()
-        except ProviderRefused:
-            self._read_at = float("-inf")
+        except ProviderError as error:
+            self._failed(error)
             raise
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        try:
-            async with aclosing(self._inner.stream(request)) as events:
-                async for event in events:
-                    yield event
-        except ProviderRefused:
+    def _failed(self, error: ProviderError) -> None:
+        if isinstance(error, ProviderRefused):
             self._read_at = float("-inf")
-            raise
 
     async def close(self) -> None:
         for provider in (self._inner, *self._retired):
             await provider.close()
 
-    async def _renew(self) -> None:
+    async def _reload(self) -> None:
         """Read the key in a thread, and build the provider anew if it is another one."""
         first = self._read_at == float("-inf") and self._key is None
         try:

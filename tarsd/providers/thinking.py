@@ -61,7 +61,7 @@ class Splitter:
             if self._mode != "start":
                 self._scan(pieces, last)
             if len(self._rest) in (0, before):
-                return _merged(pieces)
+                return pieces
 
     def _start(self, last: bool) -> None:
         """Nothing was said yet: is this an opening tag?"""
@@ -124,16 +124,3 @@ def _open_fence(text: str) -> Span | None:
     """The code fence that is still open at the end of `text`."""
     *_, span = [None, *spans(f"{text}\n.", only_code=True)]
     return span if span and span.kind == "fence" and span.end > len(text) + 1 else None
-
-
-def _merged(pieces: list[Piece]) -> list[Piece]:
-    """Neighbours of one kind as one piece."""
-    out: list[Piece] = []
-    for piece in pieces:
-        if out and isinstance(piece, Text) and isinstance(out[-1], Text):
-            out[-1] = Text(out[-1].text + piece.text)
-        elif out and isinstance(piece, Thinking) and isinstance(out[-1], Thinking):
-            out[-1] = Thinking(out[-1].text + piece.text)
-        else:
-            out.append(piece)
-    return out

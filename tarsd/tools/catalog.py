@@ -20,7 +20,7 @@ NAME_CHARS = 64
 AT_HOME = frozenset({"notes", "memory"})
 """The groups of tools that send nothing off this machine."""
 
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -126,4 +126,4 @@ class Toolbox:
 
 
 def _fold(name: str) -> str:
-    return _ILLEGAL.sub("_", re.split(r"[.:/]", name.strip())[-1]).replace("-", "_").casefold()
+    return ILLEGAL.sub("_", re.split(r"[.:/]", name.strip())[-1]).replace("-", "_").casefold()

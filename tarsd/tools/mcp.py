@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from tarsd.config import McpServer
 from tarsd.errors import ToolError
 from tarsd.providers.text import cap, escape, visible
 from tarsd.tools.base import Context, Result, Tool, ToolProposal
+from tarsd.tools.catalog import ILLEGAL, NAME_CHARS
 from tarsd.tools.mcp_connection import BACKOFF_S, Connection, Listed
 from tarsd.tools.mcp_streams import line
 
@@ -26,13 +26,10 @@ if TYPE_CHECKING:
 
 DESCRIPTION_CHARS = 1000
 RESULT_CHARS = 100_000
-NAME_LIMIT = 64
 REFRESH_S = 60.0
 """A list of tools that is older is asked for again, beside the turn that wants it."""
 GRACE_S = 5.0
 """How much longer than the server's `timeout_s` a call is waited for, so that its own time-out comes first."""
-
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 class McpServers:
@@ -129,9 +126,9 @@ class McpServers:
         key = (server, tool)
         if key not in self._names:
             plain = f"{_legal(server)}_{_legal(tool)}"
-            if len(plain) > NAME_LIMIT or server in self._unclear or plain in self._taken:
+            if len(plain) > NAME_CHARS or server in self._unclear or plain in self._taken:
                 mark = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "replace")).hexdigest()[:8]
-                plain = f"{plain[: NAME_LIMIT - 9]}_{mark}"
+                plain = f"{plain[: NAME_CHARS - 9]}_{mark}"
             self._names[key] = plain
             self._taken[plain] = key
         return self._names[key]
@@ -196,7 +193,7 @@ def _parsed(text: str) -> Any:
 
 
 def _legal(name: str) -> str:
-    return _ILLEGAL.sub("_", name).strip("_") or "x"
+    return ILLEGAL.sub("_", name).strip("_") or "x"
 
 
 def _clean(schema: Any) -> Any:
