@@ -108,9 +108,9 @@ class TurnRunner:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
-        found, prompt, withheld = await self._retrieve(provider)
+        retrieval, prompt, withheld = await self._retrieve(provider)
         if provider.quotes:
-            self._announce(provider, found, prompt, withheld)
+            self._announce(provider, retrieval, prompt, withheld)
             request = ModelRequest(
                 "", (Message("user", prompt.question),), (), prompt.evidence, prompt.closest, prompt.query
             )
@@ -120,7 +120,7 @@ class TurnRunner:
         fitted = fit(prompt, provider.window, self._services.settings.reply_tokens)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)
-        self._announce(provider, found, prompt, withheld)
+        self._announce(provider, retrieval, prompt, withheld)
         await self._rounds(provider, prompt, patient)
 
     async def _retrieve(self, provider: Provider) -> tuple[Retrieval, PromptParts, list[str]]:
@@ -135,10 +135,10 @@ class TurnRunner:
         turn.private |= private
         guesses = queries(request.message, [record.query for record in self._history.turns])
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
-        found, at = await self._thread(self._find, reader, searched, provider.quotes, private)
+        retrieval, at = await self._thread(self._find, reader, searched, provider.quotes, private)
         budget = services.settings.evidence_tokens
         most, per_note = QUOTED if provider.quotes else READ
-        turn.evidence, turn.closest = pack(found.passages, attached, most=most, per_note=per_note, tokens=budget)
+        turn.evidence, turn.closest = pack(retrieval.passages, attached, most=most, per_note=per_note, tokens=budget)
         facts = rules = ""
         if not provider.quotes:
             turn.evidence = await self._thread(widen, turn.evidence, reader.around, budget)
@@ -147,7 +147,9 @@ class TurnRunner:
             turn.private |= local and await self._thread(services.memory.withheld) > 0
         history, summary = await self._thread(self._visible_history, local)
         turn.private |= any(record.private for record in history) or bool(summary and self._history.summary_private)
-        turn.notice(found.degraded or "", PRIVATE_PASSAGES if found.withheld else "", *services.library.notices())
+        turn.notice(
+            retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
+        )
         prompt = PromptParts(
             question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
             selection=selection,
@@ -159,7 +161,7 @@ class TurnRunner:
             history=history,
             query=guesses[at],
         )
-        return found, prompt, [*withheld, *found.withheld]
+        return retrieval, prompt, [*withheld, *retrieval.withheld]
 
     async def _attach(self, reader: Reader) -> tuple[list[Passage], list[str], list[str]]:
         """The passages of the notes that were attached or named; those the model may not see; those that are none."""
@@ -194,14 +196,14 @@ class TurnRunner:
         self._turn.notice(PRIVATE_SELECTION)
         return "", False
 
-    def _announce(self, provider: Provider, found: Retrieval, prompt: PromptParts, withheld: Sequence[str]) -> None:
+    def _announce(self, provider: Provider, retrieval: Retrieval, prompt: PromptParts, withheld: Sequence[str]) -> None:
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
         turn.add(
             "retrieved",
             sources=[passage.as_source() for passage in turn.evidence],
             closest=[passage.as_source() for passage in turn.closest],
-            relevance=max((passage.relevance for passage in found.passages), default=0.0),
+            relevance=max((passage.relevance for passage in retrieval.passages), default=0.0),
             behind=self._services.library.behind(),
             query=prompt.query,
             notices=list(turn.notices),
@@ -215,10 +217,10 @@ class TurnRunner:
         """The first guess that finds something relevant, or the one that came closest; with its place."""
         best, top = (Retrieval(()), 0), -1.0
         for at, guess in enumerate(guesses):
-            found = reader.retrieve(guess, MOST_FOUND, memory=memory, private=private)
-            relevance = max((passage.relevance for passage in found.passages), default=0.0)
+            retrieval = reader.retrieve(guess, MOST_FOUND, memory=memory, private=private)
+            relevance = max((passage.relevance for passage in retrieval.passages), default=0.0)
             if relevance > top:
-                best, top = (found, at), relevance
+                best, top = (retrieval, at), relevance
             if relevance >= RELEVANT:
                 break
         return best

@@ -192,7 +192,7 @@ class Calls:
         turn.private |= answer.private or any(passage.local_only for passage in answer.evidence)
         numbered = []
         for passage in answer.evidence:
-            known = next((shown for shown in turn.evidence if _same(shown, passage)), None)
+            known = next((shown for shown in turn.evidence if _place(shown) == _place(passage)), None)
             if known is None:
                 known = replace(passage, number=len(turn.evidence) + 1)
                 turn.evidence = (*turn.evidence, known)
@@ -210,9 +210,5 @@ class Calls:
         return Message("tool", text, call_id=call.id, name=call.name)
 
 
-def _same(one: Passage, other: Passage) -> bool:
-    mine, theirs = (
-        (passage.collection, passage.path, passage.start_line, passage.end_line, passage.text)
-        for passage in (one, other)
-    )
-    return mine == theirs
+def _place(passage: Passage) -> tuple[object, ...]:
+    return passage.collection, passage.path, passage.start_line, passage.end_line, passage.text

@@ -137,12 +137,12 @@ def _joined(passage: Passage, neighbour: Passage) -> Passage | None:
     return replace(passage, start_line=first, end_line=last, text=text)
 
 
-def _overlap(one: Passage, other: Passage) -> bool:
+def _overlap(passage: Passage, other: Passage) -> bool:
     """Whether most of a passage's lines are in the other one already (chunks overlap a little on purpose)."""
-    if (one.collection, one.path) != (other.collection, other.path):
+    if (passage.collection, passage.path) != (other.collection, other.path):
         return False
-    shared = min(one.end_line, other.end_line) - max(one.start_line, other.start_line) + 1
-    return shared > 0.5 * (one.end_line - one.start_line + 1)
+    shared = min(passage.end_line, other.end_line) - max(passage.start_line, other.start_line) + 1
+    return shared > 0.5 * (passage.end_line - passage.start_line + 1)
 
 
 def finish(

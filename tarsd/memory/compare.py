@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -67,10 +67,10 @@ class Word:
         return any(map(str.isdigit, self.text)) or self.text in _NUMERALS
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, second: str) -> bool:
     """The same words in the same order, whatever the case, the punctuation and the line breaks."""
-    mine, theirs = words(one), words(other)
-    return mine == theirs if mine or theirs else one.split() == other.split()
+    mine, theirs = words(first), words(second)
+    return mine == theirs if mine or theirs else first.split() == second.split()
 
 
 def words(text: str) -> list[str]:
@@ -84,7 +84,7 @@ def contains(text: str, wanted: str) -> bool:
     return any(mine[at : at + len(theirs)] == theirs for at in range(len(mine) - len(theirs) + 1)) if theirs else False
 
 
-def differs(one: str, other: str) -> bool:
+def differs(first: str, second: str) -> bool:
     """Do two lines seem to say different things about one subject, so that only one of them holds?
 
     It rather asks once too often: what follows the same beginning differs, or a number does, or one line says no. It
@@ -92,12 +92,12 @@ def differs(one: str, other: str) -> bool:
     """
     mine, theirs = (
         [Word(piece, word.capital) for word in _words(text) for piece in _PIECE.findall(word.text)]
-        for text in (one, other)
+        for text in (first, second)
     )
     if _denied(mine) != _denied(theirs) and _only_denied(mine, theirs):
         return True
     mine, theirs = ([word for word in given if word.text not in _SMALL] for given in (mine, theirs))
-    begun = _common(mine, theirs)
+    begun = _common(_texts(mine), _texts(theirs))
     return begun > 0 and (_other_number(mine, theirs) or _other_value(mine, theirs, begun))
 
 
@@ -129,17 +129,17 @@ def _texts(given: list[Word]) -> list[str]:
     return [word.text for word in given]
 
 
-def _common(mine: list[Word], theirs: list[Word]) -> int:
-    """How many words both begin with."""
-    pairs = zip(_texts(mine), _texts(theirs), strict=False)
-    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(mine), len(theirs)))
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
+    """How many words, or letters of a word, both begin with."""
+    pairs = zip(first, second, strict=False)
+    return next((at for at, (mine, theirs) in enumerate(pairs) if mine != theirs), min(len(first), len(second)))
 
 
 def _apart(mine: list[Word], theirs: list[Word]) -> tuple[list[Word], list[Word]]:
     """What is left of both without the words that they begin and end with."""
-    begun = _common(mine, theirs)
+    begun = _common(_texts(mine), _texts(theirs))
     mine, theirs = mine[begun:], theirs[begun:]
-    ended = _common(mine[::-1], theirs[::-1])
+    ended = _common(_texts(mine[::-1]), _texts(theirs[::-1]))
     return mine[: len(mine) - ended], theirs[: len(theirs) - ended]
 
 
@@ -163,8 +163,8 @@ def _only_denied(mine: list[Word], theirs: list[Word]) -> bool:
 def _other_number(mine: list[Word], theirs: list[Word]) -> bool:
     """The same words but for numbers, of which each line has its own; one may have further words."""
     counts, others = ({word.text for word in given if word.number} for given in (mine, theirs))
-    rest, other = ({word.text for word in given if not word.number} for given in (mine, theirs))
-    return not (counts <= others or others <= counts) and (rest <= other or other <= rest)
+    rest, other_rest = ({word.text for word in given if not word.number} for given in (mine, theirs))
+    return not (counts <= others or others <= counts) and (rest <= other_rest or other_rest <= rest)
 
 
 def _other_value(mine: list[Word], theirs: list[Word], begun: int) -> bool:
@@ -192,7 +192,7 @@ def _kind(value: Word, line: list[Word]) -> str:
     return "name" if value.capital else "word" if any(word.capital for word in line) else ""
 
 
-def _alike(one: str, other: str) -> bool:
+def _alike(first: str, second: str) -> bool:
     """Do two words begin with the same letters, at least half of the shorter one and no fewer than two?"""
-    begun = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return begun > 1 and 2 * begun >= min(len(one), len(other))
+    begun = _common(first, second)
+    return begun > 1 and 2 * begun >= min(len(first), len(second))
