@@ -43,13 +43,12 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
 class CompactionResult:
     """The summary of a conversation's beginning, and unconfirmed facts in it that may be worth remembering.
 
-    `private` is True when local-only text went into it; `withheld` counts the turns that this model must not see.
+    `private` is True when local-only text went into it.
     """
 
     summary: str
     facts: tuple[str, ...] = ()
     private: bool = False
-    withheld: int = 0
 
 
 def plan(
@@ -128,12 +127,11 @@ async def summarise(
     seen = [turn for turn in head if provider.local or not turn.private]
     start = earlier if provider.local or not earlier_private else ""
     private = any(turn.private for turn in seen) or (earlier_private and bool(start.strip()))
-    withheld = len(head) - len(seen)
     if provider.quotes or not seen:
-        return CompactionResult(digest(seen, start), (), private, withheld)
+        return CompactionResult(digest(seen, start), (), private)
     room = max(provider.window - REPLY_TOKENS - tokens(_SYSTEM) - 100, 200)
     summary, facts = await _shorten(provider, seen, start, room, DEPTH)
-    return CompactionResult(summary or digest(seen, start), tuple(dict.fromkeys(facts))[:MOST_FACTS], private, withheld)
+    return CompactionResult(summary or digest(seen, start), tuple(dict.fromkeys(facts))[:MOST_FACTS], private)
 
 
 async def _shorten(

@@ -45,26 +45,25 @@ class Sessions:
 
     # -------------------------------------------------------------------------------------------- writing
 
-    def begin(self, turn: str, request: TurnRequest) -> TurnRecord:
+    def begin(self, turn: str, request: TurnRequest) -> None:
         """Record a question, before anything is done about it. Raises `StoreError`."""
-        record = TurnRecord(turn, request.message, time.time(), request.request_id, request.notes)
+        at = time.time()
         with self._lock:
             index = self._index()
             lines = []
             if request.conversation not in index.summaries:
-                lines.append({"t": "conversation", "v": 1, "id": request.conversation, "at": record.at})
+                lines.append({"t": "conversation", "v": 1, "id": request.conversation, "at": at})
             lines.append(
                 {
                     "t": "turn",
                     "id": turn,
                     "request_id": request.request_id,
-                    "at": record.at,
+                    "at": at,
                     "message": request.message,
                     "notes": list(request.notes),
                 }
             )
             self._append(request.conversation, lines, durable=True)
-        return record
 
     def append(self, conversation: str, turn: str, event: Event) -> None:
         """Record an event of a turn. Raises `StoreError`."""
