@@ -645,7 +645,7 @@ def test_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> N
 
 @pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
 def test_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarsd.embed.ollama.REST_S", 0.0)
+    monkeypatch.setattr("tarsd.embed.remote.REST_S", 0.0)
     with Ollama(model="other:latest") as server, Engine(short_tmp, model=ollama(server.url)) as engine:
         fill(engine.vault)
         engine.index()

@@ -105,7 +105,8 @@ def test_another_user_is_turned_away(vault: Path, home: Path, daemon: Start) -> 
     assert stranger() == "no way in\n"
     one.config.paths.socket.chmod(0o777)
     assert stranger() == "no way in\n"  # the folder is closed as well
-    home.chmod(0o755)
+    for folder in (home, home.parent):
+        folder.chmod(0o755)
     reply = stranger()  # and behind both, it is asked who is calling
     assert reply.startswith("HTTP/1.1 403")
     assert "serves another user" in reply

@@ -97,12 +97,12 @@ async def test_the_newest_protocol_without_a_handshake_too(house: House) -> None
 def test_noise_is_no_trouble_and_nothing_but_messages_is_said(house: House) -> None:
     code = """
 import os, sys
-from tarsd.mcp_stdio.link import Link
-find = Link.open.__func__
+from tarsd.mcp_stdio.link import DaemonLink
+find = DaemonLink.open.__func__
 def noisy(*arguments, **more):
     print("stray words"); sys.stdout.flush(); os.write(1, b"more of them\\n"); os.system("echo and a child")
     return find(*arguments, **more)
-Link.open = classmethod(noisy)
+DaemonLink.open = classmethod(noisy)
 from tarsd.cli import main
 main()
 """
