@@ -86,7 +86,7 @@ def own_place() -> Iterator[Path]:
     user, folder = base / "h", base / "t"
     settings = user / ".config" / "python_keyring" / "keyringrc.cfg"  # for processes that get HOME and nothing else
     for made in (settings.parent, folder):
-        made.mkdir(parents=True)
+        made.mkdir(mode=0o700, parents=True)
     settings.write_text(f"[backend]\ndefault-keyring={keyrings.CANARY}\nkeyring-path={ROOT}\n")
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if not name.startswith(KEPT)]:

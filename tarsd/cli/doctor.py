@@ -19,7 +19,7 @@ from tarsd.cli.wrapping import wrapped
 from tarsd.errors import EXIT_REFUSED, BadRequest, Refused
 
 if TYPE_CHECKING:
-    from tarsd.doctor import Check, ReportLine
+    from tarsd.doctor import Check, Finding
 
 NAME = 12
 INDENT = NAME + 5
@@ -64,7 +64,7 @@ def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool
         click.get_current_context().exit(EXIT_REFUSED)
 
 
-def _ok(lines: Sequence[ReportLine]) -> bool:
+def _ok(lines: Sequence[Finding]) -> bool:
     return all(line.state != "fault" for line in lines)
 
 
@@ -84,7 +84,7 @@ class _Shown:
             click.echo(self._out.dim(f"  … {check.name}"), nl=False)
             self._waits = True
 
-    def add(self, line: ReportLine) -> ReportLine:
+    def add(self, line: Finding) -> Finding:
         """Show a line."""
         if not self._quiet:
             self._clear()
@@ -92,7 +92,7 @@ class _Shown:
                 click.echo(text)
         return line
 
-    def end(self, lines: Sequence[ReportLine]) -> None:
+    def end(self, lines: Sequence[Finding]) -> None:
         """Say how many faults and warnings there were."""
         if self._quiet:
             return
@@ -108,7 +108,7 @@ class _Shown:
             click.echo("\r\x1b[K", nl=False)
             self._waits = False
 
-    def _rows(self, line: ReportLine) -> Iterator[str]:
+    def _rows(self, line: Finding) -> Iterator[str]:
         out = self._out
         if line.group != self._group:
             yield "\n" * bool(self._group) + out.bold(line.group)

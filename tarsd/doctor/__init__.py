@@ -9,14 +9,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from tarsd.doctor import daemon, inside, machine, program, settings, vault, watching
-from tarsd.doctor.finding import Check, Finding, ReportLine, Skip, fault, skipped
+from tarsd.doctor.finding import Check, Finding, Skip, fault, skipped
 from tarsd.doctor.subject import DoctorContext
 from tarsd.errors import TarsdError
 
-__all__ = ["CHECKS", "Check", "DoctorContext", "Finding", "ReportLine", "examine"]
+__all__ = ["CHECKS", "Check", "DoctorContext", "Finding", "examine"]
 
 TOTAL_S: Final = 58.0
 
@@ -38,17 +39,16 @@ def examine(
     *,
     seconds: float = TOTAL_S,
     begun: Callable[[Check], object] = lambda check: None,
-) -> Iterator[ReportLine]:
-    """Make the checks one after another, and yield each line as it comes; `begun` is called before each check."""
-    end = time.monotonic() + seconds
+) -> Iterator[Finding]:
+    """Make the checks one after another, and yield each finding as it comes; `begun` is called before each check."""
+    end = time.monotonic() + seconds * subject.patience
     for check in checks:
         begun(check)
         started = time.monotonic()
-        for finding in _findings(check, subject, min(check.seconds, end - started)):
+        for finding in _findings(check, subject, min(check.seconds * subject.patience, end - started)):
             now = time.monotonic()
             ms = round((now - started) * 1000, 1) if finding.ms is None else finding.ms
-            place = finding.group or check.group, finding.name or check.name
-            yield ReportLine(*place, finding.state, finding.text, finding.hint, ms, finding.public)
+            yield replace(finding, group=finding.group or check.group, name=finding.name or check.name, ms=ms)
             started = now
 
 
@@ -57,13 +57,13 @@ def _findings(check: Check, subject: DoctorContext, seconds: float) -> Iterator[
     if seconds <= 0:
         yield skipped("There was no time left for it.")
         return
-    found: queue.SimpleQueue[Finding | None] = queue.SimpleQueue()
-    thread = threading.Thread(target=_look, args=(check, subject, found.put), name="tarsd-check", daemon=True)
+    findings: queue.SimpleQueue[Finding | None] = queue.SimpleQueue()
+    thread = threading.Thread(target=_look, args=(check, subject, findings.put), name="tarsd-check", daemon=True)
     end = time.monotonic() + seconds
     thread.start()
     while True:
         try:
-            finding = found.get(timeout=max(0.0, end - time.monotonic()))
+            finding = findings.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             yield fault(
                 f"It did not end within {seconds:.0f} s.",
@@ -77,8 +77,8 @@ def _findings(check: Check, subject: DoctorContext, seconds: float) -> Iterator[
 
 def _look(check: Check, subject: DoctorContext, put: Callable[[Finding | None], None]) -> None:
     try:
-        found = check.look(subject)
-        for finding in [found] if isinstance(found, Finding) else found:
+        findings = check.look(subject)
+        for finding in [findings] if isinstance(findings, Finding) else findings:
             put(finding)
     except Skip as reason:
         put(skipped(str(reason)))

@@ -21,7 +21,7 @@ class Skip(Exception):
 class Finding:
     """What was found. `public` is what others may read where `text` holds names of notes, values or foreign words.
 
-    `group`, `name` and `ms` are given by findings that were made elsewhere, in place of the check's own.
+    `group`, `name` and `ms`, the milliseconds that it took, are the check's own unless the finding was made elsewhere.
     """
 
     state: State
@@ -31,6 +31,10 @@ class Finding:
     group: str = ""
     name: str = ""
     ms: float | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """For programs, and for the person whose machine it is."""
+        return {name: getattr(self, name) for name in ("group", "name", "state", "text", "hint", "ms")}
 
 
 ok = partial(Finding, "ok")
@@ -45,7 +49,7 @@ skipped = partial(Finding, "skipped")
 
 @dataclass(frozen=True)
 class Check:
-    """One look: `look` may take `seconds`, and may fail in any way."""
+    """A look at one thing: it may take `seconds`, and may fail in any way."""
 
     group: str
     name: str
@@ -53,26 +57,6 @@ class Check:
     seconds: float = 5.0
 
 
-@dataclass(frozen=True)
-class ReportLine:
-    """A finding with its place and the milliseconds that it took."""
-
-    group: str
-    name: str
-    state: State
-    text: str
-    hint: str
-    ms: float
-    public: str | None = None
-
-    def as_json(self) -> dict[str, object]:
-        """For programs, and for the person whose machine it is."""
-        return {
-            "group": self.group, "name": self.name, "state": self.state, "text": self.text, "hint": self.hint,
-            "ms": self.ms,
-        }  # fmt: skip
-
-
-def number(count: int, one: str, many: str = "") -> str:
+def number(count: int, single: str, many: str = "") -> str:
     """“1 note”, “2 notes”."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {single if count == 1 else many or single + 's'}"

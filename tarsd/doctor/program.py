@@ -93,7 +93,7 @@ def packages(subject: DoctorContext) -> Finding:
     if missing:
         return fault(f"Not installed: {', '.join(missing)}.", _reinstall(*missing))
     owner_of = {module: one for one in wanted for module in modules[_folded(one)]}
-    at, why = _run(IMPORT, *owner_of)
+    at, why = _run(subject, IMPORT, *owner_of)
     if why == SLOW:
         return warning(f"Importing everything takes longer than {RUN_S:.0f} s; it was at {at}.", "Try once more.")
     if why:
@@ -103,7 +103,7 @@ def packages(subject: DoctorContext) -> Finding:
 
 def models(subject: DoctorContext) -> Finding:
     """The models that come with the package."""
-    at, why = _run(EMBED, "table", "minilm")
+    at, why = _run(subject, EMBED, "table", "minilm")
     if why:
         return fault(f"The model {at} in the package does not work: {why}.", _reinstall("tarsd"))
     return ok("The models in the package, table and minilm, embed a sentence.")
@@ -122,11 +122,12 @@ def _reinstall(*names: str) -> str:
     return f"{quoted(sys.executable)} -m pip install --force-reinstall {' '.join(names)}"
 
 
-def _run(code: str, *arguments: str) -> tuple[str, str]:
+def _run(subject: DoctorContext, code: str, *arguments: str) -> tuple[str, str]:
     """The last thing that a Python of ours printed, and why it failed there ("" if it did not)."""
     command = [sys.executable, "-P", "-c", code, *arguments]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=RUN_S, check=False)
+        timeout = RUN_S * subject.patience
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired as late:
         return _last(late.stdout), SLOW
     at = _last(done.stdout)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import tarsd
 from tarsd.config import Config, as_tables
-from tarsd.doctor.finding import ReportLine, Skip
+from tarsd.doctor.finding import Finding, Skip
 from tarsd.doctor.scrub import Redactor
 from tarsd.doctor.subject import DoctorContext
 from tarsd.errors import NotFound
@@ -30,7 +30,7 @@ FIELDS: Final = ("error", "at", "code", "pid", "port", "repeated", "faults", "ro
 """Fields of the log that hold no text of others."""
 
 
-def report(subject: DoctorContext, lines: Sequence[ReportLine]) -> str:
+def report(subject: DoctorContext, lines: Sequence[Finding]) -> str:
     """The whole report; `lines` are those of `examine`, all of them."""
     scrub = Redactor.of(subject)
     parts = [
@@ -47,7 +47,7 @@ def report(subject: DoctorContext, lines: Sequence[ReportLine]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _checks(lines: Iterable[ReportLine], scrub: Redactor) -> Iterator[str]:
+def _checks(lines: Iterable[Finding], scrub: Redactor) -> Iterator[str]:
     for line in lines:
         hide = scrub.places if line.group in OURS else scrub.names
         text = hide(line.text if line.public is None else line.public)

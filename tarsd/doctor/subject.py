@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tarsd.client import Client
 from tarsd.config import Config, config_file, expand, load, vault_id
@@ -18,43 +19,48 @@ if TYPE_CHECKING:
     from tarsd.vault import Scan
 
 Json = Mapping[str, Any]
-T = TypeVar("T")
 
 
-class _Known(Generic[T]):
-    """What a check finds out for those after it: reading it raises Skip, and says why, as long as it is not known."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, subject: DoctorContext, owner: type) -> T:
-        if self._name not in subject.__dict__:
-            raise Skip(self._why)
-        return cast("T", subject.__dict__[self._name])
-
-    def __set__(self, subject: DoctorContext, value: T) -> None:
-        subject.__dict__[self._name] = value
+MISSING = {
+    "config": "It is not known which vault is meant.",
+    "scan": "The vault could not be looked through.",
+    "status": "No daemon answers.",
+}
+"""What a check finds out for those after it, and why these are skipped as long as it is not known."""
 
 
 class DoctorContext:
-    """`vault` is the one that was named, if any. With `model` false no server of a model is asked."""
+    """`vault` is the one that was named, if any. With `model` false no server of a model is asked.
 
-    config: _Known[Config] = _Known("It is not known which vault is meant.")
-    scan: _Known[Scan] = _Known("The vault could not be looked through.")
-    status: _Known[Json] = _Known("No daemon answers.")
-    """What the daemon says of itself."""
+    `config`, `scan` and `status`, what the daemon says of itself, raise `Skip` as long as no check has set them.
+    `patience` times longer than on a machine with nothing else to do everything may take.
+    """
 
-    def __init__(self, vault: Path | None = None, env: Mapping[str, str] | None = None, *, model: bool = True) -> None:
+    config: Config
+    scan: Scan
+    status: Json
+
+    def __init__(
+        self,
+        vault: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        *,
+        model: bool = True,
+        patience: float = 1.0,
+    ) -> None:
         self.named = vault
+        self.patience = patience
         self.env = os.environ if env is None else env
         self.model = model
         self.problems: tuple[str, ...] = ()
         """The faults of the settings."""
         self.readable = False
         self.hello: Json | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in MISSING:
+            raise Skip(MISSING[name])
+        raise AttributeError(name)
 
     def settle(self) -> None:
         """Read the settings; where they have faults, those are kept, and the vault that is meant has the defaults."""
@@ -98,7 +104,7 @@ class DoctorContext:
 
     def client(self, timeout: float) -> Client:
         """The daemon of the vault; it may be silent for so many seconds. Raises Skip where no vault is known."""
-        return Client(self.config.paths.socket, timeout=timeout)
+        return Client(self.config.paths.socket, timeout=timeout * self.patience)
 
     @property
     def start(self) -> str:
@@ -108,6 +114,4 @@ class DoctorContext:
 
 def quoted(path: Path | str) -> str:
     """A path as a shell takes it."""
-    import shlex
-
     return shlex.quote(str(path))

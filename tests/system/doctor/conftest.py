@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tarsd
-from tarsd.doctor import CHECKS, Check, DoctorContext, ReportLine, examine
+from tarsd.doctor import CHECKS, Check, DoctorContext, Finding, examine
 from tarsd.services import ServiceState
 from tests.conftest import Daemon
 from tests.support.engine import write
@@ -44,18 +44,18 @@ def settled(vault: Path) -> DoctorContext:
     return subject
 
 
-def look(subject: DoctorContext, group: str, name: str) -> list[ReportLine]:
+def look(subject: DoctorContext, group: str, name: str) -> list[Finding]:
     """The lines of one check."""
     (check,) = [one for one in CHECKS if (one.group, one.name) == (group, name)]
     return list(examine(subject, [check]))
 
 
-def one(subject: DoctorContext, group: str, name: str) -> ReportLine:
+def one(subject: DoctorContext, group: str, name: str) -> Finding:
     (line,) = look(subject, group, name)
     return line
 
 
-def well(line: ReportLine) -> bool:
+def well(line: Finding) -> bool:
     return line.state == "ok" and not line.hint
 
 
