@@ -45,8 +45,8 @@ class Client:
 
         Raises NoDaemon when nothing listens, ClientError when several do and none was named.
         """
-        found = [cls(path, timeout=timeout) for path in find_sockets(vault, env)]
-        alive = found if len(found) == 1 else [client for client in found if client.alive()]
+        clients = [cls(path, timeout=timeout) for path in find_sockets(vault, env)]
+        alive = clients if len(clients) == 1 else [client for client in clients if client.alive()]
         if len(alive) == 1:
             return alive[0]
         if not alive:
@@ -176,9 +176,9 @@ class _Response:
             if len(self._buffer) > MAX_HEAD:
                 raise ClientError("What listens on the socket is no tarsd.", code="bad_answer")
             self._more()
-        found = bytes(self._buffer[:at])
+        head = bytes(self._buffer[:at])
         del self._buffer[: at + len(mark)]
-        return found
+        return head
 
     def _more(self) -> None:
         block = self._receive()

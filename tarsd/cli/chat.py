@@ -45,10 +45,10 @@ def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Pa
         raise click.UsageError("Give either --conversation or --last.")
     client = Client.find(vault)
     if last:
-        found = listed(client)
-        if not found:
+        conversations = listed(client)
+        if not conversations:
             raise NotFound("There is no conversation to go on with.", "Begin one: tarsd chat.")
-        conversation = str(found[0].get("id"))
+        conversation = str(conversations[0].get("id"))
     converse(client, conversation, notes)
 
 
@@ -135,16 +135,16 @@ def _greet(talk: TerminalChat, *, reopened: bool) -> None:
     if not reopened:
         return
     with contextlib.suppress(ClientError):  # it is a new one
-        found = conversation_of(talk.client, talk.conversation)
-        turns = found.get("turns") or []
-        about = f"{len(turns)} turn{'s' * (len(turns) != 1)}" + ", private" * is_private(found)
-        click.echo(err.dim(wrapped(f"Goes on: {line(found.get('title', ''))} ({about})", err)), err=True)
-        for one in turns[-1:]:
-            text = clean(one.get("text", "")).strip("\n")
+        known = conversation_of(talk.client, talk.conversation)
+        turns = known.get("turns") or []
+        about = f"{len(turns)} turn{'s' * (len(turns) != 1)}" + ", private" * is_private(known)
+        click.echo(err.dim(wrapped(f"Goes on: {line(known.get('title', ''))} ({about})", err)), err=True)
+        for turn in turns[-1:]:
+            text = clean(turn.get("text", "")).strip("\n")
             text = text if len(text) <= MOST_RECALLED else f"…{text[-MOST_RECALLED:]}"
-            asked = wrapped(f"{PROMPT}{line(one.get('message', ''))}", err)
+            asked = wrapped(f"{PROMPT}{line(turn.get('message', ''))}", err)
             click.echo(err.dim(f"{asked}\n{wrapped(text, err, width=err.edge)}\n"), err=True)
-            talk.turn, talk.said = str(one.get("id") or ""), str(one.get("message") or "")
+            talk.turn, talk.said = str(turn.get("id") or ""), str(turn.get("message") or "")
 
 
 def _history(hello: dict[str, object]) -> Path:

@@ -94,7 +94,7 @@ def sentence(text: object) -> str:
 
 def hinted(hint: object) -> str:
     """A hint in terms of commands, where the daemon gave it in terms of routes."""
-    return ROUTE.sub(lambda found: COMMAND_OF.get(found[1], f"tarsd {found[1]}"), clean(hint))
+    return ROUTE.sub(lambda match: COMMAND_OF.get(match[1], f"tarsd {match[1]}"), clean(hint))
 
 
 class Folder(click.Path):

@@ -51,7 +51,7 @@ def completion(context: click.Context, shell: str) -> None:
 def notes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Paths of notes that begin so, or have it in them; a path from the current folder on is the shell's own."""
     paths = [
-        str(one.get("path") or "") for one in _asked(context, f"/v1/notes?name={quote(incomplete, safe='')}", "notes")
+        str(note.get("path") or "") for note in _asked(context, f"/v1/notes?name={quote(incomplete, safe='')}", "notes")
     ]
     begun = [path for path in paths if path.casefold().startswith(incomplete.casefold())]
     return [_item(path) for path in (begun or paths)[:MOST]]
@@ -59,11 +59,11 @@ def notes(context: click.Context, parameter: click.Parameter, incomplete: str) -
 
 def conversations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Ids of conversations that begin so, with their titles."""
-    found = [
-        (str(one.get("id") or ""), line(one.get("title") or ""))
-        for one in _asked(context, "/v1/conversations", "conversations")
+    titles = [
+        (str(conversation.get("id") or ""), line(conversation.get("title") or ""))
+        for conversation in _asked(context, "/v1/conversations", "conversations")
     ]
-    return [_item(id, title) for id, title in found if id.startswith(incomplete)][:MOST]
+    return [_item(id, title) for id, title in titles if id.startswith(incomplete)][:MOST]
 
 
 conversation_option = click.option(
@@ -94,6 +94,6 @@ def _asked(context: click.Context, route: str, field: str) -> Iterator[dict[str,
         listed = client.get(route).get(field)
     except TarsdError:
         return
-    for one in listed if isinstance(listed, list) else []:
-        if isinstance(one, dict) and "\n" not in f"{one.get('path')}{one.get('id')}":
-            yield one
+    for row in listed if isinstance(listed, list) else []:
+        if isinstance(row, dict) and "\n" not in f"{row.get('path')}{row.get('id')}":
+            yield row

@@ -150,5 +150,5 @@ def socket(vault: Path | None, as_json: bool) -> None:
 def _toml(value: object) -> str:
     """A value as TOML spells it."""
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
     return json.dumps(value, ensure_ascii=False).translate(ESCAPED)

@@ -98,7 +98,9 @@ class _Shown:
             return
         self._clear()
         counts = Counter(line.state for line in lines)
-        told = [f"{counts[one]} {one}{'s' * (counts[one] != 1)}" for one in ("fault", "warning") if counts[one]]
+        told = [
+            f"{counts[state]} {state}{'s' * (counts[state] != 1)}" for state in ("fault", "warning") if counts[state]
+        ]
         style = self._out.red if counts["fault"] else self._out.yellow if told else self._out.green
         said = " and ".join(told) or "All is well"
         click.echo(f"\n{style(f'{said}.')}")

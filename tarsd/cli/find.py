@@ -101,8 +101,8 @@ def find(
     return _print(client, reply, query, f"Nothing found for {clean(query)!r}.", as_json)
 
 
-def _exit(found: bool) -> None:
-    if not found:
+def _exit(any_found: bool) -> None:
+    if not any_found:
         click.get_current_context().exit(EXIT_NOTHING)
 
 
@@ -139,11 +139,11 @@ def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, a
 def roots(client: Client) -> dict[str, Path]:
     """The folder of each collection by its name; the vault has the empty one."""
     hello = client.get("/v1/hello")
-    found = {"": str(hello.get("vault", {}).get("path") or "")}
-    for one in hello.get("collections") or []:
-        if isinstance(one, dict):
-            found[str(one.get("name"))] = str(one.get("path") or "")
-    return {name: Path(path) for name, path in found.items() if path}
+    folders = {"": str(hello.get("vault", {}).get("path") or "")}
+    for collection in hello.get("collections") or []:
+        if isinstance(collection, dict):
+            folders[str(collection.get("name"))] = str(collection.get("path") or "")
+    return {name: Path(path) for name, path in folders.items() if path}
 
 
 @click.command(cls=Command)

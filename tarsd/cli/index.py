@@ -50,15 +50,17 @@ class ImportTally:
 
     def add(self, about: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
         """One object of the file, and what the daemon said to it."""
-        one = self.models.setdefault(str(about["model"]), ImportResult(line(about.get("name") or about["model"])[:200]))
-        one.added += int(reply.get("added") or 0)
-        one.known += int(reply.get("known") or 0)
-        one.fits = reply.get("fits")
+        result = self.models.setdefault(
+            str(about["model"]), ImportResult(line(about.get("name") or about["model"])[:200])
+        )
+        result.added += int(reply.get("added") or 0)
+        result.known += int(reply.get("known") or 0)
+        result.fits = reply.get("fits")
 
     @property
     def count(self) -> int:
         """All vectors."""
-        return sum(one.added + one.known for one in self.models.values())
+        return sum(result.added + result.known for result in self.models.values())
 
 
 @click.group(cls=Group)
@@ -86,9 +88,9 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
     with _fresh(target) as raw:
         with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed, progress("Exporting", quiet=as_json) as step:
             packed.write(_line({"format": FORMAT, "version": VERSION}))
-            for one in client.stream("/v1/vectors"):
-                packed.write(_line(one))
-                tally.add(one, {"known": len(one["rows"])})
+            for vectors in client.stream("/v1/vectors"):
+                packed.write(_line(vectors))
+                tally.add(vectors, {"known": len(vectors["rows"])})
                 step(tally.count, max(total, tally.count), "")
             step(tally.count, tally.count, "")
         if not tally.count:
@@ -100,7 +102,7 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
     if as_json:
         print_json({"file": str(target), "bytes": size, "vectors": tally.count, "models": _models(tally)})
         return
-    names = ", ".join(one.name for one in tally.models.values())
+    names = ", ".join(result.name for result in tally.models.values())
     click.echo(f"Wrote {line(target)}: {_count(tally.count)} of {names}, {size / 1e6:.1f} MB.")
     if remaining := int(about.get("remaining") or 0):
         click.echo(f"{remaining:,} passages have none yet; export again when tarsd status says complete.", err=True)
@@ -122,14 +124,16 @@ def import_(context: click.Context, file: Path, vault: Path | None, as_json: boo
     with _opened(file) as raw, progress("Importing (kB)", quiet=as_json) as step:
         size = os.fstat(raw.fileno()).st_size
         try:
-            for one in _objects(raw, size):
-                tally.add(one, client.post("/v1/vectors", {name: one[name] for name in ("model", "dim", "rows")}))
+            for vectors in _objects(raw, size):
+                tally.add(
+                    vectors, client.post("/v1/vectors", {name: vectors[name] for name in ("model", "dim", "rows")})
+                )
                 step(-(-raw.tell() // 1024), -(-size // 1024), "")
         except TarsdError as error:
             hint = AGAIN if tally.count else error.hint
             kept = f" Taken in before that: {_count(tally.count)}." if tally.count else ""
             raise ClientError(error.message + kept, hint, code=error.code, exit_code=error.exit_code) from None
-    useless = all(one.fits is False for one in tally.models.values())
+    useless = all(result.fits is False for result in tally.models.values())
     if as_json:
         print_json({"file": str(file), "vectors": tally.count, "models": _models(tally)})
     else:
@@ -147,20 +151,20 @@ def _count(number: int) -> str:
 
 
 def _models(tally: ImportTally) -> list[dict[str, Any]]:
-    return [{"model": model, **vars(one)} for model, one in tally.models.items()]
+    return [{"model": model, **vars(result)} for model, result in tally.models.items()]
 
 
 def _say(tally: ImportTally, configured: str) -> None:
     err = Terminal(sys.stderr)
     if not tally.models:
         click.echo("There are no vectors in the file.")
-    for one in tally.models.values():
-        total = one.added + one.known
-        click.echo(f"{_count(total)} of {one.name}: {one.added:,} new, {one.known:,} here already.")
-        if one.fits is False:
-            same = "another version of it" if one.name == configured else f"{configured}, says the config"
+    for result in tally.models.values():
+        total = result.added + result.known
+        click.echo(f"{_count(total)} of {result.name}: {result.added:,} new, {result.known:,} here already.")
+        if result.fits is False:
+            same = "another version of it" if result.name == configured else f"{configured}, says the config"
             click.echo(err.yellow(f"They are of no use here: the embedding model is {same}."), err=True)
-        elif one.fits is None:
+        elif result.fits is None:
             text = f"Whether they fit is seen when the server of {configured} answers; they are kept until then."
             click.echo(err.yellow(text), err=True)
 
@@ -235,10 +239,10 @@ def _objects(raw: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
                 raise Refused("The file is of another version of tarsd.", "Install the same version on both machines.")
             while text := packed.readline(MAX_BODY):
                 left -= len(text)
-                one = _object(text)
-                if left < 0 or one.get("type") != "vectors" or not {"model", "dim", "rows"} <= one.keys():
+                vectors = _object(text)
+                if left < 0 or vectors.get("type") != "vectors" or not {"model", "dim", "rows"} <= vectors.keys():
                     raise Refused("The file holds what is no vector.", AGAIN)
-                yield one
+                yield vectors
     except EOFError:
         raise Refused("The file ends in the middle.", AGAIN) from None
     except (gzip.BadGzipFile, zlib.error, UnicodeDecodeError):

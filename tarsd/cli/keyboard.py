@@ -86,7 +86,7 @@ class Keyboard:
 def completions(before: str, text: str, commands: Sequence[str], names: Callable[[], Sequence[str]]) -> list[str]:
     """What `text`, the last word of the line `before`, may become: a command, or the rest of a note's name."""
     if before.startswith("/") and " " not in before:
-        return [f"{one} " for one in commands if one.startswith(before)]
+        return [f"{command} " for command in commands if command.startswith(before)]
     at = before.rfind("[[")
     if at >= 0 and "]]" not in before[at:]:
         begun, end = before[at + 2 :], "]]"

@@ -42,9 +42,9 @@ def set_(name: str, surplus: tuple[str, ...], as_json: bool) -> None:
         print_json({"name": name, "source": where})
         return
     click.echo(f"Kept in {line(where)}.")
-    found = keys.source(name)
-    if found and found != where:
-        click.echo(Terminal(sys.stderr).yellow(f"{line(found)} is set as well, and goes before it."), err=True)
+    first = keys.source(name)
+    if first and first != where:
+        click.echo(Terminal(sys.stderr).yellow(f"{line(first)} is set as well, and goes before it."), err=True)
 
 
 @key.command()
@@ -54,25 +54,25 @@ def remove(name: str, as_json: bool) -> None:
     """Forget the key NAME."""
     with keyring_faults("The key cannot be kept or removed", ELSEWHERE):
         gone = keys.remove(name)
-    found = keys.source(name)
+    left = keys.source(name)
     if as_json:
-        print_json({"name": name, "removed": gone, "source": found})
+        print_json({"name": name, "removed": gone, "source": left})
     else:
         click.echo(f"The key {name} is removed." if gone else f"No key {name} was kept.")
-        if found:
-            click.echo(Terminal(sys.stderr).yellow(f"{line(found)} still holds one."), err=True)
+        if left:
+            click.echo(Terminal(sys.stderr).yellow(f"{line(left)} still holds one."), err=True)
 
 
 @key.command("list")
 @json_option
 def list_(as_json: bool) -> None:
     """List which keys are there, and where each is found; never the key."""
-    found = {name: keys.source(name) for name in keys.VENDORS}
+    sources = {name: keys.source(name) for name in keys.VENDORS}
     if as_json:
-        print_json({"keys": [{"name": name, "source": where} for name, where in found.items()]})
+        print_json({"keys": [{"name": name, "source": where} for name, where in sources.items()]})
         return
     out = Terminal(sys.stdout)
-    for name, where in found.items():
+    for name, where in sources.items():
         click.echo(f"{name:<10} {line(where) if where else out.dim('none')}")
 
 

@@ -101,13 +101,13 @@ def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
             continue
         shown += [""] * bool(shown) + [out.bold(title)]
         section = title
-        for one in listed:
-            if one.get("section") and one["section"] != section:
-                section = one["section"]
+        for item in listed:
+            if item.get("section") and item["section"] != section:
+                section = item["section"]
                 shown.append(f"  {out.cyan(line(section))}")
-            origin = [line(one[key]) for key in ("date", "session") if one.get(key)]
-            origin += ["private"] * bool(one.get("private"))
-            shown.append(wrapped(f"  - {line(one.get('line', ''))}  {out.dim(' · '.join(origin))}".rstrip(), out, 4))
+            origin = [line(item[key]) for key in ("date", "session") if item.get(key)]
+            origin += ["private"] * bool(item.get("private"))
+            shown.append(wrapped(f"  - {line(item.get('line', ''))}  {out.dim(' · '.join(origin))}".rstrip(), out, 4))
     if not shown:
         shown.append(wrapped("Nothing is remembered yet. Say what to remember: tarsd memory remember TEXT", out))
     if reply.get("enabled") is False:
@@ -153,20 +153,20 @@ def forget_asking(client: Client, wanted: str) -> None:
     """Shows the line that is meant, or lets one be chosen, and forgets it after a yes."""
     if not somebody():
         raise _unasked(client, wanted)
-    found = _meant(client, wanted)
+    matches = _meant(client, wanted)
     err = Terminal(sys.stderr)
-    chosen = found[0]
-    if len(found) > 1:
-        for number, text in enumerate(found, 1):
+    chosen = matches[0]
+    if len(matches) > 1:
+        for number, text in enumerate(matches, 1):
             click.echo(wrapped(f"  {number}  {line(text)}", err, 5), err=True)
         try:
-            given = answer(f"Forget which one? [1-{len(found)}, none] ")
+            given = answer(f"Forget which one? [1-{len(matches)}, none] ")
         except EOFError:
             given = ""
-        if not given.isdecimal() or not 1 <= int(given) <= len(found):
+        if not given.isdecimal() or not 1 <= int(given) <= len(matches):
             click.echo("Nothing was changed.")
             return
-        chosen = found[int(given) - 1]
+        chosen = matches[int(given) - 1]
     click.echo(err.red(wrapped(f"- {line(chosen)}", err, 2)), err=True)
     if confirm("Forget this?"):
         _forgotten(client, chosen)
@@ -185,19 +185,19 @@ def matching(reply: Mapping[str, Any], wanted: str) -> list[str]:
 
 def _meant(client: Client, wanted: str) -> list[str]:
     """The lines that are meant, at least one. Raises NotFound."""
-    found = matching(client.get("/v1/memory"), wanted)
-    if not found:
+    matches = matching(client.get("/v1/memory"), wanted)
+    if not matches:
         raise NotFound("Nothing like that is remembered.", "See what is: tarsd memory, or /memory in a chat.")
-    return found
+    return matches
 
 
 def _unasked(client: Client, wanted: str) -> Refused:
     """Nobody is there to be asked; the refusal shows what a yes would forget."""
-    found = _meant(client, wanted)
-    shown = "".join(f"\n- {line(text)}" for text in found)
-    if len(found) > 1:
+    matches = _meant(client, wanted)
+    shown = "".join(f"\n- {line(text)}" for text in matches)
+    if len(matches) > 1:
         return Refused(
-            f"Nothing is forgotten without a yes. {len(found)} lines have these words:{shown}",
+            f"Nothing is forgotten without a yes. {len(matches)} lines have these words:{shown}",
             "Give all words of one, and --yes.",
         )
     return Refused(f"Nothing is forgotten without a yes. This line is meant:{shown}", "Say --yes.")
@@ -212,18 +212,18 @@ def take_back(client: Client) -> None:
     out = Terminal(sys.stdout)
     said = f"Taken back: {line(reply.get('path', ''))} is as it was before{gone}."
     click.echo(wrapped(said, out))
-    old, new = (Counter(_lines(one)) for one in (before, after))
+    old, new = (Counter(_lines(listed)) for listed in (before, after))
     show_moved([("-", text) for text in old - new] + [("+", text) for text in new - old], out)
 
 
 def _lines(reply: Mapping[str, Any]) -> list[str]:
-    return [str(one.get("line", "")) for name, _ in SECTIONS for one in reply.get(name) or []]
+    return [str(item.get("line", "")) for name, _ in SECTIONS for item in reply.get(name) or []]
 
 
 def moved(diff: object) -> list[tuple[str, str]]:
     """The list items that came and went by a diff, + or - and the text, without what stands in their comments."""
-    found = (MOVED.match(row) for row in str(diff or "").splitlines())
-    return [(one[1], COMMENT.sub("", one[2])) for one in found if one]
+    items = (MOVED.match(row) for row in str(diff or "").splitlines())
+    return [(item[1], COMMENT.sub("", item[2])) for item in items if item]
 
 
 def show_moved(pairs: Sequence[tuple[str, str]], out: Terminal) -> None:

@@ -34,18 +34,20 @@ def models(every: bool, vault: Path | None, as_json: bool) -> None:
     if chat.get("fallback"):
         click.echo(f"{out.dim('Fallback')}   {line(chat['fallback'])}")
     click.echo(f"{out.dim('Embedding')}  {line((reply.get('embedding') or {}).get('model') or 'none')}")
-    for one in reply.get("providers") or []:
-        for text in _provider(one, out, every):
+    for provider in reply.get("providers") or []:
+        for text in _provider(provider, out, every):
             click.echo(text)
 
 
-def _provider(one: Mapping[str, Any], out: Terminal, every: bool) -> list[str]:
-    ready = one.get("state") == "ready"
+def _provider(provider: Mapping[str, Any], out: Terminal, every: bool) -> list[str]:
+    ready = provider.get("state") == "ready"
     sign = out.green("●") if ready else out.dim("○")
-    state = "" if ready else f" {line(one.get('state', ''))}"
-    shown = ["", f"{sign} {out.bold(line(one.get('provider', '')))}{state}"]
-    shown += [f"  {text}" for text in (line(one.get("reason") or ""), out.dim(line(one.get("hint") or ""))) if text]
-    listed = one.get("models") or []
+    state = "" if ready else f" {line(provider.get('state', ''))}"
+    shown = ["", f"{sign} {out.bold(line(provider.get('provider', '')))}{state}"]
+    shown += [
+        f"  {text}" for text in (line(provider.get("reason") or ""), out.dim(line(provider.get("hint") or ""))) if text
+    ]
+    listed = provider.get("models") or []
     kept = listed if every else listed[:MOST_MODELS]
     for model in kept:
         about = (
@@ -89,11 +91,11 @@ def _told(about: Mapping[str, Any], name: str) -> str:
 def tool_rows(chat: Mapping[str, Any], out: Terminal) -> list[tuple[str, str]]:
     """A row for each MCP server, and one for what is wrong with it, as much of that as a line holds."""
     rows = []
-    for one in chat.get("mcp") or []:
-        tools = one.get("tools")
+    for server in chat.get("mcp") or []:
+        tools = server.get("tools")
         count = len(tools) if isinstance(tools, list) else int(tools or 0)
-        text = f"{line(one.get('name', ''))}, {line(one.get('state', ''))}"
+        text = f"{line(server.get('name', ''))}, {line(server.get('state', ''))}"
         rows.append(("Tools", text + (f", {count} tool{'s' * (count != 1)}" if count else "")))
-        if one.get("reason"):
-            rows.append(("", out.yellow(fit(line(one["reason"]), out.width - INDENT))))
+        if server.get("reason"):
+            rows.append(("", out.yellow(fit(line(server["reason"]), out.width - INDENT))))
     return rows

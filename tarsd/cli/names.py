@@ -29,7 +29,7 @@ class Names:
 
     def __call__(self) -> Sequence[str]:
         if self._known is None:
-            paths = [clean(str(one.get("path", "")).removesuffix(".md")) for one in _listed(self._client)]
+            paths = [clean(str(note.get("path", "")).removesuffix(".md")) for note in _listed(self._client)]
             short = [path.rpartition("/")[2] for path in paths]
             twice = {name for name in short if short.count(name) > 1} if len(set(short)) < len(short) else set()
             self._known = list(dict.fromkeys([*(name for name in short if name not in twice), *paths]))
@@ -61,9 +61,9 @@ def found(client: Client, name: str) -> str:
     listed = _listed(client)
     wanted = _fold(name)
     for key in (_paths, _ends, _names):
-        for one in listed:
-            if wanted in key(one):
-                return str(one.get("path"))
+        for note in listed:
+            if wanted in key(note):
+                return str(note.get("path"))
     for path in (name, f"{name}.md"):  # it may be newer than the index
         try:
             return str(client.get(f"/v1/notes/{quote(path, safe='/')}").get("path") or path)
@@ -71,7 +71,7 @@ def found(client: Client, name: str) -> str:
             if error.code == "no_daemon":
                 raise
     every = {
-        _fold(path.removesuffix(".md").rpartition("/")[2]): path for path in (str(one.get("path")) for one in listed)
+        _fold(path.removesuffix(".md").rpartition("/")[2]): path for path in (str(note.get("path")) for note in listed)
     }
     close = difflib.get_close_matches(wanted, every, n=1, cutoff=0.6)
     guess = (
@@ -80,19 +80,19 @@ def found(client: Client, name: str) -> str:
     raise NotFound(f"There is no note “{line(name)}”.", guess)
 
 
-def _paths(one: Mapping[str, Any]) -> set[str]:
-    path = _fold(one.get("path", ""))
+def _paths(note: Mapping[str, Any]) -> set[str]:
+    path = _fold(note.get("path", ""))
     return {path, path.removesuffix(".md")}
 
 
-def _ends(one: Mapping[str, Any]) -> set[str]:
-    parts = _fold(one.get("path", "")).split("/")
+def _ends(note: Mapping[str, Any]) -> set[str]:
+    parts = _fold(note.get("path", "")).split("/")
     whole = ["/".join(parts[at:]) for at in range(len(parts))]
     return {*whole, *(path.removesuffix(".md") for path in whole)}
 
 
-def _names(one: Mapping[str, Any]) -> set[str]:
-    return {_fold(name) for name in (one.get("title") or "", *(one.get("aliases") or []))} - {""}
+def _names(note: Mapping[str, Any]) -> set[str]:
+    return {_fold(name) for name in (note.get("title") or "", *(note.get("aliases") or []))} - {""}
 
 
 def _fold(text: object) -> str:

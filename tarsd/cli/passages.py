@@ -46,8 +46,8 @@ def _hit(hit: Hit, pattern: re.Pattern[str] | None, roots: Mapping[str, Path], o
     gap = " " * max(2, out.width - columns(trail) - columns(figure) - 2) if out.live else "  "
     shown = [place(hit, number, roots, out), f"  {out.bold(trail)}{gap}{paint(figure)}"]
     for text in chosen if relevance >= WEAK else chosen[:1]:
-        found = pattern.search(text) if pattern else None
-        text = fit(text, out.width - 4, found.start() if found else 0)
+        match = pattern.search(text) if pattern else None
+        text = fit(text, out.width - 4, match.start() if match else 0)
         shown.append("    " + (pattern.sub(lambda match: out.mark(match[0]), text) if pattern and out.colour else text))
     why = "; ".join(line(reason) for reason in hit.get("why") or [])
     if why:
@@ -90,10 +90,10 @@ def _lines_are_the_files(hit: Hit) -> bool:
 def _choose(text: str, pattern: re.Pattern[str] | None) -> tuple[int, list[str]]:
     """(offset, lines): the line that matches best, by its offset in the passage, and the few lines to show with it."""
     numbered = [(offset, line(raw)) for offset, raw in enumerate(text.splitlines())]
-    lines = [one for one in numbered if re.search(r"\w", one[1]) and not HEADING.match(one[1])] or numbered
+    lines = [entry for entry in numbered if re.search(r"\w", entry[1]) and not HEADING.match(entry[1])] or numbered
     if not lines:
         return 0, []
-    scores = [len({found.casefold()[:5] for found in pattern.findall(one)}) if pattern else 0 for _, one in lines]
+    scores = [len({word.casefold()[:5] for word in pattern.findall(row)}) if pattern else 0 for _, row in lines]
     best = max(range(len(lines)), key=lambda at: (sum(scores[at : at + LINES]), scores[at], -at))
     first = max(0, min(best, len(lines) - LINES))
     shown = range(first, min(first + LINES, len(lines)))

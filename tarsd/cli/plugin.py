@@ -59,7 +59,7 @@ def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
     """Copy the plugin's files into the vault, or bring them up to date. Its settings are left as they are."""
     root = _vault(vault)
     new, old = _source(source), _installed(root)
-    copied = not _same(new.folder, old.folder)
+    copied = os.path.realpath(new.folder) != os.path.realpath(old.folder)  # developers link the one to the other
     if copied:
         _copy(new.folder, old.folder)
     enabled = _enabled(root)
@@ -174,11 +174,6 @@ def _read(file: Path) -> bytes:
     if len(content) > LARGEST:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
     return content
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether both are the same folder: developers link the one to the other."""
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _copy(source: Path, target: Path) -> None:

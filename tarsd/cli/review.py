@@ -46,8 +46,8 @@ def begin(vault: Path | None, as_json: bool) -> None:
     if not somebody():
         raise Refused("A review asks about each proposal.", "Without a terminal: tarsd review --json, then apply.")
     with Keyboard() as keyboard:
-        found = walk(client, keyboard)
-    if not found:
+        any_proposed = walk(client, keyboard)
+    if not any_proposed:
         click.get_current_context().exit(EXIT_NOTHING)
 
 
@@ -98,11 +98,11 @@ def walk(client: Client, keyboard: Keyboard) -> bool:
         said = "Nothing waits for a review. Judge answers in a chat: /w for wrong, /r for right."
         click.echo(wrapped(said, Terminal(sys.stdout)))
         return False
-    rules = sum(_kind(one) == "rule" for one in proposals)
+    rules = sum(_kind(proposal) == "rule" for proposal in proposals)
     click.echo(f"Proposed: {_counted(rules, len(proposals) - rules)}.", err=True)
     decisions = _decided(proposals, keyboard, err)
     if decisions:
-        dropped = sum(one["action"] == "drop" for one in decisions)
+        dropped = sum(decision["action"] == "drop" for decision in decisions)
         _report(client.post("/v1/review/apply", {"review": reply.get("review"), "decisions": decisions}), dropped)
     else:
         click.echo("Nothing was changed.")
@@ -120,20 +120,20 @@ def _counted(rules: int, facts: int) -> str:
 
 def _decided(proposals: Sequence[Mapping[str, Any]], keyboard: Keyboard, err: Terminal) -> list[dict[str, str]]:
     decisions = []
-    for number, one in enumerate(proposals, 1):
-        private = ", stays on this machine" if one.get("private") else ""
-        click.echo(err.bold(f"\n{_kind(one).capitalize()} {number} of {len(proposals)}{private}"), err=True)
-        shown = [(err.red, "-", one["replaces"])] if one.get("replaces") else []
-        for paint, sign, text in [*shown, (err.green, "+", one.get("text", ""))]:
+    for number, proposal in enumerate(proposals, 1):
+        private = ", stays on this machine" if proposal.get("private") else ""
+        click.echo(err.bold(f"\n{_kind(proposal).capitalize()} {number} of {len(proposals)}{private}"), err=True)
+        shown = [(err.red, "-", proposal["replaces"])] if proposal.get("replaces") else []
+        for paint, sign, text in [*shown, (err.green, "+", proposal.get("text", ""))]:
             click.echo(paint(wrapped(f"  {sign} {line(text)}", err, 4)), err=True)
-        if one.get("why"):
-            click.echo(err.dim(wrapped(f"  {line(one['why'])}", err)), err=True)
+        if proposal.get("why"):
+            click.echo(err.dim(wrapped(f"  {line(proposal['why'])}", err)), err=True)
         given = choose("(a)pply, (e)dit, (d)rop, (s)kip, (q)uit", CHOICES, "s")
         if given == "q":
             break
         if given in ACTIONS:
-            text = keyboard.edit("  ", clean(one.get("text", ""))) if given == "e" else ""
-            decisions.append(_decision(str(one.get("id")), ACTIONS[given], text))
+            text = keyboard.edit("  ", clean(proposal.get("text", ""))) if given == "e" else ""
+            decisions.append(_decision(str(proposal.get("id")), ACTIONS[given], text))
     return decisions
 
 

@@ -61,19 +61,19 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
 def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None:
     """Stop the service and take its file away. Notes, index, conversations and settings stay."""
     meant = _meant(vault)
-    found = meant.service.uninstall()
+    removed = meant.service.uninstall()
     places = paths(meant.vault_id, os.environ)
-    left = [str(one) for one in (places.config_file, places.cache, places.state, meant.log) if one.exists()]
+    left = [str(path) for path in (places.config_file, places.cache, places.state, meant.log) if path.exists()]
     if as_json:
-        print_json({"uninstalled": found, "file": str(meant.service.file), "left": left})
-    elif not found:
+        print_json({"uninstalled": removed, "file": str(meant.service.file), "left": left})
+    elif not removed:
         click.echo("No service is installed for this vault.")
     else:
         click.echo(f"Stopped, and removed {line(meant.service.file)}")
-        for one in left:
-            click.echo(f"  left: {line(one)}")
+        for path in left:
+            click.echo(f"  left: {line(path)}")
         click.echo(LEFT)
-    if not found:
+    if not removed:
         context.exit(EXIT_NOTHING)
 
 
@@ -125,8 +125,8 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
         print_json(facts(meant, sight))
     else:
         click.echo(f"No service is installed for {line(meant.vault or meant.vault_id)}.")
-        for one in services.installed():
-            click.echo(f"  there is: {line(one.file)}")
+        for other_service in services.installed():
+            click.echo(f"  there is: {line(other_service.file)}")
         click.echo("Install it with: tarsd service install", err=True)
     context.exit(EXIT_NOTHING)
 
@@ -145,8 +145,8 @@ def logs(vault: Path | None, count: int, follow: bool, as_json: bool) -> None:
         raise NotFound(f"There is no log yet: {file}.", "It comes with the first start: tarsd service start.")
     click.echo(Terminal(sys.stderr).dim(line(file)), err=True)
     show: Callable[[str], str] = clean if as_json else _readable
-    for one in lines(file, count, follow=follow):
-        click.echo(show(one))
+    for text in lines(file, count, follow=follow):
+        click.echo(show(text))
 
 
 # ------------------------------------------------------------------------------------------------ whose
@@ -161,19 +161,19 @@ def _meant(vault: Path | None) -> ServiceTarget:
         config = load()
         return ServiceTarget(config.vault_id, config.vault, services.service(config.vault_id))
     except ConfigError:
-        found = services.installed()
-        if not found:
+        installed = services.installed()
+        if not installed:
             raise
-    if len(found) > 1:
-        vaults = [services.vault_of(services.service(one.vault_id)) or one.vault_id for one in found]
+    if len(installed) > 1:
+        vaults = [services.vault_of(services.service(entry.vault_id)) or entry.vault_id for entry in installed]
         raise ClientError(
-            f"{len(found)} services are installed.",
-            f"Name one with --vault: {', '.join(str(one) for one in vaults)}.",
+            f"{len(installed)} services are installed.",
+            f"Name one with --vault: {', '.join(str(vault_name) for vault_name in vaults)}.",
             code="ambiguous",
             exit_code=EXIT_USAGE,
         )
-    only = services.service(found[0].vault_id)
-    return ServiceTarget(found[0].vault_id, services.vault_of(only), only)
+    only = services.service(installed[0].vault_id)
+    return ServiceTarget(installed[0].vault_id, services.vault_of(only), only)
 
 
 # ------------------------------------------------------------------------------------------------ saying it
@@ -193,7 +193,7 @@ def _report(
         print_json(facts(meant, sight) | {"notices": list(notices)})
     else:
         out = Terminal(sys.stdout)
-        for text in [*shown(meant, sight, out), *(out.yellow(line(one)) for one in notices)]:
+        for text in [*shown(meant, sight, out), *(out.yellow(line(notice)) for notice in notices)]:
             click.echo(wrapped(text, out))
         if lingers(meant.service) is False:
             click.echo(LINGER)

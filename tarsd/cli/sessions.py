@@ -43,11 +43,11 @@ def sessions() -> None:
 def list_(query: str | None, vault: Path | None, as_json: bool) -> None:
     """List the conversations, the latest first."""
     client = Client.find(vault)
-    found = search(client, words((query,))) if query and query.strip() else listed(client)
+    conversations = search(client, words((query,))) if query and query.strip() else listed(client)
     nothing = f"No conversation has {clean(query)!r}." if query else "There is no conversation yet."
-    shown = rows(found, Terminal(sys.stdout)) if found else [nothing]
-    tell({"conversations": found}, shown, as_json=as_json)
-    if not found:
+    shown = rows(conversations, Terminal(sys.stdout)) if conversations else [nothing]
+    tell({"conversations": conversations}, shown, as_json=as_json)
+    if not conversations:
         click.get_current_context().exit(EXIT_NOTHING)
 
 
@@ -57,21 +57,21 @@ def list_(query: str | None, vault: Path | None, as_json: bool) -> None:
 @json_option
 def show(id: str, vault: Path | None, as_json: bool) -> None:
     """Print the conversation ID with all that was said."""
-    found = conversation_of(Client.find(vault), words((id,)))
+    conversation = conversation_of(Client.find(vault), words((id,)))
     if as_json:
-        print_json(found)
+        print_json(conversation)
         return
     out = Terminal(sys.stdout)
-    click.echo(out.bold(wrapped(line(found.get("title", "")), out)))
-    about = [line(found.get("note") or ""), PRIVATE if is_private(found) else ""]
+    click.echo(out.bold(wrapped(line(conversation.get("title", "")), out)))
+    about = [line(conversation.get("note") or ""), PRIVATE if is_private(conversation) else ""]
     if any(about):
         click.echo(out.dim(wrapped(" · ".join(filter(None, about)), out)))
-    for turn in found.get("turns") or []:
+    for turn in conversation.get("turns") or []:
         about = [_moment(turn.get("at")), line(turn.get("model") or ""), line(turn.get("state") or "")]
         about += ["private"] * bool(turn.get("private"))
         asked = wrapped(f"› {clean(turn.get('message', ''))}", out, 2)
         click.echo(f"\n{out.bold(asked)}")
-        click.echo(out.dim(wrapped(" · ".join(one for one in about if one and one != "done"), out)))
+        click.echo(out.dim(wrapped(" · ".join(part for part in about if part and part != "done"), out)))
         if text := clean(turn.get("text", "")).strip("\n"):
             click.echo(wrapped(text, out, width=out.edge))
         error = turn.get("error") if isinstance(turn.get("error"), dict) else None
@@ -103,8 +103,10 @@ def delete(id: str, yes: bool, vault: Path | None, as_json: bool) -> None:
     if not yes:
         if as_json or not somebody():
             raise Refused("It is not deleted without a yes.", "Say --yes.")
-        found = conversation_of(client, id)
-        if not confirm(f"Delete {line(found.get('title', ''))!r}, {len(found.get('turns') or [])} turns?"):
+        conversation = conversation_of(client, id)
+        if not confirm(
+            f"Delete {line(conversation.get('title', ''))!r}, {len(conversation.get('turns') or [])} turns?"
+        ):
             click.echo("Nothing was deleted.")
             return
     reply = client.request("DELETE", _route(id))
@@ -121,10 +123,10 @@ def conversation_of(client: Client, id: str) -> dict[str, Any]:
     return client.get(_route(id))
 
 
-def is_private(found: Mapping[str, Any]) -> bool:
+def is_private(conversation: Mapping[str, Any]) -> bool:
     """Whether a conversation drew on private notes, by what it says of itself or of its turns."""
-    turns = found.get("turns")
-    return bool(found.get("private")) or (isinstance(turns, list) and any(one.get("private") for one in turns))
+    turns = conversation.get("turns")
+    return bool(conversation.get("private")) or (isinstance(turns, list) and any(turn.get("private") for turn in turns))
 
 
 def close(client: Client, id: str) -> str:
@@ -149,10 +151,12 @@ def search(client: Client, query: str) -> Found:
     """The conversations whose title has all the words, then those whose note is found for them."""
     every = listed(client)
     wanted = query.casefold().split()
-    found = {
-        str(one.get("id")): one for one in every if all(word in str(one.get("title", "")).casefold() for word in wanted)
+    matches = {
+        str(conversation.get("id")): conversation
+        for conversation in every
+        if all(word in str(conversation.get("title", "")).casefold() for word in wanted)
     }
-    by_id = {str(one.get("id")): one for one in every}
+    by_id = {str(conversation.get("id")): conversation for conversation in every}
     body = {"query": query, "mode": "fts", "limit": MOST_HITS, "filters": {"tars": "session"}}
     for path in dict.fromkeys(str(hit.get("path")) for hit in client.post("/v1/search", body).get("hits") or []):
         try:
@@ -161,18 +165,18 @@ def search(client: Client, query: str) -> Found:
             continue
         id = str((note.get("properties") or {}).get("id"))
         if id in by_id:
-            found.setdefault(id, by_id[id])
-    return list(found.values())
+            matches.setdefault(id, by_id[id])
+    return list(matches.values())
 
 
-def rows(found: Sequence[Mapping[str, Any]], out: Terminal) -> list[str]:
+def rows(conversations: Sequence[Mapping[str, Any]], out: Terminal) -> list[str]:
     """One line for each conversation: its id, when it was touched last, how long it is, its title."""
-    width = max((columns(line(one.get("id", ""))) for one in found), default=0)
+    width = max((columns(line(conversation.get("id", ""))) for conversation in conversations), default=0)
     shown = []
-    for one in found:
-        id, turns = line(one.get("id", "")), int(one.get("turns") or 0)
-        head = f"{id}{' ' * (width - columns(id))}  {_moment(one.get('updated'))}  {turns:>3}  "
-        title, mark = line(one.get("title", "")), " · private" if is_private(one) else ""
+    for conversation in conversations:
+        id, turns = line(conversation.get("id", "")), int(conversation.get("turns") or 0)
+        head = f"{id}{' ' * (width - columns(id))}  {_moment(conversation.get('updated'))}  {turns:>3}  "
+        title, mark = line(conversation.get("title", "")), " · private" if is_private(conversation) else ""
         if not out.live:
             shown.append(f"{head}{title}{mark}")
             continue
@@ -181,7 +185,7 @@ def rows(found: Sequence[Mapping[str, Any]], out: Terminal) -> list[str]:
             shown.append(f"{out.dim(head)}{fit(title, left)}{out.dim(mark)}")
         else:
             apart = [
-                wrapped(f"{id}  {_moment(one.get('updated'))}  {turns}", out),
+                wrapped(f"{id}  {_moment(conversation.get('updated'))}  {turns}", out),
                 f"    {fit(title, out.width - 4 - len(mark))}",
             ]
             shown += [out.dim(apart[0]), apart[1] + out.dim(mark)]

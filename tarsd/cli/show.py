@@ -115,8 +115,8 @@ class TurnPrinter:
         what = self._calls.get(call, name)
         if state == "done":
             count = len(event.get("sources") or [])
-            found = f", {count} passage{'s' * (count != 1)}" if count else ""
-            self._say(fit(f"{SIGNS['done']} {what}{found}", self.err.width))
+            passages = f", {count} passage{'s' * (count != 1)}" if count else ""
+            self._say(fit(f"{SIGNS['done']} {what}{passages}", self.err.width))
         else:
             self._say(f"{SIGNS.get(state, '✗')} {what}: {sentence(line(event.get('text') or state))}", 2)
 
@@ -201,8 +201,8 @@ class TurnPrinter:
                 error = self.last.get("error") or {}
                 fail(ClientError(str(error.get("message", "The answer failed.")), str(error.get("hint", ""))))
             self._print_sources()
-            for one in self._remarks(text):
-                click.echo(one, err=True)
+            for remark in self._remarks(text):
+                click.echo(remark, err=True)
         if failed:
             return EXIT_REFUSED
         return EXIT_OK if self.sources or self.last.get("citations") or not text.strip() else EXIT_NOTHING
@@ -210,10 +210,10 @@ class TurnPrinter:
     def _remarks(self, text: str) -> list[str]:
         """What is said about the answer, `text`, below it."""
         last, err = self.last, self.err
-        notices = [sentence(one) for one in last.get("notices") or []]
+        notices = [sentence(notice) for notice in last.get("notices") or []]
         if last.get("type") == "done" and not (text.strip() or notices or last.get("stopped")):
             notices.append("The model gave no answer.")
-        said = [*notes_below(self.retrieved, err), *(err.yellow(wrapped(one, err)) for one in notices)]
+        said = [*notes_below(self.retrieved, err), *(err.yellow(wrapped(notice, err)) for notice in notices)]
         dim = []
         unknown = list(dict.fromkeys(UNKNOWN.findall(text))) if self._printed and text != self._text else []
         if unknown:
@@ -224,20 +224,20 @@ class TurnPrinter:
         if last.get("private"):
             dim.append("It drew on private notes: this conversation is private and stays on this machine.")
         dim += ["Stopped."] * bool(last.get("stopped"))
-        return [*said, *(err.dim(wrapped(one, err)) for one in dim)]
+        return [*said, *(err.dim(wrapped(remark, err)) for remark in dim)]
 
     def _print_sources(self) -> None:
         """The numbered sources that the answer cites."""
-        cited = [one for one in self.last.get("citations") or [] if isinstance(one, dict)]
+        cited = [citation for citation in self.last.get("citations") or [] if isinstance(citation, dict)]
         if not cited:
             return
         places = roots(self.client)
         click.echo(self.out.dim("\nSources"))
-        for one in cited:
-            relevance = one.get("relevance")
+        for citation in cited:
+            relevance = citation.get("relevance")
             figure = f"{band(relevance)} {relevance:.2f}" if isinstance(relevance, float) else ""
-            where = place(one, int(one.get("start_line") or 1), places, self.out)
-            number, trail = f"  [{one.get('n')}] ", trail_of(one)
+            where = place(citation, int(citation.get("start_line") or 1), places, self.out)
+            number, trail = f"  [{citation.get('n')}] ", trail_of(citation)
             if self.out.live:
                 trail = fit(trail, self.out.width - columns(number) - columns(figure) - 2)
             click.echo(f"{number}{self.out.bold(trail)}  {self.out.dim(figure)}\n      {where}")
@@ -254,7 +254,7 @@ def _arguments(event: Mapping[str, Any], out: Terminal) -> list[str]:
 
 def _tail(text: str, width: int) -> str:
     """The end of a text, on one line that is so wide at most."""
-    one = line(text[-400:])
-    while columns(one) > width:
-        one = one[max(1, columns(one) - width) :]
-    return one
+    end = line(text[-400:])
+    while columns(end) > width:
+        end = end[max(1, columns(end) - width) :]
+    return end

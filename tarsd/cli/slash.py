@@ -49,9 +49,9 @@ def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
 
 def _help(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     out = Terminal(sys.stdout)
-    width = max(len(f"/{name} {one.takes}") for name, one in COMMANDS.items())
-    for name, one in COMMANDS.items():
-        click.echo(wrapped(f"{f'/{name} {one.takes}':<{width}}  {out.dim(one.about)}", out, width + 2))
+    width = max(len(f"/{name} {command.takes}") for name, command in COMMANDS.items())
+    for name, command in COMMANDS.items():
+        click.echo(wrapped(f"{f'/{name} {command.takes}':<{width}}  {out.dim(command.about)}", out, width + 2))
     more = "[[Note]] in a message attaches that note. A line that ends in \\ goes on in the next; pasted lines are one."
     click.echo(out.dim(wrapped(more, out)))
 
@@ -109,10 +109,10 @@ def _review(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
 
 
 def _sessions(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
-    found = sessions.search(talk.client, rest) if rest else sessions.listed(talk.client)
-    for text in sessions.rows(found, Terminal(sys.stdout)):
+    conversations = sessions.search(talk.client, rest) if rest else sessions.listed(talk.client)
+    for text in sessions.rows(conversations, Terminal(sys.stdout)):
         click.echo(text)
-    click.echo("Go on with one: tarsd chat -c ID" if found else "No conversation is there.", err=True)
+    click.echo("Go on with one: tarsd chat -c ID" if conversations else "No conversation is there.", err=True)
 
 
 def _new(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:

@@ -120,8 +120,8 @@ def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
 
 def _general(problems: Sequence[Mapping[str, Any]], embedding: Mapping[str, Any]) -> bool:
     """Whether something is wrong with the index as a whole; without a model's vectors words are found all the same."""
-    reasons = [str(one.get("reason") or "") for one in problems if not one.get("path")]
-    return any(one != embedding.get("reason") and not one.startswith("Embedding failed") for one in reasons)
+    reasons = [str(problem.get("reason") or "") for problem in problems if not problem.get("path")]
+    return any(reason != embedding.get("reason") and not reason.startswith("Embedding failed") for reason in reasons)
 
 
 def _watch(watch: Mapping[str, Any]) -> str:
@@ -168,12 +168,12 @@ def _process(process: Mapping[str, Any]) -> str:
 def grouped(problems: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, list[int]]]:
     """The places of each kind of problem: (reason, hint) -> path -> lines. A problem of everything has no path."""
     groups: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for one in problems:
-        kind = (line(one.get("reason") or ""), line(one.get("hint") or ""))
-        path = "/".join(line(one[name]) for name in ("collection", "path") if one.get(name))
+    for problem in problems:
+        kind = (line(problem.get("reason") or ""), line(problem.get("hint") or ""))
+        path = "/".join(line(problem[name]) for name in ("collection", "path") if problem.get(name))
         lines = groups.setdefault(kind, {}).setdefault(path, [])
-        if one.get("line"):
-            lines.append(int(one["line"]))
+        if problem.get("line"):
+            lines.append(int(problem["line"]))
     return groups
 
 
@@ -192,7 +192,7 @@ def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal)
         if hint:
             shown.append(f"    {out.dim(hint)}")
         most = len(places) if every else PLACES
-        for path, lines in [one for one in places.items() if one[0]][:most]:
+        for path, lines in [place for place in places.items() if place[0]][:most]:
             numbers = f":{', '.join(str(number) for number in lines)}" if lines else ""
             shown.append(f"    {out.cyan(path + numbers)}")
         if len(places) > most:

@@ -100,8 +100,8 @@ FILTER = re.compile(r"(?<!\S)(?:-\S+|(?:tag|path|file|before|after):\S+|\[[^\]]*
 def query_pattern(query: str) -> re.Pattern[str] | None:
     """A pattern of a query's words and their inflected forms, for showing where they stand; None without any."""
     words = dict.fromkeys(WORD.findall(FILTER.sub(" ", query).casefold()))
-    found = [_forms(word) for word in words if word not in STOP]
-    return re.compile("|".join(found), re.IGNORECASE) if found else None
+    patterns = [_forms(word) for word in words if word not in STOP]
+    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
 def _forms(word: str) -> str:

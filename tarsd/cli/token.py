@@ -66,7 +66,7 @@ def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
 def _listener() -> dict[str, Any] | None:
     """What the running daemon says of its listener; None where none answers."""
     try:
-        found = Client.find(timeout=LOOK_S).get("/v1/status").get("http")
+        http = Client.find(timeout=LOOK_S).get("/v1/status").get("http")
     except TarsdError:
         return None
-    return found if isinstance(found, dict) else None
+    return http if isinstance(http, dict) else None

@@ -78,7 +78,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
     if as_json:
         print_json(
             {
-                "removed": _rows([one for one in plan.remove if one.path not in failed]),
+                "removed": _rows([trace for trace in plan.remove if trace.path not in failed]),
                 "keys": plan.keys,
                 "failed": [{"path": str(path), "reason": why} for path, why in failed.items()],
                 "left": _rows(plan.left),
@@ -103,31 +103,31 @@ def _meant(vault: Path | None) -> UninstallTarget:
     except ConfigError:  # it need not be sound to be removed
         if root is not None:
             return UninstallTarget(vault_id(root), root, [Path(os.path.realpath(root))])
-        found = traces.vaults(env) | {one.vault_id for one in services.installed()}
-        if not found and os.path.lexists(config_file()):
+        known_ids = traces.vaults(env) | {entry.vault_id for entry in services.installed()}
+        if not known_ids and os.path.lexists(config_file()):
             raise
-        if not found:
+        if not known_ids:
             raise NotFound(
                 "There is nothing of tarsd here.", "If there should be: name the vault with --vault."
             ) from None
-        if len(found) > 1:
+        if len(known_ids) > 1:
             raise ClientError(
-                f"There is something of {len(found)} vaults here.",
+                f"There is something of {len(known_ids)} vaults here.",
                 "Name one with --vault.",
                 code="ambiguous",
                 exit_code=EXIT_USAGE,
             ) from None
-        only = found.pop()
+        only = known_ids.pop()
         known = services.vault_of(services.service(only))
         return UninstallTarget(only, known, [known] if known is not None else [])
-    notes = [config.vault, *(one.root for one in config.collections)]
+    notes = [config.vault, *(collection.root for collection in config.collections)]
     return UninstallTarget(config.vault_id, root or config.vault, notes, config.memory_folder)
 
 
 def _plan(meant: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:
     """Raises Refused if it would touch notes."""
     env = os.environ
-    installed = {one.vault_id: one.file for one in services.installed()}
+    installed = {entry.vault_id: entry.file for entry in services.installed()}
     service = services.service(meant.vault_id) if meant.vault_id in installed else None
     last = not ((traces.vaults(env) | set(installed) | _configured()) - {meant.vault_id})
     own, common = traces.of_vault(meant.vault_id, env), traces.shared(env)
@@ -188,7 +188,7 @@ def _show(meant: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
     of = f" of {line(meant.root)}" if meant.root is not None else f" of the vault {meant.vault_id}"
     rows = [("daemon", "is stopped", "")] if alive else []
     rows += [("service", line(plan.service.file), "")] if plan.service is not None else []
-    rows += [(one.what, line(one.path), _size(one.bytes)) for one in plan.remove]
+    rows += [(trace.what, line(trace.path), _size(trace.bytes)) for trace in plan.remove]
     rows += [("keys", f"for {', '.join(plan.keys)}", "")] if plan.keys else []
     if rows:
         click.echo(f"What tarsd has here{of}, and what goes:")
@@ -198,8 +198,8 @@ def _show(meant: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
         click.echo(f"  {what:<20} {where}{f'  ({size})' if size else ''}")
     if plan.left:
         click.echo("What stays:")
-    for one in plan.left:
-        click.echo(f"  {one.what:<20} {line(one.path)}  ({_size(one.bytes)})")
+    for trace in plan.left:
+        click.echo(f"  {trace.what:<20} {line(trace.path)}  ({_size(trace.bytes)})")
     if meant.root is not None and (meant.root / meant.memory).is_dir():
         click.echo(
             f"Your notes are not touched, and neither are those that tars wrote: {line(meant.root / meant.memory)}"
@@ -209,7 +209,7 @@ def _show(meant: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
 
 
 def _rows(listed: list[InstalledFile]) -> list[Mapping[str, object]]:
-    return [{"what": one.what, "path": str(one.path), "bytes": one.bytes} for one in listed]
+    return [{"what": trace.what, "path": str(trace.path), "bytes": trace.bytes} for trace in listed]
 
 
 def _size(count: int) -> str:

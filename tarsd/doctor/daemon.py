@@ -61,7 +61,7 @@ def _start(subject: DoctorContext) -> str:
     """What starts the daemon."""
     from tarsd import services
 
-    mine = any(one.vault_id == subject.config.vault_id for one in services.installed())
+    mine = any(entry.vault_id == subject.config.vault_id for entry in services.installed())
     return "tarsd service start" if mine else subject.start
 
 
@@ -133,22 +133,22 @@ def behind(subject: DoctorContext) -> Finding:
 def problems(subject: DoctorContext) -> Iterator[Finding]:
     """What the daemon complains of, the first few."""
     listed = list(subject.status.get("problems") or [])
-    for one in listed[:PROBLEMS]:
-        yield _problem(one)
+    for problem in listed[:PROBLEMS]:
+        yield _problem(problem)
     if len(listed) > PROBLEMS:
         yield warning(f"… and {number(len(listed) - PROBLEMS, 'more problem')}.", "tarsd status --all")
     if not listed:
         yield ok("The daemon has none.")
 
 
-def _problem(one: Mapping[str, Any]) -> Finding:
+def _problem(problem: Mapping[str, Any]) -> Finding:
     """A problem in a sentence. After a colon, a reason may quote a note, or what a server said of it."""
-    place = "/".join(str(one[name]) for name in ("collection", "path") if one.get(name))
-    line = f":{one['line']}" if one.get("line") else ""
-    reason = str(one.get("reason") or "")
+    place = "/".join(str(problem[name]) for name in ("collection", "path") if problem.get(name))
+    line = f":{problem['line']}" if problem.get("line") else ""
+    reason = str(problem.get("reason") or "")
     text = f"{place}{line}: {reason}" if place else reason
     public = f"{'A note' if place else 'All'}: {reason.partition(':')[0]}"
-    return warning(text, str(one.get("hint") or ""), public=public)
+    return warning(text, str(problem.get("hint") or ""), public=public)
 
 
 def service(subject: DoctorContext) -> Finding:
@@ -174,7 +174,7 @@ def service(subject: DoctorContext) -> Finding:
 def log(subject: DoctorContext) -> Finding:
     """How large the log is; it is turned over long before that is much."""
     paths = subject.config.paths
-    sizes = [one.stat().st_size for one in paths.logs.glob(f"tarsd-{subject.config.vault_id}.log*")]
+    sizes = [file.stat().st_size for file in paths.logs.glob(f"tarsd-{subject.config.vault_id}.log*")]
     told = f"{sum(sizes) / 1e6:.1f} MB in {number(len(sizes), 'file')}"
     if sum(sizes) > LOG_BYTES:
         return warning(

@@ -26,7 +26,7 @@ def inside(subject: DoctorContext) -> Iterator[Finding]:
 
 def _finding(line: dict[str, Any]) -> Finding:
     """A line of the daemon; what a model's server says, and names of notes, are not for others."""
-    text, paths = str(line.get("text")), [str(one) for one in line.get("paths") or []]
+    text, paths = str(line.get("text")), [str(path) for path in line.get("paths") or []]
     foreign = line.get("group") == "Models" and line.get("state") in ("warning", "fault")
     return Finding(
         state=line["state"] if line.get("state") in get_args(State) else "fault",

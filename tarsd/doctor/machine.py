@@ -56,11 +56,11 @@ def zone(subject: DoctorContext) -> Finding:
 def future(subject: DoctorContext) -> Finding:
     """Notes that were changed tomorrow: they stand before everything else that is recent."""
     limit = time.time_ns() + int(AHEAD_S * 1e9)
-    found = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
-    if not found:
+    notes = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
+    if not notes:
         return ok("No note comes from the future.")
-    text = f"{number(len(found), 'note')} with a date in the future"
-    return warning(f"{text}: {', '.join(found[:PLACES])}.", "Set it anew: touch FILE", public=f"{text}.")
+    text = f"{number(len(notes), 'note')} with a date in the future"
+    return warning(f"{text}: {', '.join(notes[:PLACES])}.", "Set it anew: touch FILE", public=f"{text}.")
 
 
 def space(subject: DoctorContext) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def space(subject: DoctorContext) -> Iterator[Finding]:
     places |= {"vault": subject.root} if subject.readable else {}
     disks: dict[int, tuple[Path, list[str]]] = {}
     for name, place in places.items():
-        there = next(one for one in (place, *place.parents) if one.exists())
+        there = next(folder for folder in (place, *place.parents) if folder.exists())
         disks.setdefault(os.stat(there).st_dev, (there, []))[1].append(name)
     index = _size(paths.index_db)
     for there, names in disks.values():

@@ -81,7 +81,11 @@ def sqlite(subject: DoctorContext) -> Finding:
 def packages(subject: DoctorContext) -> Finding:
     """Whether all that is needed can be imported, in another process: a wheel for another machine may kill it."""
     try:
-        wanted = [re.split(r"[^\w.-]", one)[0] for one in metadata.requires("tarsd") or [] if "extra ==" not in one]
+        wanted = [
+            re.split(r"[^\w.-]", requirement)[0]
+            for requirement in metadata.requires("tarsd") or []
+            if "extra ==" not in requirement
+        ]
     except metadata.PackageNotFoundError:
         return warning("tarsd runs from a folder and is not installed.", "Install it: scripts/setup")
     modules: dict[str, list[str]] = {}
@@ -89,10 +93,10 @@ def packages(subject: DoctorContext) -> Finding:
         for owner in owners:
             if not module.startswith("_"):
                 modules.setdefault(_folded(owner), []).append(module)
-    missing = [one for one in wanted if _folded(one) not in modules]
+    missing = [package for package in wanted if _folded(package) not in modules]
     if missing:
         return fault(f"Not installed: {', '.join(missing)}.", _reinstall(*missing))
-    owner_of = {module: one for one in wanted for module in modules[_folded(one)]}
+    owner_of = {module: package for package in wanted for module in modules[_folded(package)]}
     at, why = _run(subject, IMPORT, *owner_of)
     if why == SLOW:
         return warning(f"Importing everything takes longer than {RUN_S:.0f} s; it was at {at}.", "Try once more.")

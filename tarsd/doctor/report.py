@@ -88,7 +88,7 @@ def _changed(config: Config) -> Iterator[tuple[str, str]]:
 def _value(name: str, value: object) -> str:
     if isinstance(value, bool | int | float) or value is None or name in SHOWN:
         return json.dumps(value)
-    if isinstance(value, Mapping) and all(isinstance(one, int | float) for one in value.values()):
+    if isinstance(value, Mapping) and all(isinstance(number, int | float) for number in value.values()):
         return json.dumps(value)
     return f"{len(value)} set" if isinstance(value, list | Mapping) else "set"
 

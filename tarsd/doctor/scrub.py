@@ -50,7 +50,7 @@ class Redactor:
 
 def _longest_first(values: Mapping[str, str]) -> list[tuple[str, str]]:
     kept = ((name, shown) for name, shown in values.items() if len(name) >= SHORTEST)
-    return sorted(kept, key=lambda one: -len(one[0]))
+    return sorted(kept, key=lambda entry: -len(entry[0]))
 
 
 def _replaced(text: str, values: Iterable[tuple[str, str]]) -> str:
@@ -82,27 +82,29 @@ def _vaults(config: Config) -> Iterator[tuple[str, str]]:
         yield config.memory_folder, "own-folder"
     yield config.vault.name, "vault"
     yield str(config.vault), "<vault>"
-    for number, one in enumerate(config.collections, 1):
-        yield one.name, f"collection-{number}"
-        yield one.root.name, f"collection-{number}"
-        yield str(one.root), f"<collection-{number}>"
+    for number, collection in enumerate(config.collections, 1):
+        yield collection.name, f"collection-{number}"
+        yield collection.root.name, f"collection-{number}"
+        yield str(collection.root), f"<collection-{number}>"
 
 
 def _names(subject: DoctorContext, config: Config) -> Iterator[tuple[str, str]]:
     """What is on disk, and what the daemon knows beyond that: titles, aliases, tags."""
     known = _known(subject)
-    paths = {str(one["path"]) for one in known}
+    paths = {str(note["path"]) for note in known}
     with contextlib.suppress(Skip):
-        paths |= {info.path for info in subject.scan.files.values()} | {one.path for one in subject.scan.skipped}
+        paths |= {info.path for info in subject.scan.files.values()} | {
+            passed_over.path for passed_over in subject.scan.skipped
+        }
     folders = {part for path in paths for part in path.split("/")[:-1]}
-    tags = {part for one in known for tag in one.get("tags") or [] for part in (tag, *tag.split("/"))}
+    tags = {part for note in known for tag in note.get("tags") or [] for part in (tag, *tag.split("/"))}
     rules = {rule.strip("/#*") for rule in (*config.exclude, *config.privacy.local_only)}
     for kind, values in (("tag", tags), ("rule", rules), ("folder", folders)):
         yield from ((value, f"{kind}-{number}") for number, value in enumerate(sorted(values), 1))
     numbers = {path: number for number, path in enumerate(sorted(paths), 1)}
-    for one in known:
-        for name in (one.get("title"), *(one.get("aliases") or [])):
-            yield str(name), f"note-{numbers[one['path']]}"
+    for note in known:
+        for name in (note.get("title"), *(note.get("aliases") or [])):
+            yield str(name), f"note-{numbers[note['path']]}"
     for path, number in numbers.items():
         name, _, ending = path.rpartition("/")[2].rpartition(".")
         shown = f"note-{number}"
@@ -116,4 +118,4 @@ def _known(subject: DoctorContext) -> list[dict[str, Any]]:
         listed = subject.client(ASK_S).get("/v1/notes").get("notes") or []
     except TarsdError:
         return []
-    return [one for one in listed if isinstance(one, dict) and one.get("path")]
+    return [note for note in listed if isinstance(note, dict) and note.get("path")]

@@ -35,9 +35,9 @@ def file(subject: DoctorContext) -> Iterator[Finding]:
 def models(subject: DoctorContext) -> Finding:
     """Whether the chat models that are named are among those their servers list."""
     config = subject.config
-    named = [one for one in (config.chat.model, config.chat.fallback) if one]
+    named = [model for model in (config.chat.model, config.chat.fallback) if model]
     told = f"chat {' or '.join(named)}, embedding {config.embedding.model}"
-    asked = [one for one in named if ":" in one]
+    asked = [model for model in named if ":" in model]
     if not asked:
         return ok(f"{told}.")
     if not subject.model:
@@ -46,26 +46,30 @@ def models(subject: DoctorContext) -> Finding:
         reply = subject.client(15.0).get("/v1/models")
     except Skip:
         return skipped(f"{told}: no daemon answers to ask their servers.")
-    listed = {one["provider"]: one for one in reply.get("providers") or []}
-    for one in asked:
-        about = listed.get(one.partition(":")[0]) or {}
+    listed = {provider["provider"]: provider for provider in reply.get("providers") or []}
+    for model in asked:
+        about = listed.get(model.partition(":")[0]) or {}
         if about.get("state") != "ready":
             return warning(
-                f"{one}: {about.get('reason') or 'its provider is not known'}",
+                f"{model}: {about.get('reason') or 'its provider is not known'}",
                 about.get("hint") or "",
-                public=f"{one}: {about.get('state')}.",
+                public=f"{model}: {about.get('state')}.",
             )
         ids = [model.get("id") for model in about.get("models") or []]
-        if ids and not {one, f"{one}:latest"} & set(ids):
-            return warning(f"{one} is not among the {number(len(ids), 'model')} that its server lists.", "tarsd models")
+        if ids and not {model, f"{model}:latest"} & set(ids):
+            return warning(
+                f"{model} is not among the {number(len(ids), 'model')} that its server lists.", "tarsd models"
+            )
     return ok(f"{told}.")
 
 
 def secrets(subject: DoctorContext) -> Iterator[Finding]:
     """Whether each key that the settings ask for is there, and where from; none is ever shown."""
     config = subject.config
-    named = {one.partition(":")[0] for one in (config.chat.model, config.chat.fallback, config.embedding.model)}
-    wanted = [one for one in ("anthropic", "openai") if one in named] + (["tcp"] if config.http.enabled else [])
+    named = {model.partition(":")[0] for model in (config.chat.model, config.chat.fallback, config.embedding.model)}
+    wanted = [vendor for vendor in ("anthropic", "openai") if vendor in named] + (
+        ["tcp"] if config.http.enabled else []
+    )
     for name in wanted:
         where = keys.source(name, subject.env)
         if where is not None:
@@ -91,8 +95,10 @@ def places(subject: DoctorContext) -> Iterator[Finding]:
     # The config may be read by others; what they write into it would be started here.
     wanted = dict.fromkeys((config.parent, config), 0o022) | dict.fromkeys((*folders, *files), 0o077)
     there = {path: about for path in wanted if (about := _about(path)) is not None}
-    found = [finding for path, about in there.items() if (finding := _open_to(path, about, wanted[path])) is not None]
-    yield from found or [ok(f"{number(len(there), 'place')} that tarsd keeps: closed to everybody else.")]
+    findings = [
+        finding for path, about in there.items() if (finding := _open_to(path, about, wanted[path])) is not None
+    ]
+    yield from findings or [ok(f"{number(len(there), 'place')} that tarsd keeps: closed to everybody else.")]
 
 
 def _about(path: Path) -> os.stat_result | None:

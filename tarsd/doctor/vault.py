@@ -31,8 +31,8 @@ def folder(subject: DoctorContext) -> Finding:
         if "Full Disk Access" in hint:
             hint = f"On macOS, allow {_program(subject)} in {ACCESS}; then: tarsd doctor"
         return fault(error.message, hint, public=error.message.replace(str(root), "the vault"))
-    for one in subject.config.collections:
-        Vault(one.root, one.name).check()
+    for collection in subject.config.collections:
+        Vault(collection.root, collection.name).check()
     subject.readable = True
     more = number(len(subject.config.collections), "further folder")
     return ok(f"{root} can be read{f', and {more}' if subject.config.collections else ''}.", public="It can be read.")
@@ -62,10 +62,10 @@ def notes(subject: DoctorContext) -> Finding:
 
     config = subject.config
     scan = subject.scan = Vault(subject.root, "", config.exclude).scan()
-    states = Counter[str](one.state for one in scan.skipped)
+    states = Counter[str](skip.state for skip in scan.skipped)
     left = {"excluded": "left out by rules", "outside": "links that leave the vault", "too_large": "too large"}
     told = [f"{states[state]:,} {what}" for state, what in left.items() if states[state]]
-    unreadable = [one.path for one in scan.skipped if one.state in KEPT and not _is_away(one)]
+    unreadable = [skip.path for skip in scan.skipped if skip.state in KEPT and not _is_away(skip)]
     if unreadable:
         names = ", ".join(unreadable[:PLACES])
         text = f"{number(len(scan.files), 'note')}; {len(unreadable)} cannot be read"
@@ -79,35 +79,35 @@ def downloads(subject: DoctorContext) -> Finding:
     """Notes whose text is in a cloud only."""
     from tarsd.vault.files import DOWNLOAD
 
-    away = [one for one in subject.scan.skipped if _is_away(one)]
+    away = [skip for skip in subject.scan.skipped if _is_away(skip)]
     if not away:
         return ok("Every note is on this machine.")
-    stubs = sum("iCloud" in one.reason for one in away)
+    stubs = sum("iCloud" in skip.reason for skip in away)
     told = f"{stubs} as stubs of iCloud, {len(away) - stubs} without their bytes"
     return warning(f"{number(len(away), 'note is', 'notes are')} not downloaded: {told}.", DOWNLOAD)
 
 
-def _is_away(one: Skipped) -> bool:
+def _is_away(skip: Skipped) -> bool:
     """Whether a note can be downloaded; a pipe is not here either, and nothing will bring it."""
     from tarsd.vault.files import DOWNLOAD
 
-    return one.state == "not_downloaded" and one.hint == DOWNLOAD
+    return skip.state == "not_downloaded" and skip.hint == DOWNLOAD
 
 
 def conflicts(subject: DoctorContext) -> Finding:
     """Second versions that a sync tool kept."""
-    found = sorted(one.path for one in subject.scan.skipped if one.state == "conflict")
-    if not found:
+    paths = sorted(skip.path for skip in subject.scan.skipped if skip.state == "conflict")
+    if not paths:
         return ok("No sync tool has kept second versions.")
-    text = f"{number(len(found), 'second version')} kept by a sync tool"
-    return warning(f"{text}: {', '.join(found[:PLACES])}.", "Compare them, then delete them.", public=f"{text}.")
+    text = f"{number(len(paths), 'second version')} kept by a sync tool"
+    return warning(f"{text}: {', '.join(paths[:PLACES])}.", "Compare them, then delete them.", public=f"{text}.")
 
 
 def memory(subject: DoctorContext) -> Finding:
     """Whether tars may write into its own folder; nothing is tried."""
     config = subject.config
     place = subject.root / config.memory_folder
-    existing = next(one for one in (place, *place.parents) if one.exists())
+    existing = next(folder for folder in (place, *place.parents) if folder.exists())
     if os.access(existing, os.W_OK | os.X_OK):
         what = "can be written to" if existing == place else "is not there yet, and can be made"
         return ok(f"{config.memory_folder}/ {what}.", public=f"It {what}.")
@@ -138,9 +138,9 @@ def _tells_case(root: Path) -> bool | None:
     with os.scandir(root) as entries:
         names = {entry.name for entry in entries}
     for name in sorted(names):
-        other = name.swapcase()
-        if other != name and other not in names:
-            return not os.path.lexists(root / other)
+        swapped = name.swapcase()
+        if swapped != name and swapped not in names:
+            return not os.path.lexists(root / swapped)
     return None
 
 

@@ -73,7 +73,7 @@ def limits(subject: DoctorContext) -> Iterator[Finding]:
     if sys.platform != "linux":
         yield skipped(f"There are none on {sys.platform}.")
         return
-    collections = (one.root for one in subject.config.collections)
+    collections = (collection.root for collection in subject.config.collections)
     folders = sum(_folders(root) for root in (subject.root, *collections))
     allowed = _limit("max_user_watches")
     told = f"{number(folders, 'folder')} to watch, {allowed:,} allowed"

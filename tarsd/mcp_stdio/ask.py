@@ -97,15 +97,15 @@ class _TurnAnswer:
         return f"{name}: {state}"
 
     def _add(self, event: Mapping[str, Any]) -> None:
-        self._sources |= {one["n"]: one for one in event.get("sources") or []}
+        self._sources |= {source["n"]: source for source in event.get("sources") or []}
 
     def reply(self, conversation: str, link: DaemonLink) -> ToolReply:
         """All of it as a result. Raises `ClientError` where the turn has failed."""
         if self._last.get("type") == "failed":
             raise _failure(self._last)
         text, is_cut = cut(str(self._last.get("text", "")), ROOM // 2)
-        citations = [{"n": one["n"], **passage(one, link)} for one in self._last.get("citations") or []]
-        sources = [{**passage(one, link), "relevance": one["relevance"]} for one in self._sources.values()]
+        citations = [{"n": citation["n"], **passage(citation, link)} for citation in self._last.get("citations") or []]
+        sources = [{**passage(source, link), "relevance": source["relevance"]} for source in self._sources.values()]
         data: Json = {
             "answer": text,
             "conversation": conversation,
@@ -123,10 +123,8 @@ class _TurnAnswer:
 
 
 def _told(data: Mapping[str, Any]) -> str:
-    cited = [
-        f"[{one['n']}] {one['path']}:{one['start_line']}-{one['end_line']}  {one['uri']}".rstrip()
-        for one in data["citations"]
-    ]
+    place = "[{n}] {path}:{start_line}-{end_line}  {uri}"
+    cited = [place.format_map(citation).rstrip() for citation in data["citations"]]
     notices = [*data["notices"], *(["The answer was too long, and is cut."] if data["cut"] else [])]
     notices += ["The answer was stopped before its end."] if data["stopped"] else []
     if data["withheld"]:
@@ -135,8 +133,8 @@ def _told(data: Mapping[str, Any]) -> str:
         notices.append(f"The index is behind: {counted(data['behind'], 'note', 'notes')} changed since.")
     parts = [data["answer"] or "There is no answer."]
     parts += listed("Sources", cited)
-    parts += listed("Not done", [f"- {one['tool']}: {one['reason']}" for one in data["refused"]])
-    parts += listed("Of this answer", [f"- {one}" for one in notices])
+    parts += listed("Not done", [f"- {call['tool']}: {call['reason']}" for call in data["refused"]])
+    parts += listed("Of this answer", [f"- {notice}" for notice in notices])
     return "\n\n".join([*parts, f"Conversation: {data['conversation']}"])
 
 

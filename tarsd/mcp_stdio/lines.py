@@ -22,7 +22,7 @@ class _Lines(io.TextIOWrapper):
 
 def cleaned(line: str) -> str:
     r"""A line of JSON in which half a character (`\ud83d`) is U+FFFD: the SDK would drop the message, unanswered."""
-    return _ESCAPE.sub(lambda found: r"\ufffd" if found["lone"] else found[0], line)
+    return _ESCAPE.sub(lambda escape: r"\ufffd" if escape["lone"] else escape[0], line)
 
 
 def take_input() -> anyio.AsyncFile[str]:

@@ -39,7 +39,7 @@ def listing(link: DaemonLink, cursor: str | None) -> types.ListResourcesResult:
     """A page of the notes that were changed last. Raises `BadRequest` for a cursor that is not ours, `ClientError`."""
     start = _offset(cursor)
     end = min(start + PAGE, MOST)
-    found = link.get("/v1/notes", recent=end + 1)["notes"]
+    notes = link.get("/v1/notes", recent=end + 1)["notes"]
     return types.ListResourcesResult(
         resources=[
             types.Resource(
@@ -48,9 +48,9 @@ def listing(link: DaemonLink, cursor: str | None) -> types.ListResourcesResult:
                 title=name(note["title"]),
                 mime_type=MARKDOWN,
             )
-            for note in found[start:end]
+            for note in notes[start:end]
         ],
-        next_cursor=str(end) if len(found) > end < MOST else None,
+        next_cursor=str(end) if len(notes) > end < MOST else None,
     )
 
 
@@ -95,9 +95,9 @@ def complete(link: DaemonLink, begun: str) -> types.Completion:
     """Paths with what was typed in them, the last changed first. Raises `ClientError`."""
     if len(begun) > MAX_PATH:
         return types.Completion(values=[])
-    found = link.get("/v1/notes", recent=COMPLETED, name=begun.strip())
+    matches = link.get("/v1/notes", recent=COMPLETED, name=begun.strip())
     return types.Completion(
-        values=[place(note) for note in found["notes"]],
-        total=found["total"],
-        has_more=found["total"] > len(found["notes"]),
+        values=[place(note) for note in matches["notes"]],
+        total=matches["total"],
+        has_more=matches["total"] > len(matches["notes"]),
     )

@@ -111,10 +111,10 @@ def _about(reply: Mapping[str, Any], left_out: int) -> Json:
 
 
 def _headline(hit: Mapping[str, Any]) -> str:
-    where = " › ".join(dict.fromkeys(one for one in (line(hit["title"]), line(hit["heading"])) if one))
+    where = " › ".join(dict.fromkeys(part for part in (line(hit["title"]), line(hit["heading"])) if part))
     first = f"{line(hit['path'])}:{hit['start_line']}-{hit['end_line']}  {where}"
     about = f"relevance {hit['relevance']:.2f}" + (f" ({line('; '.join(hit['why']))})" if hit["why"] else "")
-    return "\n   ".join(one for one in (first, about, hit["uri"]) if one)
+    return "\n   ".join(row for row in (first, about, hit["uri"]) if row)
 
 
 def notes(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
@@ -216,9 +216,9 @@ def line(text: str) -> str:
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def counted(number: int, one: str, many: str) -> str:
+def counted(number: int, single: str, many: str) -> str:
     """A number with its noun."""
-    return f"{number} {one if number == 1 else many}"
+    return f"{number} {single if number == 1 else many}"
 
 
 def listed(heading: str, rows: Sequence[str]) -> list[str]:

@@ -138,7 +138,7 @@ class _Handlers:
         self._calls.discard(call)
         stopping = threading.Thread(target=call.cancel, daemon=True)
         stopping.start()
-        self._stopping = [*(one for one in self._stopping if one.is_alive()), stopping]
+        self._stopping = [*(thread for thread in self._stopping if thread.is_alive()), stopping]
 
     # -------------------------------------------------------------------------------------------- tools
 

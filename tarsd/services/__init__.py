@@ -62,8 +62,8 @@ def installed(machine: Machine | None = None) -> list[Installed]:
     machine = machine or Machine.here()
     mac = machine.platform == "darwin"
     folder, name = (launchd.agents(machine), launchd.FILE) if mac else (systemd.units(machine), systemd.FILE)
-    found = ((name.fullmatch(file.name), file) for file in folder.glob("*"))
-    return sorted(Installed(match[1], file) for match, file in found if match)
+    matches = ((name.fullmatch(file.name), file) for file in folder.glob("*"))
+    return sorted(Installed(match[1], file) for match, file in matches if match)
 
 
 def vault_of(service: Service) -> Path | None:

@@ -68,10 +68,10 @@ class LaunchAgent(Service):
 
     def arguments(self) -> Sequence[str]:
         try:
-            found = plistlib.loads(self.file.read_bytes())["ProgramArguments"]
+            words = plistlib.loads(self.file.read_bytes())["ProgramArguments"]
         except (OSError, ValueError, KeyError, TypeError, ExpatError):
             return ()
-        return tuple(str(one) for one in found) if isinstance(found, list) else ()
+        return tuple(str(word) for word in words) if isinstance(words, list) else ()
 
     def install(self, launch: Launch) -> None:
         text = self.text(launch)
@@ -167,9 +167,9 @@ def agents(machine: Machine) -> Path:
 def _element(value: str | list[str] | dict[str, str]) -> str:
     """A value as it stands in a property list below a key. Raises `ServiceError` for what XML cannot hold."""
     document = plistlib.dumps(value, sort_keys=False).decode()
-    if found := UNWRITABLE.search(document):
+    if letter := UNWRITABLE.search(document):
         raise ServiceError(
-            f"A property list cannot hold the character U+{ord(found[0]):X}, and a path or a setting has it.",
+            f"A property list cannot hold the character U+{ord(letter[0]):X}, and a path or a setting has it.",
             "Rename the folder, or take it out of the environment.",
         )
     inner = document.split('<plist version="1.0">\n', 1)[1].rsplit("\n</plist>", 1)[0]
@@ -178,8 +178,8 @@ def _element(value: str | list[str] | dict[str, str]) -> str:
 
 
 def _number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text, re.MULTILINE)
-    return int(found[1]) if found else None
+    match = re.search(pattern, text, re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def _no_session(done: CommandResult) -> ServiceError:

@@ -18,13 +18,13 @@ def lines(file: Path, count: int, *, follow: bool = False) -> Iterator[str]:
     The file may be moved away and made anew meanwhile. Raises OSError when it cannot be read.
     """
     with _opened(file) as stream:
-        found: deque[str] = deque(maxlen=count)
+        last: deque[str] = deque(maxlen=count)
         older = file.with_name(f"{file.name}.1")
         if older.exists():
             with _opened(older) as before:
-                found.extend(before)
-        found.extend(stream)
-        yield from (line.rstrip("\n") for line in found)
+                last.extend(before)
+        last.extend(stream)
+        yield from (line.rstrip("\n") for line in last)
         if follow:
             yield from _coming(stream, file)
     while follow:

@@ -114,9 +114,9 @@ def notices(config: Config, launch: Launch, machine: Machine) -> list[str]:
             if keys.get(name, machine.env) and not keys.get(name, launch.environment)
         ),
         *(
-            f"The MCP server {one.name} cannot be started: there is no {one.command[0]} here."
-            for one in config.mcp
-            if one.command and shutil.which(one.command[0], path=launch.environment["PATH"]) is None
+            f"The MCP server {server.name} cannot be started: there is no {server.command[0]} here."
+            for server in config.mcp
+            if server.command and shutil.which(server.command[0], path=launch.environment["PATH"]) is None
         ),
     ]
 
@@ -143,16 +143,16 @@ def _environment(config: Config, machine: Machine) -> Mapping[str, str]:
     """All that the daemon is to have. Never a key: this is written into a file."""
     system = "darwin" if machine.platform == "darwin" else "linux"
     env = machine.env
-    found = {"HOME": str(user_home(env)), "PATH": _path(config, env, PATHS[system])}
-    found |= dict.fromkeys(("LANG", "LC_ALL"), LOCALES[system])
-    return found | {name: str(expand(env[name], env)) for name in PLACES if env.get(name)}
+    environment = {"HOME": str(user_home(env)), "PATH": _path(config, env, PATHS[system])}
+    environment |= dict.fromkeys(("LANG", "LC_ALL"), LOCALES[system])
+    return environment | {name: str(expand(env[name], env)) for name in PLACES if env.get(name)}
 
 
 def _path(config: Config, env: Mapping[str, str], system: str) -> str:
     """The system's folders, and before them those of the commands that the config names for MCP servers."""
-    commands = [one.command[0] for one in config.mcp if one.command]
-    found = [shutil.which(command, path=env.get("PATH")) for command in commands if not os.path.isabs(command)]
-    folders = [os.path.dirname(os.path.abspath(program)) for program in found if program]
+    commands = [server.command[0] for server in config.mcp if server.command]
+    programs = [shutil.which(command, path=env.get("PATH")) for command in commands if not os.path.isabs(command)]
+    folders = [os.path.dirname(os.path.abspath(program)) for program in programs if program]
     return ":".join(dict.fromkeys([*folders, *system.split(":")]))
 
 

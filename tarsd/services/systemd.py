@@ -59,15 +59,15 @@ class UserUnit(Service):
             {
                 "name": self.name.removesuffix(".service"),
                 "vault": launch.vault_name.replace("%", "%%"),
-                "command": " ".join(quoted(one) for one in launch.arguments),
+                "command": " ".join(quoted(word) for word in launch.arguments),
                 "environment": "\n".join(lines),
             },
         )
 
     def arguments(self) -> Sequence[str]:
-        found = re.search(r"^ExecStart=:?(.+)$", read(self.file), re.MULTILINE)
+        line = re.search(r"^ExecStart=:?(.+)$", read(self.file), re.MULTILINE)
         try:
-            return tuple(one.replace("%%", "%") for one in shlex.split(found[1])) if found else ()
+            return tuple(word.replace("%%", "%") for word in shlex.split(line[1])) if line else ()
         except ValueError:  # somebody else's quotes
             return ()
 

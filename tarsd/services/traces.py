@@ -38,9 +38,9 @@ def vaults(env: Mapping[str, str]) -> set[str]:
     """The ids of all vaults that have an index, conversations, or a daemon that listens or has listened."""
     places = paths("0" * 12, env)
     folders = (places.cache.parent, places.state.parent)
-    found = {one.name for folder in folders for one in _listed(folder) if one.is_dir()}
-    found |= {one.stem for one in _listed(places.socket.parent) if one.suffix == ".sock"}
-    return {name for name in found if ID.fullmatch(name)}
+    names = {entry.name for folder in folders for entry in _listed(folder) if entry.is_dir()}
+    names |= {entry.stem for entry in _listed(places.socket.parent) if entry.suffix == ".sock"}
+    return {name for name in names if ID.fullmatch(name)}
 
 
 def of_daemon(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
@@ -51,7 +51,7 @@ def of_daemon(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
 def of_vault(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
     """What belongs to this vault alone."""
     places = paths(identity, env)
-    logs = [one for one in _listed(places.logs) if one.name.startswith(f"tarsd-{identity}.log")]
+    logs = [entry for entry in _listed(places.logs) if entry.name.startswith(f"tarsd-{identity}.log")]
     return [
         *_there("index", [places.cache]),
         *_there("conversations, undo", [places.state]),
@@ -62,7 +62,7 @@ def of_vault(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
 def shared(env: Mapping[str, str]) -> list[InstalledFile]:
     """What all vaults use: settings, vectors, the file of keys."""
     places = paths("0" * 12, env)
-    vectors = [one for one in _listed(places.cache.parent) if one.name.startswith(places.embeddings_db.name)]
+    vectors = [entry for entry in _listed(places.cache.parent) if entry.name.startswith(places.embeddings_db.name)]
     return [
         *_there("vectors", vectors),
         *_there("settings", [places.config_file]),
@@ -73,12 +73,12 @@ def shared(env: Mapping[str, str]) -> list[InstalledFile]:
 def kept_keys(env: Mapping[str, str]) -> list[str]:
     """The names of the keys that were given to tarsd, wherever they are kept."""
     own = {name: env[name] for name in env if name in PLACES or name.startswith("XDG_")}
-    found = []
+    kept = []
     for name in keys.VENDORS:
         with contextlib.suppress(ConfigError):  # a file that is open to others is listed as a file
             if keys.source(name, own):
-                found.append(name)
-    return found
+                kept.append(name)
+    return kept
 
 
 def measured(what: str, path: Path) -> InstalledFile:
@@ -142,17 +142,17 @@ def tidy(identity: str, env: Mapping[str, str], more: list[Path]) -> None:
     own = [places.cache.parent, places.logs, places.state.parent, places.config_file.parent, places.socket.parent]
     home = expand(env["TARSD_HOME"], env) if env.get("TARSD_HOME") else None
     for folder in [*own, *more]:
-        for one in (folder, *folder.parents):
-            inside = home is not None and one.is_relative_to(home)
-            if not (inside or one == short_folder() or _below_home(one, env)):
+        for part in (folder, *folder.parents):
+            inside = home is not None and part.is_relative_to(home)
+            if not (inside or part == short_folder() or _below_home(part, env)):
                 break
             try:
-                one.rmdir()
+                part.rmdir()
             except FileNotFoundError:
                 pass
             except OSError:
                 break
-            if one == home:
+            if part == home:
                 break
 
 
@@ -169,7 +169,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _there(what: str, candidates: list[Path]) -> Iterator[InstalledFile]:
-    return (measured(what, one) for one in candidates if os.path.lexists(one))
+    return (measured(what, path) for path in candidates if os.path.lexists(path))
 
 
 def _size(path: Path) -> int:
