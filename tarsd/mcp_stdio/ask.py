@@ -29,8 +29,15 @@ STOP_S = 1.0
 class AskArguments(RequestBody, frozen=True):
     """What `ask` takes."""
 
-    question: Message
-    conversation: Annotated[str, Meta(max_length=MAX_ID - len(PREFIX), pattern=PLAIN)] = ""
+    question: Annotated[Message, Meta(description="The question, in full sentences")]
+    conversation: Annotated[
+        str,
+        Meta(
+            max_length=MAX_ID - len(PREFIX),
+            pattern=PLAIN,
+            description="To go on with an earlier answer: the conversation that it gave",
+        ),
+    ] = ""
 
 
 def ask(arguments: AskArguments, call: Call) -> ToolReply:

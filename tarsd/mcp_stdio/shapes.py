@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from tarsd.protocol.requests import OptionalId, Path, Request
 
 Schema = dict[str, Any]
-
-MOST_HITS = 50
-MOST_NOTES = 100
-MODES = ("hybrid", "fts", "vec")
 
 
 def _text(description: str, **more: Any) -> Schema:
     return {"type": "string", "description": description, **more}
 
 
-def _count(description: str, default: int | None, low: int, high: int | None = None) -> Schema:
-    schema: Schema = {"type": "integer", "description": description, "minimum": low}
-    return schema | ({"default": default} if default is not None else {}) | ({"maximum": high} if high else {})
+def _count(description: str, low: int) -> Schema:
+    return {"type": "integer", "description": description, "minimum": low}
 
 
-def _object(properties: Schema, *optional: str, strict: bool = False) -> Schema:
-    """An object with these properties, all required but the optional ones; `strict`: it has no others."""
+def _object(properties: Schema, *optional: str) -> Schema:
+    """An object with these properties, all required but the optional ones."""
     required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required} | (
-        {"additionalProperties": False} if strict else {}
-    )
+    return {"type": "object", "properties": properties, "required": required}
 
 
 def _list(items: Schema, description: str) -> Schema:
@@ -34,56 +32,37 @@ def _list(items: Schema, description: str) -> Schema:
 
 # ------------------------------------------------------------------------------------------------ what they take
 
-PATH = _text(
-    "The note: its path in the vault as other tools gave it, or a name, a title, an alias or a [[link]] as in Obsidian"
-)
-FOLDER = _text("Only notes in this folder and below it, such as Projects/Boat")
-TAG = _text("Only notes with this tag or one below it, such as work/ferry")
+NotePath = Annotated[
+    Path,
+    Meta(
+        description="The note: its path in the vault as other tools gave it, or a name, a title, an alias or a "
+        "[[link]] as in Obsidian"
+    ),
+]
+Folder = Annotated[OptionalId, Meta(description="Only notes in this folder and below it, such as Projects/Boat")]
+Tag = Annotated[OptionalId, Meta(description="Only notes with this tag or one below it, such as work/ferry")]
+HitLimit = Annotated[int, Meta(ge=1, le=50)]
+MOST_LINES = 10**9
+Line = Annotated[int, Meta(ge=1, le=MOST_LINES)]
 
-SEARCH = _object(
-    {
-        "query": _text(
-            'What to look for: a question or a few words. "a phrase", -without, tag:x, path:Folder/, file:name, '
-            "[property:value] work inside it"
-        ),
-        "limit": _count("How many passages at most", 10, 1, MOST_HITS),
-        "mode": _text("hybrid looks for words and meaning, fts for words alone, vec for meaning alone",
-                      enum=list(MODES), default="hybrid"),
-        "folder": FOLDER,
-        "tag": TAG,
-        "after": _text("Only notes dated or changed after this day, month or year: 2026-03-09, 2026-03 or 2026"),
-        "before": _text("Only notes dated or changed before it"),
-    },
-    "limit", "mode", "folder", "tag", "after", "before", strict=True,
-)  # fmt: skip
+TOLD = ("type", "description", "enum", "minimum", "maximum", "default")
 
-READ = _object(
-    {
-        "path": PATH,
-        "start_line": _count("The first line to read, counted from 1", 1, 1),
-        "end_line": _count("The last line to read; without it, as much as fits", None, 1),
-    },
-    "start_line", "end_line", strict=True,
-)  # fmt: skip
 
-RELATED = _object({"path": PATH, "limit": _count("How many notes at most", 10, 1, MOST_HITS)}, "limit", strict=True)
+def taken(arguments: type[Request]) -> Schema:
+    """What a tool takes; how long a text may be, and how many lines a note, is said where it is exceeded."""
+    _, structs = msgspec.json.schema_components([arguments])
+    schema = structs[arguments.__name__]
+    properties = {
+        name: {key: about[key] for key in TOLD if about.get(key) not in (None, "", MOST_LINES)}
+        for name, about in schema["properties"].items()
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": schema["required"],
+        "additionalProperties": False,
+    }
 
-RECENT = _object(
-    {"limit": _count("How many notes at most", 20, 1, MOST_NOTES), "folder": FOLDER, "tag": TAG},
-    "limit", "folder", "tag", strict=True,
-)  # fmt: skip
-
-REMEMBER = _object(
-    {"text": _text("One short sentence that stands by itself, such as: Otto the cat is diabetic")}, strict=True
-)
-
-ASK = _object(
-    {
-        "question": _text("The question, in full sentences"),
-        "conversation": _text("To go on with an earlier answer: the conversation that it gave"),
-    },
-    "conversation", strict=True,
-)  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------ what they give
 
@@ -91,17 +70,17 @@ _PLACE: Schema = {
     "path": _text("The note's path; read_note takes it"),
     "title": _text("The note's title"),
     "heading": _text("The heading that the passage stands under, empty above the first"),
-    "start_line": _count("The passage's first line in the note", None, 1),
-    "end_line": _count("Its last line", None, 1),
+    "start_line": _count("The passage's first line in the note", 1),
+    "end_line": _count("Its last line", 1),
     "uri": _text("Opens the place in Obsidian; empty for notes outside of the vault"),
 }
 _RELEVANCE: Schema = {
     "type": "number",
     "description": "From 0 to 1, the same in every answer: from 0.75 relevant, 0.5 fairly, 0.25 maybe, below that not",
 }
-_WITHHELD = _count("How many private notes there are, none of which is ever shown; the same in every answer", None, 0)
-_BEHIND = _count("How many notes changed and are not indexed yet: above 0, the latest may be missing", None, 0)
-_LEFT_OUT = _count("How many more there are that did not fit into this answer", None, 0)
+_WITHHELD = _count("How many private notes there are, none of which is ever shown; the same in every answer", 0)
+_BEHIND = _count("How many notes changed and are not indexed yet: above 0, the latest may be missing", 0)
+_LEFT_OUT = _count("How many more there are that did not fit into this answer", 0)
 
 HITS = _object(
     {
@@ -133,9 +112,9 @@ NOTE = _object(
         "properties": {"type": "object", "description": "Its properties; empty if they are too long to be shown here"},
         "uri": _PLACE["uri"],
         "hash": _text("The SHA-256 of the file's bytes: another one means that the note has changed"),
-        "total_lines": _count("How many lines the note has", None, 0),
-        "start_line": _count("The first line in `text`", None, 1),
-        "end_line": _count("The last line in `text`, 0 if there is none", None, 0),
+        "total_lines": _count("How many lines the note has", 0),
+        "start_line": _count("The first line in `text`", 1),
+        "end_line": _count("The last line in `text`, 0 if there is none", 0),
         "next_line": {"type": ["integer", "null"], "description": "Read on with start_line here; null at the end"},
         "text": _text("The lines, as they stand in the note but for comments"),
         "cut": {"type": "boolean", "description": "Whether the last line was too long, and is not whole"},
@@ -156,7 +135,7 @@ NOTES = _object(
             ),
             "Notes, the last changed first",
         ),
-        "total": _count("How many such notes there are", None, 0),
+        "total": _count("How many such notes there are", 0),
         "withheld": _WITHHELD,
         "behind": _BEHIND,
         "left_out": _LEFT_OUT,
@@ -176,7 +155,7 @@ ANSWER = _object(
         "answer": _text("The answer; [1] stands after what citation 1 supports"),
         "conversation": _text("Pass it on to ask again in the same conversation"),
         "citations": _list(
-            _object({"n": _count("Its number in the answer", None, 1), **_PLACE}), "The passages that are cited"
+            _object({"n": _count("Its number in the answer", 1), **_PLACE}), "The passages that are cited"
         ),
         "sources": _list(_object({**_PLACE, "relevance": _RELEVANCE}), "All passages that the answer was made from"),
         "notices": _list({"type": "string"}, "What the answer has to say about itself"),

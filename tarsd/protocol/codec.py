@@ -102,7 +102,7 @@ def _check(name: str, kind: Any, value: Any, subject: str = "The field") -> None
         msgspec.convert(value, kind)
         return
     except ValueError:
-        declared, limits = get_args(kind) if get_origin(kind) is Annotated else (kind, msgspec.Meta())
+        declared, limits, *_ = get_args(kind) if get_origin(kind) is Annotated else (kind, msgspec.Meta())
     base, inner = get_origin(declared) or declared, get_args(declared)
     most = limits.max_length
     if isinstance(value, list | dict) and most is not None and len(value) > most:

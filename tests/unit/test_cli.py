@@ -16,7 +16,7 @@ import click
 import pytest
 
 import tarsd
-from tarsd import cli
+from tarsd import cli, files
 from tarsd.cli import common
 from tarsd.cli.progress import bar, tenths
 from tarsd.cli.status import glance
@@ -466,11 +466,11 @@ def test_a_nul_in_the_vaults_path_is_a_fault(run: Run, home: Path, command: list
 
 
 def test_init_where_nothing_may_be_written(run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Path, data: bytes) -> int:
+    def refuse(file: Path, mode: int | None) -> None:
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "write_bytes", refuse)
+        patch.setattr(files, "created", refuse)
         code, out, err = run("init", "--vault", str(vault))
     assert (code, out) == (EXIT_REFUSED, "")
     assert err.splitlines()[0] == f"{home}/config.toml cannot be written: Permission denied."
