@@ -12,7 +12,7 @@ import click
 
 from tarsd import services
 from tarsd.cli.common import Group, json_option, own_vault_option, print_json, tell
-from tarsd.cli.service_state import ServiceTarget, exit_code, facts, lingers, outdated, shown
+from tarsd.cli.service_state import ServiceStatus, ServiceTarget, exit_code, facts, lingers, outdated, shown
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
 from tarsd.config import expand, load, vault_id
@@ -117,12 +117,12 @@ def stop(vault: Path | None, as_json: bool) -> None:
 def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
     """Say whether it is installed and running, why not, and what its daemon says."""
     meant = _meant(vault)
-    sight = meant.look()
-    if sight.state.installed:
-        _report(context, meant, sight, as_json, outdated(meant), started=False)
+    status = meant.look()
+    if status.state.installed:
+        _report(context, meant, status, as_json, outdated(meant), started=False)
         return
     if as_json:
-        print_json(facts(meant, sight))
+        print_json(facts(meant, status))
     else:
         click.echo(f"No service is installed for {line(meant.vault or meant.vault_id)}.")
         for other_service in services.installed():
@@ -182,7 +182,7 @@ def _meant(vault: Path | None) -> ServiceTarget:
 def _report(
     context: click.Context,
     meant: ServiceTarget,
-    sight: services.ServiceStatus,
+    status: ServiceStatus,
     as_json: bool,
     notices: Sequence[str] = (),
     *,
@@ -190,14 +190,14 @@ def _report(
 ) -> None:
     """Says how it stands, and ends with the exit code for it; `started`: the command was to bring it up."""
     if as_json:
-        print_json(facts(meant, sight) | {"notices": list(notices)})
+        print_json(facts(meant, status) | {"notices": list(notices)})
     else:
         out = Terminal(sys.stdout)
-        for text in [*shown(meant, sight, out), *(out.yellow(line(notice)) for notice in notices)]:
+        for text in [*shown(meant, status, out), *(out.yellow(line(notice)) for notice in notices)]:
             click.echo(wrapped(text, out))
         if lingers(meant.service) is False:
             click.echo(LINGER)
-    context.exit(exit_code(sight, started=started))
+    context.exit(exit_code(status, started=started))
 
 
 def _readable(text: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,13 +14,33 @@ from tarsd import services
 from tarsd.cli.common import sentence
 from tarsd.cli.status import glance
 from tarsd.cli.terminal import Terminal, line
+from tarsd.client import Client
 from tarsd.config import load, socket_path
 from tarsd.config.places import paths
-from tarsd.errors import EXIT_NO_DAEMON, EXIT_OK, EXIT_REFUSED, ConfigError
+from tarsd.errors import EXIT_NO_DAEMON, EXIT_OK, EXIT_REFUSED, ConfigError, TarsdError
 
 SETTINGS = "System Settings > Privacy & Security > Full Disk Access"
-WAIT_S = 10.0
+WAIT_S, PAUSE_S, ASK_S = 10.0, 0.3, 5.0
 AGAIN = "Install it anew: tarsd service install"
+
+
+@dataclass(frozen=True)
+class ServiceStatus:
+    """The supervisor's `state`, and what its daemon says as the `reply` to a question how it is: empty without one."""
+
+    state: services.ServiceState
+    reply: Mapping[str, Any]
+
+    @property
+    def pid(self) -> int:
+        """The process that answers; 0 for none."""
+        pid = (self.reply.get("process") or {}).get("pid")
+        return pid if isinstance(pid, int) else 0
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is the service that answers, and not a daemon that somebody started beside it."""
+        return self.state.running and self.pid == self.state.pid
 
 
 @dataclass(frozen=True)
@@ -30,22 +52,25 @@ class ServiceTarget:
     service: services.Service
 
     @property
-    def socket(self) -> Path:
-        """Where its daemon answers."""
-        return socket_path(self.vault_id)
-
-    @property
     def log(self) -> Path:
         """Where its daemon writes what happens."""
         return paths(self.vault_id, os.environ).logs / f"tarsd-{self.vault_id}.log"
 
-    def look(self) -> services.ServiceStatus:
-        """How it stands."""
-        return services.look(self.service, self.socket)
+    def look(self) -> ServiceStatus:
+        """How it stands now; at most a few seconds, whatever the daemon does."""
+        state, reply = self.service.state(), dict[str, Any]()
+        with contextlib.suppress(TarsdError):
+            reply = Client(socket_path(self.vault_id), timeout=ASK_S).get("/v1/status")
+        return ServiceStatus(state, reply)
 
-    def wait(self) -> services.ServiceStatus:
-        """The same when it answers, or has failed, or has not for some seconds."""
-        return services.wait(self.service, self.socket, WAIT_S)
+    def wait(self) -> ServiceStatus:
+        """The same as soon as the service answers, or has failed, or after some seconds."""
+        until = time.monotonic() + WAIT_S
+        while True:
+            status = self.look()
+            if status.answers or (status.state.failed and not status.state.running) or time.monotonic() > until:
+                return status
+            time.sleep(PAUSE_S)
 
 
 def outdated(meant: ServiceTarget) -> list[str]:
@@ -68,21 +93,21 @@ def outdated(meant: ServiceTarget) -> list[str]:
     return [f"The service was installed by another version, or with other variables. {AGAIN}"]
 
 
-def exit_code(sight: services.ServiceStatus, *, started: bool) -> int:
+def exit_code(status: ServiceStatus, *, started: bool) -> int:
     """What a command ends with; `started`: it was to bring the service up."""
-    if sight.answers:
+    if status.answers:
         return EXIT_OK
-    return EXIT_REFUSED if started or sight.state.failed or sight.pid else EXIT_NO_DAEMON
+    return EXIT_REFUSED if started or status.state.failed or status.pid else EXIT_NO_DAEMON
 
 
-def shown(meant: ServiceTarget, sight: services.ServiceStatus, out: Terminal) -> list[str]:
+def shown(meant: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[str]:
     """The state as a headline, what the daemon says of itself, and where to look."""
-    state = sight.state
-    if sight.answers:
-        lines = [f"{out.green('● Running')}, pid {state.pid}", *_own_words(meant, sight, out)]
-    elif sight.pid:
+    state = status.state
+    if status.answers:
+        lines = [f"{out.green('● Running')}, pid {state.pid}", *_own_words(meant, status, out)]
+    elif status.pid:
         lines = [
-            out.yellow(f"● Another daemon serves this vault: process {sight.pid}"),
+            out.yellow(f"● Another daemon serves this vault: process {status.pid}"),
             "  End that one with tarsd stop, then: tarsd service start",
         ]
     elif state.running:
@@ -100,12 +125,12 @@ def shown(meant: ServiceTarget, sight: services.ServiceStatus, out: Terminal) ->
     return [*lines, f"  {out.dim('Service')}  {line(meant.service.file)}", f"  {out.dim('Log')}      {line(meant.log)}"]
 
 
-def _own_words(meant: ServiceTarget, sight: services.ServiceStatus, out: Terminal) -> list[str]:
+def _own_words(meant: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[str]:
     """The daemon's headline, and why it has no vault if it has none."""
-    lines = [f"  {glance(sight.status, out)[0]}"]
-    watch = sight.status.get("watch") or {}
+    lines = [f"  {glance(status.reply, out)[0]}"]
+    watch = status.reply.get("watch") or {}
     if watch.get("state") == "waiting" and watch.get("hint"):
-        access = _access(meant, sight.status)
+        access = _access(meant, status.reply)
         hint = f"Allow {access} in {SETTINGS}; tarsd looks again by itself." if access else line(watch["hint"])
         lines += [f"  {sentence(line(watch.get('reason', '')))}", f"  {hint}"]
     return lines
@@ -123,9 +148,9 @@ def lingers(service: services.Service) -> bool | None:
     return service.lingers() if isinstance(service, services.UserUnit) else None
 
 
-def facts(meant: ServiceTarget, sight: services.ServiceStatus) -> dict[str, Any]:
+def facts(meant: ServiceTarget, status: ServiceStatus) -> dict[str, Any]:
     """All of it for programs; what is not known is null."""
-    state = sight.state
+    state = status.state
     return {
         "vault": {"id": meant.vault_id, "path": str(meant.vault) if meant.vault else None},
         "name": meant.service.name,
@@ -134,8 +159,8 @@ def facts(meant: ServiceTarget, sight: services.ServiceStatus) -> dict[str, Any]
         **asdict(state),
         "pid": state.pid or None,
         "running": state.running,
-        "answers": sight.answers,
+        "answers": status.answers,
         "lingers": lingers(meant.service),
-        "allow": _access(meant, sight.status) or None,
-        "daemon": dict(sight.status) or None,
+        "allow": _access(meant, status.reply) or None,
+        "daemon": dict(status.reply) or None,
     }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarsd.services import launchd, systemd
-from tarsd.services.answer import ServiceStatus, look, wait
 from tarsd.services.base import CommandMissing, CommandRunner, Launch, Machine, Service, ServiceError, ServiceState
 from tarsd.services.launchd import LaunchAgent
 from tarsd.services.program import allowed_program, check, interpreter, launch, notices
@@ -25,18 +24,15 @@ __all__ = [
     "Service",
     "ServiceError",
     "ServiceState",
-    "ServiceStatus",
     "UserUnit",
     "allowed_program",
     "check",
     "installed",
     "interpreter",
     "launch",
-    "look",
     "notices",
     "service",
     "vault_of",
-    "wait",
 ]
 
 
