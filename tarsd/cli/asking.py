@@ -23,7 +23,7 @@ def somebody() -> bool:
 
 
 def forget_typed() -> None:
-    """Drops what was typed before the question could be read; it is no answer to it."""
+    """Drops what was typed before the question was shown, so that it is not taken for the answer."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import termios
 
@@ -85,7 +85,7 @@ def waiting(text: str) -> Iterator[None]:
 
 
 def coloured(diff: object, out: Terminal, indent: int = 0) -> list[str]:
-    """The lines of a unified diff, for a place that is indented so far."""
+    """The lines of a unified diff in colours, broken for a place that is indented by `indent` columns."""
     shown = []
     for text in clean(diff).splitlines():
         text = wrapped(text, out, 2, width=out.width - indent).replace("\n", "\n" + " " * indent)

@@ -87,7 +87,7 @@ def _item(value: str, help: str = "") -> CompletionItem:
 
 
 def _asked(context: click.Context, route: str, field: str) -> Iterator[dict[str, object]]:
-    """What the daemon lists; nothing, when there is none, or it is slow."""
+    """The rows that the daemon lists under `field`; none when no daemon answers within `PATIENCE_S`."""
     vault = context.params.get("vault")
     try:
         client = Client.find(vault if isinstance(vault, Path) else None, timeout=PATIENCE_S)

@@ -22,11 +22,9 @@ Query syntax: "a phrase"   -without   tag:idea   path:Work/   file:plan
               [status:done]   before:2026-01-31   after:2025-12-01"""
 
 
-def _limit(function: Function) -> Function:
-    at_most = click.IntRange(1, 200)
-    return click.option("--limit", "-n", type=at_most, default=10, show_default=True, help="At most so many results.")(
-        function
-    )
+_limit = click.option(
+    "--limit", "-n", type=click.IntRange(1, 200), default=10, show_default=True, help="At most so many results."
+)
 
 
 class _Score(click.FloatRange):
@@ -40,8 +38,7 @@ class _Score(click.FloatRange):
         return number
 
 
-def _min_score(function: Function) -> Function:
-    return click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results that score less.")(function)
+_min_score = click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results that score less.")
 
 
 def _query(function: Function) -> Function:

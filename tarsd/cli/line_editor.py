@@ -89,7 +89,7 @@ class _Completer(Completer):
         self._complete = complete
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """What the word may become; nothing where the daemon cannot be asked: in the middle of typing none can tell."""
+        """What the word may become; nothing where the daemon fails, for an error has no place in a line being typed."""
         before = document.current_line_before_cursor
         word = re.split(r"[ \t[|#]", before)[-1]
         with contextlib.suppress(Exception):

@@ -83,7 +83,7 @@ def _show(page: str, out: Terminal) -> None:
     from rich.theme import Theme
 
     class WholeWords(TableElement):
-        """A table that breaks a word that is too long for its column; what rich leaves out cannot be copied."""
+        """A table that breaks words too long for their column, where rich would leave out their end."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             for drawn in super().__rich_console__(console, options):

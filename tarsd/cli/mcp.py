@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -52,7 +53,10 @@ def mcp(vault: Path | None, local: bool, setup: str | None) -> None:
 def _set_up(setup: str, vault: Path | None, *, local: bool) -> None:
     """Prints the settings of the clients, for this installation; what is no setting goes to standard error."""
     command = [*_program(), "mcp"]
-    root = vault if vault is not None else _known_vault()
+    root = vault
+    if root is None:
+        with contextlib.suppress(ConfigError):
+            root = known_vault()
     command += ["--vault", str(root)] if root is not None else []
     command += ["--local"] if local else []
     # a client starts it with hardly any environment
@@ -73,10 +77,3 @@ def _program() -> list[str]:
     """What starts this installation, wherever it is called from and whatever the PATH."""
     script = os.path.join(sysconfig.get_path("scripts"), NAME)
     return [script] if os.path.isfile(script) else [sys.executable, "-c", "from tarsd.cli import main; main()"]
-
-
-def _known_vault() -> Path | None:
-    try:
-        return known_vault()
-    except ConfigError:
-        return None

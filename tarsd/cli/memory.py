@@ -184,7 +184,7 @@ def matching(reply: Mapping[str, Any], wanted: str) -> list[str]:
 
 
 def _meant(client: Client, wanted: str) -> list[str]:
-    """The lines that are meant, at least one. Raises NotFound."""
+    """The remembered lines that match `wanted`, at least one. Raises NotFound."""
     matches = matching(client.get("/v1/memory"), wanted)
     if not matches:
         raise NotFound("Nothing like that is remembered.", "See what is: tarsd memory, or /memory in a chat.")

@@ -41,17 +41,17 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
     machine = services.Machine.here()
     config = load(vault=vault)
     launch = services.launch(config, machine)
-    meant = ServiceTarget(config.vault_id, config.vault, services.service(config.vault_id, machine))
+    target = ServiceTarget(config.vault_id, config.vault, services.service(config.vault_id, machine))
     if show:
-        text = meant.service.text(launch)
-        print_json({"file": str(meant.service.file), "text": text}) if as_json else click.echo(text, nl=False)
+        text = target.service.text(launch)
+        print_json({"file": str(target.service.file), "text": text}) if as_json else click.echo(text, nl=False)
         return
     services.check(launch, machine)
     notices = services.notices(config, launch, machine)
-    meant.service.install(launch)
+    target.service.install(launch)
     if not as_json:
-        click.echo(f"Installed {line(meant.service.file)}")
-    _report(context, meant, meant.wait(), as_json, notices)
+        click.echo(f"Installed {line(target.service.file)}")
+    _report(context, target, target.wait(), as_json, notices)
 
 
 @service.command()
@@ -60,16 +60,16 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
 @click.pass_context
 def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None:
     """Stop the service and take its file away. Notes, index, conversations and settings stay."""
-    meant = _meant(vault)
-    removed = meant.service.uninstall()
-    places = paths(meant.vault_id, os.environ)
-    left = [str(path) for path in (places.config_file, places.cache, places.state, meant.log) if path.exists()]
+    target = _target(vault)
+    removed = target.service.uninstall()
+    places = paths(target.vault_id, os.environ)
+    left = [str(path) for path in (places.config_file, places.cache, places.state, target.log) if path.exists()]
     if as_json:
-        print_json({"uninstalled": removed, "file": str(meant.service.file), "left": left})
+        print_json({"uninstalled": removed, "file": str(target.service.file), "left": left})
     elif not removed:
         click.echo("No service is installed for this vault.")
     else:
-        click.echo(f"Stopped, and removed {line(meant.service.file)}")
+        click.echo(f"Stopped, and removed {line(target.service.file)}")
         for path in left:
             click.echo(f"  left: {line(path)}")
         click.echo(LEFT)
@@ -83,9 +83,9 @@ def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None
 @click.pass_context
 def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
     """Start it, and wait a few seconds for it to answer."""
-    meant = _meant(vault)
-    meant.service.start()
-    _report(context, meant, meant.wait(), as_json)
+    target = _target(vault)
+    target.service.start()
+    _report(context, target, target.wait(), as_json)
 
 
 @service.command()
@@ -94,9 +94,9 @@ def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
 @click.pass_context
 def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
     """End it, start it, and wait a few seconds for it to answer."""
-    meant = _meant(vault)
-    meant.service.restart()
-    _report(context, meant, meant.wait(), as_json)
+    target = _target(vault)
+    target.service.restart()
+    _report(context, target, target.wait(), as_json)
 
 
 @service.command()
@@ -104,8 +104,8 @@ def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
 @json_option
 def stop(vault: Path | None, as_json: bool) -> None:
     """End it, until it is started again or you log in the next time."""
-    meant = _meant(vault)
-    meant.service.stop()
+    target = _target(vault)
+    target.service.stop()
     said = "Stopped. It starts again when you log in, or with: tarsd service start"
     tell({"stopped": True}, [said], as_json=as_json)
 
@@ -116,15 +116,15 @@ def stop(vault: Path | None, as_json: bool) -> None:
 @click.pass_context
 def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
     """Say whether it is installed and running, why not, and what its daemon says."""
-    meant = _meant(vault)
-    status = meant.look()
+    target = _target(vault)
+    status = target.look()
     if status.state.installed:
-        _report(context, meant, status, as_json, outdated(meant), started=False)
+        _report(context, target, status, as_json, outdated(target), started=False)
         return
     if as_json:
-        print_json(facts(meant, status))
+        print_json(facts(target, status))
     else:
-        click.echo(f"No service is installed for {line(meant.vault or meant.vault_id)}.")
+        click.echo(f"No service is installed for {line(target.vault or target.vault_id)}.")
         for other_service in services.installed():
             click.echo(f"  there is: {line(other_service.file)}")
         click.echo("Install it with: tarsd service install", err=True)
@@ -140,7 +140,7 @@ def logs(vault: Path | None, count: int, follow: bool, as_json: bool) -> None:
     """Show the last lines of the daemon's log. It holds no text of notes and no questions."""
     from tarsd.services.log import lines
 
-    file = _meant(vault).log
+    file = _target(vault).log
     if not file.exists():
         raise NotFound(f"There is no log yet: {file}.", "It comes with the first start: tarsd service start.")
     click.echo(Terminal(sys.stderr).dim(line(file)), err=True)
@@ -152,8 +152,8 @@ def logs(vault: Path | None, count: int, follow: bool, as_json: bool) -> None:
 # ------------------------------------------------------------------------------------------------ whose
 
 
-def _meant(vault: Path | None) -> ServiceTarget:
-    """The named vault, the configured one, or that of the only service there is."""
+def _target(vault: Path | None) -> ServiceTarget:
+    """The service of the named vault, of the configured one, or the only one there is. ClientError if several."""
     if vault is not None:
         root = expand(str(vault), os.environ)
         return ServiceTarget(vault_id(root), root, services.service(vault_id(root)))
@@ -181,7 +181,7 @@ def _meant(vault: Path | None) -> ServiceTarget:
 
 def _report(
     context: click.Context,
-    meant: ServiceTarget,
+    target: ServiceTarget,
     status: ServiceStatus,
     as_json: bool,
     notices: Sequence[str] = (),
@@ -190,18 +190,18 @@ def _report(
 ) -> None:
     """Says how it stands, and ends with the exit code for it; `started`: the command was to bring it up."""
     if as_json:
-        print_json(facts(meant, status) | {"notices": list(notices)})
+        print_json(facts(target, status) | {"notices": list(notices)})
     else:
         out = Terminal(sys.stdout)
-        for text in [*shown(meant, status, out), *(out.yellow(line(notice)) for notice in notices)]:
+        for text in [*shown(target, status, out), *(out.yellow(line(notice)) for notice in notices)]:
             click.echo(wrapped(text, out))
-        if lingers(meant.service) is False:
+        if lingers(target.service) is False:
             click.echo(LINGER)
     context.exit(exit_code(status, started=started))
 
 
 def _readable(text: str) -> str:
-    """A line of the log for people; what is no such line stays as it is."""
+    """A JSON line of the log as time, level, event and fields; other lines are only cleaned."""
     try:
         fields = dict(json.loads(text))
     except (ValueError, TypeError):

@@ -26,7 +26,7 @@ AGAIN = "Install it anew: tarsd service install"
 
 @dataclass(frozen=True)
 class ServiceStatus:
-    """The supervisor's `state`, and what its daemon says as the `reply` to a question how it is: empty without one."""
+    """The supervisor's `state`, and the daemon's `reply` to `GET /v1/status`: empty when it does not answer."""
 
     state: services.ServiceState
     reply: Mapping[str, Any]
@@ -64,7 +64,7 @@ class ServiceTarget:
         return ServiceStatus(state, reply)
 
     def wait(self) -> ServiceStatus:
-        """The same as soon as the service answers, or has failed, or after some seconds."""
+        """How it stands as soon as it answers, or has failed, or after `WAIT_S`."""
         until = time.monotonic() + WAIT_S
         while True:
             status = self.look()
@@ -73,16 +73,16 @@ class ServiceTarget:
             time.sleep(PAUSE_S)
 
 
-def outdated(meant: ServiceTarget) -> list[str]:
+def outdated(target: ServiceTarget) -> list[str]:
     """What is wrong with the installed file, or with the settings it would start with; each as a sentence."""
-    arguments = meant.service.arguments()
+    arguments = target.service.arguments()
     if not arguments:
-        return [f"{meant.service.file} is no file of tarsd's any more. {AGAIN}"]
+        return [f"{target.service.file} is no file of tarsd's any more. {AGAIN}"]
     if not os.access(arguments[0], os.X_OK):
         return [f"The program that it starts is gone: {arguments[0]}. {AGAIN}"]
     try:
-        launch = services.launch(load(vault=meant.vault), services.Machine.here())
-        if meant.service.file.read_text(encoding="utf-8") == meant.service.text(launch):
+        launch = services.launch(load(vault=target.vault), services.Machine.here())
+        if target.service.file.read_text(encoding="utf-8") == target.service.text(launch):
             return []
     except ConfigError as error:
         return [f"The configuration has faults: {' · '.join(error.problems)}"]
@@ -100,11 +100,11 @@ def exit_code(status: ServiceStatus, *, started: bool) -> int:
     return EXIT_REFUSED if started or status.state.failed or status.pid else EXIT_NO_DAEMON
 
 
-def shown(meant: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[str]:
+def shown(target: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[str]:
     """The state as a headline, what the daemon says of itself, and where to look."""
     state = status.state
     if status.answers:
-        lines = [f"{out.green('● Running')}, pid {state.pid}", *_own_words(meant, status, out)]
+        lines = [f"{out.green('● Running')}, pid {state.pid}", *_own_words(target, status, out)]
     elif status.pid:
         lines = [
             out.yellow(f"● Another daemon serves this vault: process {status.pid}"),
@@ -122,45 +122,49 @@ def shown(meant: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[st
             out.yellow(f"● Stopped. {line(state.reason)}".rstrip(". ")),
             f"  {line(state.hint) or 'Start it with: tarsd service start'}",
         ]
-    return [*lines, f"  {out.dim('Service')}  {line(meant.service.file)}", f"  {out.dim('Log')}      {line(meant.log)}"]
+    return [
+        *lines,
+        f"  {out.dim('Service')}  {line(target.service.file)}",
+        f"  {out.dim('Log')}      {line(target.log)}",
+    ]
 
 
-def _own_words(meant: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[str]:
+def _own_words(target: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[str]:
     """The daemon's headline, and why it has no vault if it has none."""
     lines = [f"  {glance(status.reply, out)[0]}"]
     watch = status.reply.get("watch") or {}
     if watch.get("state") == "waiting" and watch.get("hint"):
-        access = _access(meant, status.reply)
+        access = _access(target, status.reply)
         hint = f"Allow {access} in {SETTINGS}; tarsd looks again by itself." if access else line(watch["hint"])
         lines += [f"  {sentence(line(watch.get('reason', '')))}", f"  {hint}"]
     return lines
 
 
-def _access(meant: ServiceTarget, status: Mapping[str, Any]) -> str:
-    """The program that macOS must be told to let in; "" when that is not what is wrong."""
+def _access(target: ServiceTarget, status: Mapping[str, Any]) -> str:
+    """The program that lacks Full Disk Access on macOS; "" when the daemon does not complain of that."""
     hint = str((status.get("watch") or {}).get("hint") or "")
-    arguments = meant.service.arguments()
+    arguments = target.service.arguments()
     return services.allowed_program(arguments[0]) if "Full Disk Access" in hint and arguments else ""
 
 
 def lingers(service: services.Service) -> bool | None:
-    """Whether it runs while nobody is logged in; None where that is not asked, or cannot be told."""
+    """Whether it runs while its user is not logged in (systemd lingering); None on macOS, or where that is unknown."""
     return service.lingers() if isinstance(service, services.UserUnit) else None
 
 
-def facts(meant: ServiceTarget, status: ServiceStatus) -> dict[str, Any]:
-    """All of it for programs; what is not known is null."""
+def facts(target: ServiceTarget, status: ServiceStatus) -> dict[str, Any]:
+    """The state as JSON; what is not known is null."""
     state = status.state
     return {
-        "vault": {"id": meant.vault_id, "path": str(meant.vault) if meant.vault else None},
-        "name": meant.service.name,
-        "file": str(meant.service.file),
-        "log": str(meant.log),
+        "vault": {"id": target.vault_id, "path": str(target.vault) if target.vault else None},
+        "name": target.service.name,
+        "file": str(target.service.file),
+        "log": str(target.log),
         **asdict(state),
         "pid": state.pid or None,
         "running": state.running,
         "answers": status.answers,
-        "lingers": lingers(meant.service),
-        "allow": _access(meant, status.reply) or None,
+        "lingers": lingers(target.service),
+        "allow": _access(target, status.reply) or None,
         "daemon": dict(status.reply) or None,
     }

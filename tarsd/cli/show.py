@@ -253,7 +253,7 @@ def _arguments(event: Mapping[str, Any], out: Terminal) -> list[str]:
 
 
 def _tail(text: str, width: int) -> str:
-    """The end of a text, on one line that is so wide at most."""
+    """The end of a text, on one line of at most `width` columns."""
     end = line(text[-400:])
     while columns(end) > width:
         end = end[max(1, columns(end) - width) :]

@@ -34,7 +34,7 @@ class SlashCommand(NamedTuple):
 
 
 def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
-    """Does what a line that begins with a slash says. Raises TarsdError, Leave."""
+    """Does what a line that begins with a slash says. Raises TarsdError, ExitChat."""
     name, _, rest = text[1:].strip().partition(" ")
     known = COMMANDS.get(ALSO.get(name.casefold(), name.casefold()))
     if known is not None:

@@ -24,7 +24,7 @@ def clean(text: object) -> str:
 
 
 def line(text: object) -> str:
-    """The same on one line."""
+    """Text as `clean` makes it, on one line."""
     return " ".join(clean(text).split())
 
 

@@ -52,7 +52,7 @@ def token(rotate: bool, as_json: bool) -> None:
 
 
 def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
-    """Where it is good for, if a daemon runs that can say so."""
+    """Prints where the daemon listens on TCP, or what is missing for that."""
     if http is None:
         click.echo("A daemon listens on TCP when its config says enabled = true under [http].", err=True)
     elif not http.get("enabled"):

@@ -59,11 +59,11 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
 
     Without --purge that is the service alone. What several vaults share goes with the last of them.
     """
-    meant = _meant(vault)
-    plan = _plan(meant, purge=purge, plugin=plugin)
-    alive = Client(paths(meant.vault_id, os.environ).socket).alive()
+    target = _target(vault)
+    plan = _plan(target, purge=purge, plugin=plugin)
+    alive = Client(paths(target.vault_id, os.environ).socket).alive()
     if not as_json:
-        _show(meant, plan, alive=alive)
+        _show(target, plan, alive=alive)
     if not (plan.service or plan.remove or plan.keys or alive):
         if as_json:
             print_json({"removed": [], "keys": [], "failed": [], "left": _rows(plan.left)})
@@ -74,7 +74,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
         if not confirm("Remove this?"):
             click.echo("Nothing was removed.")
             return
-    failed = _carry_out(meant, plan)
+    failed = _carry_out(target, plan)
     if as_json:
         print_json(
             {
@@ -94,7 +94,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
         context.exit(EXIT_REFUSED)
 
 
-def _meant(vault: Path | None) -> UninstallTarget:
+def _target(vault: Path | None) -> UninstallTarget:
     """The named vault, the configured one, or the only one of which there is anything."""
     env = os.environ
     root = expand(str(vault), env) if vault is not None else None
@@ -124,19 +124,19 @@ def _meant(vault: Path | None) -> UninstallTarget:
     return UninstallTarget(config.vault_id, root or config.vault, notes, config.memory_folder)
 
 
-def _plan(meant: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:
+def _plan(target: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:
     """Raises Refused if it would touch notes."""
     env = os.environ
     installed = {entry.vault_id: entry.file for entry in services.installed()}
-    service = services.service(meant.vault_id) if meant.vault_id in installed else None
-    last = not ((traces.vaults(env) | set(installed) | _configured()) - {meant.vault_id})
-    own, common = traces.of_vault(meant.vault_id, env), traces.shared(env)
-    goes = traces.of_daemon(meant.vault_id, env)
+    service = services.service(target.vault_id) if target.vault_id in installed else None
+    last = not ((traces.vaults(env) | set(installed) | _configured()) - {target.vault_id})
+    own, common = traces.of_vault(target.vault_id, env), traces.shared(env)
+    goes = traces.of_daemon(target.vault_id, env)
     stays: list[InstalledFile] = []
     (goes if purge else stays).extend(own)
     (goes if purge and last else stays).extend(common)
-    traces.check(goes, meant.notes)
-    (goes if plugin else stays).extend(_plugin(meant.root))
+    traces.check(goes, target.notes)
+    (goes if plugin else stays).extend(_plugin(target.root))
     return RemovalPlan(service, goes, traces.kept_keys(env) if purge and last else [], stays)
 
 
@@ -156,17 +156,17 @@ def _plugin(vault: Path | None) -> list[InstalledFile]:
     return [traces.measured("Obsidian plugin", folder)] if os.path.lexists(folder) else []
 
 
-def _carry_out(meant: UninstallTarget, plan: RemovalPlan) -> dict[Path, str]:
+def _carry_out(target: UninstallTarget, plan: RemovalPlan) -> dict[Path, str]:
     """Stops, then removes; what could not be removed, with the reason. Raises what keeps the daemon from ending."""
     folders = []
     if plan.service is not None:
         plan.service.uninstall()
         folders = [plan.service.file.parent / "default.target.wants", plan.service.file.parent]
-    client = Client(paths(meant.vault_id, os.environ).socket)
+    client = Client(paths(target.vault_id, os.environ).socket)
     if client.alive():
         ended(client)
     failed: dict[Path, str] = {}
-    with traces.hold(meant.vault_id, os.environ):
+    with traces.hold(target.vault_id, os.environ):
         for name in plan.keys:
             try:
                 keys.remove(name)
@@ -177,15 +177,15 @@ def _carry_out(meant: UninstallTarget, plan: RemovalPlan) -> dict[Path, str]:
                 traces.remove(trace)
             except OSError as error:
                 failed[trace.path] = error.strerror or type(error).__name__
-    traces.tidy(meant.vault_id, os.environ, folders)
+    traces.tidy(target.vault_id, os.environ, folders)
     return failed
 
 
 # ------------------------------------------------------------------------------------------------ saying it
 
 
-def _show(meant: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
-    of = f" of {line(meant.root)}" if meant.root is not None else f" of the vault {meant.vault_id}"
+def _show(target: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
+    of = f" of {line(target.root)}" if target.root is not None else f" of the vault {target.vault_id}"
     rows = [("daemon", "is stopped", "")] if alive else []
     rows += [("service", line(plan.service.file), "")] if plan.service is not None else []
     rows += [(trace.what, line(trace.path), _size(trace.bytes)) for trace in plan.remove]
@@ -200,9 +200,9 @@ def _show(meant: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
         click.echo("What stays:")
     for trace in plan.left:
         click.echo(f"  {trace.what:<20} {line(trace.path)}  ({_size(trace.bytes)})")
-    if meant.root is not None and (meant.root / meant.memory).is_dir():
+    if target.root is not None and (target.root / target.memory).is_dir():
         click.echo(
-            f"Your notes are not touched, and neither are those that tars wrote: {line(meant.root / meant.memory)}"
+            f"Your notes are not touched, and neither are those that tars wrote: {line(target.root / target.memory)}"
         )
     else:
         click.echo("Your notes are not touched.")

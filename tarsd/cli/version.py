@@ -32,7 +32,7 @@ def versions() -> list[str]:
 
 
 def _digest(file: Path) -> str:
-    """The first digits of its SHA-256; of the file itself, since that is what makes vectors."""
+    """The first digits of the file's SHA-256, which tells models of one name apart; "missing" without a file."""
     try:
         with open(file, "rb") as raw:
             return hashlib.file_digest(raw, "sha256").hexdigest()[:DIGITS]

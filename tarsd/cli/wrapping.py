@@ -107,7 +107,7 @@ class WordWrapper:
         return "".join(out)
 
     def _break(self, out: list[str], start: int, before: str) -> None:
-        """Ends the line before the current word, unless the word is all of it."""
+        """Ends the line before the current word; a word that fills the line by itself is broken by the terminal."""
         taken = columns(self._word)
         if self._long or (taken and taken == self._column):
             self._long = True

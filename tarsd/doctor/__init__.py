@@ -53,7 +53,7 @@ def examine(
 
 
 def _findings(check: Check, subject: DoctorContext, seconds: float) -> Iterator[Finding]:
-    """What a check finds, in a thread of its own that is left behind when it takes longer than it may."""
+    """What a check finds, in a thread of its own that is abandoned when it takes longer than `seconds`."""
     if seconds <= 0:
         yield skipped("There was no time left for it.")
         return

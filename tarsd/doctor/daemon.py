@@ -172,7 +172,7 @@ def service(subject: DoctorContext) -> Finding:
 
 
 def log(subject: DoctorContext) -> Finding:
-    """How large the log is; it is turned over long before that is much."""
+    """How large the log is; the daemon rotates it long before `LOG_BYTES`."""
     paths = subject.config.paths
     sizes = [file.stat().st_size for file in paths.logs.glob(f"tarsd-{subject.config.vault_id}.log*")]
     told = f"{sum(sizes) / 1e6:.1f} MB in {number(len(sizes), 'file')}"

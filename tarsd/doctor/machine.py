@@ -42,7 +42,7 @@ def clock(subject: DoctorContext) -> Finding:
 
 
 def zone(subject: DoctorContext) -> Finding:
-    """Whether it is known which time zone this is: dates in notes are meant in it."""
+    """Whether the time zone is known: dates in notes are taken in it."""
     named = subject.env.get("TZ", "").lstrip(":")
     if named and not os.path.isabs(named) and named[0].isalpha() and "/" in named:
         try:
@@ -54,7 +54,7 @@ def zone(subject: DoctorContext) -> Finding:
 
 
 def future(subject: DoctorContext) -> Finding:
-    """Notes that were changed tomorrow: they stand before everything else that is recent."""
+    """Notes whose time of change lies in the future: they come first wherever recent notes are listed."""
     limit = time.time_ns() + int(AHEAD_S * 1e9)
     notes = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
     if not notes:

@@ -55,7 +55,7 @@ def _checks(lines: Iterable[Finding], scrub: Redactor) -> Iterator[str]:
 
 
 def _one(text: str) -> str:
-    """On one line, and without an end."""
+    """On one line of at most `LONGEST` characters."""
     return " ".join(text.split())[:LONGEST]
 
 

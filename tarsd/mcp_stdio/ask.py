@@ -66,7 +66,7 @@ def _stop(link: DaemonLink, turn: str) -> None:
 
 
 class _TurnAnswer:
-    """What the events of a turn come to."""
+    """Collects the events of a turn into one answer."""
 
     def __init__(self) -> None:
         self._found: Mapping[str, Any] = {}
@@ -77,7 +77,7 @@ class _TurnAnswer:
         self._told = 0.0
 
     def take(self, event: Mapping[str, Any]) -> str:
-        """Note an event; what is to be told of it while the turn runs, "" for nothing. No text of the vault is."""
+        """Note an event, and return what to report as progress, "" for nothing; it never holds text of the vault."""
         kind = event.get("type")
         if kind in LAST_EVENTS:
             self._last = event
@@ -107,7 +107,7 @@ class _TurnAnswer:
         self._sources |= {source["n"]: source for source in event.get("sources") or []}
 
     def reply(self, conversation: str, link: DaemonLink) -> ToolReply:
-        """All of it as a result. Raises `ClientError` where the turn has failed."""
+        """The answer with its sources as a result. Raises `ClientError` where the turn has failed."""
         if self._last.get("type") == "failed":
             raise _failure(self._last)
         text, is_cut = cut(str(self._last.get("text", "")), ROOM // 2)

@@ -42,7 +42,7 @@ def size(value: object) -> int:
 
 
 def fitting(items: Iterable[T], room: int = ROOM) -> list[T]:
-    """As many from the beginning as fit into so many bytes."""
+    """As many items from the beginning as fit into `room` bytes as JSON."""
     kept = []
     for item in items:
         room -= size(item)
@@ -53,7 +53,7 @@ def fitting(items: Iterable[T], room: int = ROOM) -> list[T]:
 
 
 def cut(text: str, room: int) -> tuple[str, bool]:
-    """As much of a text as fits into so many bytes as JSON, and whether that is not all of it."""
+    """As much of a text as fits into `room` bytes as JSON, and whether something was cut off."""
     if size(text) <= room:
         return text, False
     low, high = 0, min(len(text), room)

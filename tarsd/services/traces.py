@@ -82,7 +82,7 @@ def kept_keys(env: Mapping[str, str]) -> list[str]:
 
 
 def measured(what: str, path: Path) -> InstalledFile:
-    """The trace at a path."""
+    """What lies at a path, with its size."""
     return InstalledFile(what, path, _size(path))
 
 
@@ -100,7 +100,7 @@ def check(traces: list[InstalledFile], notes: list[Path]) -> None:
 
 @contextlib.contextmanager
 def hold(identity: str, env: Mapping[str, str]) -> Iterator[None]:
-    """Be in the daemon's place, so that none runs meanwhile; one that is ending is waited for.
+    """Hold the daemon's lock, so that none runs meanwhile; one that is ending is waited for.
 
     Raises ClientError when it does not end.
     """
