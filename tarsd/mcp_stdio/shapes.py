@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tarsd.protocol.requests import OptionalId, Path, Request
+from tarsd.protocol.requests import OptionalId, Path, RequestBody
 
 Schema = dict[str, Any]
 
@@ -48,7 +48,7 @@ Line = Annotated[int, Meta(ge=1, le=MOST_LINES)]
 TOLD = ("type", "description", "enum", "minimum", "maximum", "default")
 
 
-def taken(arguments: type[Request]) -> Schema:
+def taken(arguments: type[RequestBody]) -> Schema:
     """What a tool takes; how long a text may be, and how many lines a note, is said where it is exceeded."""
     _, structs = msgspec.json.schema_components([arguments])
     schema = structs[arguments.__name__]
