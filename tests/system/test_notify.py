@@ -149,6 +149,7 @@ class Engine:
     """What `report_activity` asks of the engine."""
 
     def __init__(self) -> None:
+        self.indexing = self
         self.left, self.done, self.noticed = 0, 0, list[str]()
         self.watch = {"state": "events", "hint": ""}
         self.asked = 0
