@@ -40,7 +40,10 @@ T = TypeVar("T")
 
 
 class SessionNotes:
-    """Writes below `folder` in the vault; lives in the event loop of the turns. Nothing here ever ends a turn."""
+    """Writes below `folder` in the vault; lives in the event loop of the turns. Nothing here ever ends a turn.
+
+    Every `look_s` seconds the conversations are summarised that had no turn for `idle_s`.
+    """
 
     def __init__(
         self,
@@ -49,12 +52,16 @@ class SessionNotes:
         notebook: Notebook,
         folder: str,
         executor: Executor | None = None,
+        *,
+        look_s: float = LOOK_S,
+        idle_s: float = IDLE_S,
     ) -> None:
         self._sessions = sessions
         self._services = services
         self._notebook = notebook
         self._folder = folder
         self._executor = executor
+        self._look_s, self._idle_s = look_s, idle_s
         self._locks: dict[str, asyncio.Lock] = {}
         self._touched: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,7 +132,7 @@ class SessionNotes:
         while left:
             left = [conversation for conversation in left if not await self._caught_up(conversation)]
             if left:
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(self._look_s)
 
     async def _caught_up(self, conversation: str) -> bool:
         """Whether the conversation's note has everything now."""
@@ -292,9 +299,9 @@ class SessionNotes:
     async def _watch(self) -> None:
         """Summarise conversations that had no activity for `IDLE_S`, one at a time."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(self._look_s)
             now = time.monotonic()
-            for conversation in [id for id, at in self._touched.items() if now - at > IDLE_S]:
+            for conversation in [id for id, at in self._touched.items() if now - at > self._idle_s]:
                 self._touched.pop(conversation, None)
                 await self._quietly(self._summarise(conversation, []))
 

@@ -39,12 +39,13 @@ class TerminalChat:
 
 
 class RunningTurn:
-    """A turn that runs in the daemon."""
+    """A turn that runs in the daemon, which is looked for every `look_s` seconds once it went away."""
 
-    def __init__(self, client: Client, id: str, conversation: str = "") -> None:
+    def __init__(self, client: Client, id: str, conversation: str = "", look_s: float = LOOK_S) -> None:
         self.id = id
         self.conversation = conversation
         self._client = client
+        self._look_s = look_s
         self._seen = 0
         self._ended = False
 
@@ -85,7 +86,7 @@ class RunningTurn:
                         yield {"type": "waiting", "text": GONE}
                     if time.monotonic() - gone > BACK_S:
                         raise
-                    time.sleep(LOOK_S)
+                    time.sleep(self._look_s)
                     continue
                 tries += 1
                 if error.code != "cut" or tries >= TRIES:

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 class TcpListener:
     """Built with the daemon, opened in its loop. `head_s` and `body_s` bound how long a request may take to arrive.
 
-    The port that was found by itself is kept in the file `kept`: clients were told it.
+    The port that was found by itself, from `first_port` on, is kept in the file `kept`: clients were told it.
     """
 
     def __init__(
@@ -47,9 +47,11 @@ class TcpListener:
         read: Callable[[], str | None] = lambda: keys.get("tcp"),
         head_s: float = HEAD_S,
         body_s: float = BODY_S,
+        first_port: int = FIRST_PORT,
     ) -> None:
         self._settings = settings
         self._kept = kept
+        self._tried = range(first_port, first_port + PORTS)
         self._read = read
         self._head_s = head_s
         self._body_s = body_s
@@ -81,7 +83,7 @@ class TcpListener:
             await runner.cleanup()
             if self._failure is None:
                 log.error("cannot listen on TCP", extra={"reason": type(error).__name__, "port": settings.port})
-            self._failure = _failure(error, settings)
+            self._failure = _failure(error, settings, self._tried)
             return False
         if settings.port is None:
             self._keep(min(ports))
@@ -105,12 +107,12 @@ class TcpListener:
         """Those to try, in order: the one that was set; else the one found before, and then all from the first on."""
         if self._settings.port is not None:
             return [self._settings.port]
-        return list(dict.fromkeys([*self._found_before(), *range(FIRST_PORT, FIRST_PORT + PORTS)]))
+        return list(dict.fromkeys([*self._found_before(), *self._tried]))
 
     def _found_before(self) -> Iterable[int]:
         try:
             kept = self._kept.read_text(encoding="ascii")[:8].strip() if self._kept.is_file() else ""
-            return [int(kept)] if FIRST_PORT <= int(kept) < FIRST_PORT + PORTS else []
+            return [int(kept)] if int(kept) in self._tried else []
         except (OSError, ValueError):
             return []
 
@@ -152,11 +154,11 @@ class TcpListener:
             await runner.cleanup()
 
 
-def _failure(error: Exception, settings: HttpSettings) -> tuple[str, str]:
+def _failure(error: Exception, settings: HttpSettings, tried: range) -> tuple[str, str]:
     """Why it does not listen, and what to do."""
     number = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
     if number == errno.EADDRINUSE and settings.port is None:
-        return f"No port from {FIRST_PORT} to {FIRST_PORT + PORTS - 1} is free.", "Set another one under [http]."
+        return f"No port from {tried[0]} to {tried[-1]} is free.", "Set another one under [http]."
     if number == errno.EADDRINUSE:
         return f"Port {settings.port} is taken by another program.", "Set another port under [http]."
     if number in (errno.EACCES, errno.EPERM):

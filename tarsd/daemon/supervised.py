@@ -32,15 +32,15 @@ async def pulse(stopping: asyncio.Event) -> None:
                 await stopping.wait()
 
 
-async def report_activity(app: Application, name: str) -> None:
-    """Tell the supervisor what the daemon of the vault `name` is doing, whenever that has changed."""
+async def report_activity(app: Application, name: str, look_s: float = LOOK_S) -> None:
+    """Tell the supervisor what the daemon of the vault `name` is doing, whenever a look after `look_s` shows a change."""
     last = ""
     while is_heard():
         with contextlib.suppress(TarsdError):
             if (now := await _activity(app, name)) != last:
                 notify(f"STATUS={now}")
                 last = now
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(look_s)
 
 
 async def _activity(app: Application, name: str) -> str:

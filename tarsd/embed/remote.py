@@ -78,6 +78,8 @@ class Remote:
     hints: ClassVar[Mapping[FaultKind, str]]
     document_s: float
     """How long the server may take for a batch of the index; the model may have to be loaded first."""
+    rest_s: float = REST_S
+    """For how long a server that failed is not asked again."""
 
     def __init__(self, family: str, model: str, settings: EmbeddingSettings, host: str | None) -> None:
         self.name = f"{family}:{model}"
@@ -148,7 +150,7 @@ class Remote:
         try:
             return ask()
         except EmbedError as fresh:
-            self._failed = fresh, time.monotonic() + REST_S
+            self._failed = fresh, time.monotonic() + self.rest_s
             raise
 
     def _lost(self, error: Exception, seconds: float) -> EmbedError:

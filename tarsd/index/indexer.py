@@ -31,12 +31,12 @@ OnEvent = Callable[[Event], None]
 Progress = Callable[[int, int, str], None]
 """Notes done, notes in all, and the path of the last one."""
 
-_FEW = 24
+FEW = 24
 _MANY = 500
 _LOOK_AGAIN_S = 5.0
 # An emptied vault may be one that a sync tool or a remount fills again, and these take their time.
-_SECOND_LOOK_S = 30.0
-_GROUP_NOTES = 96
+SECOND_LOOK_S = 30.0
+GROUP_NOTES = 96
 _GROUP_BYTES = 400_000
 
 
@@ -68,7 +68,8 @@ class Indexer:
     """Keeps a store true to its vaults. `reconcile` may be called from any thread; so may everything else.
 
     A pass over single paths does not wait for one over everything: whoever comes second to a note wins. `background`
-    makes the vectors of the model, in a thread of its own.
+    makes the vectors of the model, in a thread of its own. An emptied vault is believed after `second_look_s` seconds;
+    up to `few` notes are prepared in this process, and at most `group_notes` are stored together.
     """
 
     def __init__(
@@ -82,12 +83,16 @@ class Indexer:
         *,
         busy: Callable[[], bool] = lambda: False,
         processes: int = 2,
+        second_look_s: float = SECOND_LOOK_S,
+        few: int = FEW,
+        group_notes: int = GROUP_NOTES,
         private_paths: Callable[[], Collection[str]] = frozenset,
     ) -> None:
         self.store = store
         self.repaired: tuple[str, ...] = ()
         self._vaults = {vault.collection: vault for vault in vaults}
         self._config = config
+        self.second_look_s, self._few, self._group_notes = second_look_s, few, group_notes
         self._table = table
         self._on_event = on_event if on_event is not None else lambda event: None
         rules = config.privacy.local_only
@@ -280,8 +285,8 @@ class Indexer:
     def _purge(self, run: _Pass, rows: dict[Key, FileRow]) -> None:
         """A collection that is configured no more is forgotten."""
         gone = [key for key in rows if key[0] not in self._vaults]
-        for start in range(0, len(gone), _GROUP_NOTES):
-            self.store.apply(Batch(delete=gone[start : start + _GROUP_NOTES]))
+        for start in range(0, len(gone), self._group_notes):
+            self.store.apply(Batch(delete=gone[start : start + self._group_notes]))
         for key in gone:
             del rows[key]
         run.count(removed=len(gone))
@@ -296,7 +301,7 @@ class Indexer:
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=run.full)
         doubt = None
         if not run.force and scope is None:
-            doubt = self._guards.doubt(vault, root, scan, rows, todo, _SECOND_LOOK_S, _LOOK_AGAIN_S)
+            doubt = self._guards.doubt(vault, root, scan, rows, todo, self.second_look_s, _LOOK_AGAIN_S)
         if doubt is not None:
             self._faults[collection], again = doubt
             run.again(again)
@@ -345,7 +350,7 @@ class Indexer:
         """Read, prepare and store; a new note with the content of a vanished one is that note, moved."""
         moved_from = pairs(rows[key] for key in vanished)
         left = set(vanished)
-        few = len(jobs) <= _FEW
+        few = len(jobs) <= self._few
         for done in self._prepared(jobs):
             self._store_group(run, done, rows, moved_from, left, few)
             run.done += len(done.prepared) + len(done.same) + len(done.gone) + len(done.failed)
@@ -354,13 +359,13 @@ class Indexer:
             run.progress(run.done, run.total, last)
         self._done(run, set(vanished) - left)
         gone = sorted(left)
-        for start in range(0, len(gone), _GROUP_NOTES):
+        for start in range(0, len(gone), self._group_notes):
             with self._apply_lock:
-                part = [key for key in gone[start : start + _GROUP_NOTES] if key not in run.overtaken]
+                part = [key for key in gone[start : start + self._group_notes] if key not in run.overtaken]
                 self.store.apply(Batch(delete=part), settle=few)
                 self._overtake(run, part)
-            run.done += len(gone[start : start + _GROUP_NOTES])
-            self._done(run, gone[start : start + _GROUP_NOTES])
+            run.done += len(gone[start : start + self._group_notes])
+            self._done(run, gone[start : start + self._group_notes])
             run.count(removed=len(part))
             run.progress(run.done, run.total, part[-1][1] if part else "")
         if jobs or gone:
@@ -417,11 +422,11 @@ class Indexer:
     def _prepared(self, jobs: Sequence[prepare.ReadJob]) -> Iterator[prepare.PreparedBatch]:
         """The jobs' results, group by group: here for a few notes, in child processes for many."""
         settings = replace(self._settings, private=frozenset(path.casefold() for path in self._private_paths()))
-        if len(jobs) <= _FEW and sum(job.info.size for job in jobs) <= _GROUP_BYTES:
+        if len(jobs) <= self._few and sum(job.info.size for job in jobs) <= _GROUP_BYTES:
             if jobs:
                 yield prepare.prepare_group(jobs, settings)
             return
-        waiting = deque(_groups(jobs))
+        waiting = deque(_groups(jobs, self._group_notes))
         running: deque[tuple[list[prepare.ReadJob], Future[prepare.PreparedBatch]]] = deque()
         try:
             while waiting or running:
@@ -451,11 +456,11 @@ class Indexer:
                 yield prepare.PreparedBatch(failed=[row])
 
 
-def _groups(jobs: Sequence[prepare.ReadJob]) -> Iterator[list[prepare.ReadJob]]:
+def _groups(jobs: Sequence[prepare.ReadJob], most: int) -> Iterator[list[prepare.ReadJob]]:
     group: list[prepare.ReadJob] = []
     size = 0
     for job in jobs:
-        if group and (len(group) >= _GROUP_NOTES or size + job.info.size > _GROUP_BYTES):
+        if group and (len(group) >= most or size + job.info.size > _GROUP_BYTES):
             yield group
             group, size = [], 0
         group.append(job)

@@ -47,14 +47,15 @@ NO_SESSION = (112, 125)
 
 
 class LaunchAgent(Service):
-    """An agent of launchd."""
+    """An agent of launchd, which is asked again after `pause_s` seconds for what it is still at."""
 
-    def __init__(self, identity: str, machine: Machine) -> None:
+    def __init__(self, identity: str, machine: Machine, pause_s: float = PAUSE_S) -> None:
         self.name = PREFIX + identity
         self.file = agents(machine) / f"{self.name}.plist"
         self._domain = f"gui/{machine.uid}"
         self._target = f"{self._domain}/{self.name}"
         self._run = machine.runner.run
+        self._pause_s = pause_s
 
     def text(self, launch: Launch) -> str:
         return render(
@@ -145,7 +146,7 @@ class LaunchAgent(Service):
                 raise _no_session(done) if done.code in NO_SESSION else _error("bootstrap", done)
             if self._loaded():  # the session itself was faster
                 return
-            time.sleep(PAUSE_S)
+            time.sleep(self._pause_s)
 
     def _unload(self) -> None:
         """Have it ended and forgotten, and wait until it is: before that, it cannot be loaded again."""
@@ -156,7 +157,7 @@ class LaunchAgent(Service):
         while self._loaded():
             if time.monotonic() > until or (done.code and done.code != 36):  # 36: it is being done
                 raise _error("bootout", done)
-            time.sleep(PAUSE_S)
+            time.sleep(self._pause_s)
 
 
 def agents(machine: Machine) -> Path:

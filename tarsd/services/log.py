@@ -12,8 +12,9 @@ from typing import TextIO
 PAUSE_S = 0.3
 
 
-def lines(file: Path, count: int, *, follow: bool = False) -> Iterator[str]:
-    """The last `count` lines, also of what was moved away before; with `follow`, for ever those that come as well.
+def lines(file: Path, count: int, *, follow: bool = False, pause_s: float = PAUSE_S) -> Iterator[str]:
+    """The last `count` lines, also of what was moved away before; with `follow`, for ever those that come as well,
+    looked for every `pause_s` seconds.
 
     The file may be moved away and made anew meanwhile. Raises OSError when it cannot be read.
     """
@@ -26,20 +27,20 @@ def lines(file: Path, count: int, *, follow: bool = False) -> Iterator[str]:
         last.extend(stream)
         yield from (line.rstrip("\n") for line in last)
         if follow:
-            yield from _coming(stream, file)
+            yield from _coming(stream, file, pause_s)
     while follow:
         try:
             with _opened(file) as stream:
-                yield from _coming(stream, file)
+                yield from _coming(stream, file, pause_s)
         except FileNotFoundError:
-            time.sleep(PAUSE_S)
+            time.sleep(pause_s)
 
 
 def _opened(file: Path) -> TextIO:
     return open(file, encoding="utf-8", errors="replace")
 
 
-def _coming(stream: TextIO, file: Path) -> Iterator[str]:
+def _coming(stream: TextIO, file: Path, pause_s: float) -> Iterator[str]:
     """The lines of an open file until another one has its name, and all of it has been read."""
     part = ""
     while True:
@@ -51,7 +52,7 @@ def _coming(stream: TextIO, file: Path) -> Iterator[str]:
                 part = ""
         if moved:
             return
-        time.sleep(PAUSE_S)
+        time.sleep(pause_s)
 
 
 def _is_open(stream: TextIO, file: Path) -> bool:

@@ -69,7 +69,7 @@ class Database:
     who keep something of it in memory.
     """
 
-    def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True) -> None:
+    def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True, busy_ms: int = BUSY_MS) -> None:
         self.index, self.embeddings = index, embeddings
         self.notice = ""
         self.damaged = ""
@@ -77,6 +77,7 @@ class Database:
         self.generation = 0
         self.vec0 = False
         self._use_vec = use_vec
+        self._busy_ms = busy_ms
         self._lock = threading.RLock()
         self._pool_lock = threading.Lock()
         self.publishing = threading.RLock()
@@ -115,7 +116,7 @@ class Database:
         emptied = not shared and path.exists() and path.stat().st_size == 0
         db = apsw.Connection(str(path))
         try:
-            db.set_busy_timeout(BUSY_MS)
+            db.set_busy_timeout(self._busy_ms)
             if _create(db, tables):
                 with contextlib.suppress(OSError):
                     os.chmod(path, 0o600)
@@ -204,7 +205,7 @@ class Database:
                 epoch = self._epoch
             if db is None:
                 db = apsw.Connection(str(self.index), flags=apsw.SQLITE_OPEN_READWRITE)
-                db.set_busy_timeout(BUSY_MS)
+                db.set_busy_timeout(self._busy_ms)
                 if self.vec0:
                     load_vec(db)
                 db.execute("ATTACH DATABASE ? AS emb", (str(self.embeddings),))

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from tarsd.store.cache import VectorCache
-from tarsd.store.database import Database, fetch
+from tarsd.store.database import BUSY_MS, Database, fetch
 from tarsd.store.keywords import KeywordSearch
 from tarsd.store.notes import Notes
 from tarsd.store.rows import NOT_READ, Batch, Counts, ProblemRow
@@ -23,8 +23,8 @@ class Store:
     Readers are any number of threads; one at a time writes, and nothing slow happens inside.
     """
 
-    def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True) -> None:
-        self.database = Database(index, embeddings, use_vec=use_vec)
+    def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True, busy_ms: int = BUSY_MS) -> None:
+        self.database = Database(index, embeddings, use_vec=use_vec, busy_ms=busy_ms)
         self.notes = Notes(self.database)
         self.search = KeywordSearch(self.database)
         self.cache = VectorCache(self.database)

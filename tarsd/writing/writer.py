@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -55,7 +55,8 @@ class _Job:
 class Writer:
     """Makes the changes of a vault; lives in one event loop, and does its file work in `executor`'s threads.
 
-    A client has `claim_s` seconds to claim a change, and `report_s` seconds more to report it.
+    A client has `claim_s` seconds to claim a change, and `report_s` seconds more to report it; a note is looked at
+    after each of `looks_s` seconds for what was reported.
     """
 
     def __init__(
@@ -65,12 +66,14 @@ class Writer:
         *,
         claim_s: float = 10.0,
         report_s: float = 60.0,
+        looks_s: Sequence[float] = _LOOKS_S,
         executor: Executor | None = None,
     ) -> None:
         self._journal = journal
         self._disk = Disk(notebook, journal)
         self._claim_s = claim_s
         self._report_s = report_s
+        self._looks_s = looks_s
         self._executor = executor
         self._open: dict[str, _Job] = {}
         self._jobs: dict[asyncio.Task[str], _Job] = {}
@@ -236,7 +239,7 @@ class Writer:
         said_so = report is not None and report.ok
         # an editor that held unsaved text may leave something else than was planned, and says what
         good = {change.hash, report.hash if report is not None and said_so and report.hash != change.if_hash else ""}
-        for pause in _LOOKS_S if said_so else (0.0,):
+        for pause in self._looks_s if said_so else (0.0,):
             await asyncio.sleep(pause)
             now = await self._in_thread(self._disk.hash_of, change.path)
             if now in good:

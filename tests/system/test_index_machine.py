@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tarsd.config import Config, PrivacySettings, WatchSettings, load
 from tarsd.embed.fake import FakeEmbedder
-from tarsd.index import Indexer, indexer
+from tarsd.index import Indexer
 from tarsd.index.pool import Pool, resolve
 from tarsd.store import Store
 from tarsd.store.database import Database
@@ -89,7 +89,9 @@ class Machine(RuleBasedStateMachine):
         store = Store(self.home / name, self.home / "embeddings.db")
         model = FakeEmbedder(16)
         model.local = False
-        return store, Indexer(self.config, [Vault(self.vault)], store, FakeEmbedder(24, name="table"), model)
+        table, vaults = FakeEmbedder(24, name="table"), [Vault(self.vault)]
+        # few notes already count as many here, so that late settling and several transactions take part
+        return store, Indexer(self.config, vaults, store, table, model, few=3, group_notes=2)
 
     def open(self) -> None:
         self.store, self.indexer = self.made("index.db")
@@ -213,10 +215,7 @@ class Machine(RuleBasedStateMachine):
 
 @pytest.mark.timeout(300)
 def test_the_index_is_always_what_a_fresh_build_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Few notes already count as many here, so that late settling and several transactions take part.
     monkeypatch.setattr("tarsd.store.store.Database", CrashingDatabase)
-    monkeypatch.setattr(indexer, "_FEW", 3)
-    monkeypatch.setattr(indexer, "_GROUP_NOTES", 2)
     monkeypatch.setattr(Pool, "submit", _here)
     machine = Machine.TestCase
     machine.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)

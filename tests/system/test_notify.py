@@ -145,8 +145,8 @@ def test_a_name_cannot_say_more_than_a_name(monkeypatch: pytest.MonkeyPatch, hom
     supervisor.close()
 
 
-class Engine:
-    """What `report_activity` asks of the engine."""
+class Parts:
+    """What `report_activity` asks of the application, and of its index."""
 
     def __init__(self) -> None:
         self.indexing = self
@@ -171,24 +171,23 @@ class Engine:
 async def test_what_it_is_at(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     supervisor = Supervisor(str(home / "n"))
     monkeypatch.setenv("NOTIFY_SOCKET", supervisor.address)
-    monkeypatch.setattr(supervised, "LOOK_S", 0.01)
-    engine = Engine()
-    telling = asyncio.create_task(supervised.report_activity(engine, "Notes"))  # type: ignore[arg-type]
+    parts = Parts()
+    telling = asyncio.create_task(supervised.report_activity(parts, "Notes", look_s=0.01))  # type: ignore[arg-type]
 
     async def heard() -> str:
         (line,) = await asyncio.to_thread(supervisor.hear)
         return line
 
     assert await heard() == "STATUS=Serving Notes"
-    assert engine.asked == 0  # nothing is counted while there is nothing to tell
-    engine.left = 6571
+    assert parts.asked == 0  # nothing is counted while there is nothing to tell
+    parts.left = 6571
     assert await heard() == "STATUS=Indexing"
-    engine.done, engine.left = 120, 6451
+    parts.done, parts.left = 120, 6451
     assert await heard() == "STATUS=Indexing 120 of 6571"
-    engine.watch = {"state": "waiting", "hint": "Connect it."}
+    parts.watch = {"state": "waiting", "hint": "Connect it."}
     assert await heard() == "STATUS=Waiting for the vault"
-    engine.left, engine.noticed = 0, ["The vault is not there."]
-    engine.watch = {"state": "events", "hint": ""}
+    parts.left, parts.noticed = 0, ["The vault is not there."]
+    parts.watch = {"state": "events", "hint": ""}
     assert await heard() == "STATUS=Serving Notes"
     telling.cancel()
     supervisor.close()

@@ -351,22 +351,21 @@ def test_what_is_only_of_this_machine(host: str, local: bool) -> None:
     assert is_local(host) is local
 
 
-async def test_each_vault_finds_a_port_of_its_own_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_vault_finds_a_port_of_its_own_and_keeps_it(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         first = taken.getsockname()[1]
-        monkeypatch.setattr("tarsd.daemon.listener.FIRST_PORT", first)
         free = HttpSettings(enabled=True)
-        async with opened(tmp_path, free) as one:
+        async with opened(tmp_path, free, first_port=first) as one:
             assert first < one.port < first + 100
             assert (await one("GET", "/v1/hello")).status == 200
             (tmp_path / "other").mkdir()
-            async with opened(tmp_path / "other", free) as other:
+            async with opened(tmp_path / "other", free, first_port=first) as other:
                 found = other.port
                 assert found not in (first, one.port)
-    async with opened(tmp_path / "other", free) as again:
+    async with opened(tmp_path / "other", free, first_port=first) as again:
         assert again.port == found, "although earlier ones are free now"
     (tmp_path / "other" / "port").write_text("0\nrubbish")
-    async with opened(tmp_path / "other", free) as again:
+    async with opened(tmp_path / "other", free, first_port=first) as again:
         assert first <= again.port < first + 100
 
 

@@ -605,7 +605,6 @@ def test_citations_without_a_passage_are_named_below_the_answer(run: Run, stub: 
 def test_a_daemon_that_goes_away_in_an_answer_is_waited_for_and_that_is_said(
     monkeypatch: pytest.MonkeyPatch, stub: Stub
 ) -> None:
-    monkeypatch.setattr(turns, "LOOK_S", 0.0)
     cut, gone = ClientError("cut", code="cut"), NoDaemon("gone")
     steps: Iterator[Any] = iter([cut, gone, gone, [{"seq": 1, **DONE}]])
 
@@ -617,7 +616,7 @@ def test_a_daemon_that_goes_away_in_an_answer_is_waited_for_and_that_is_said(
 
     client = Client(Path("/nowhere"))
     monkeypatch.setattr(client, "stream", stream)
-    events = list(turns.RunningTurn(client, "t1").events())
+    events = list(turns.RunningTurn(client, "t1", look_s=0.0).events())
     assert [one["type"] for one in events] == ["waiting", "done"]
     assert "Waiting up to" in events[0]["text"]
 

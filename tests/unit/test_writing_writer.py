@@ -32,11 +32,13 @@ LONG_S = 3600.0
 class Desk:
     """A vault with a writer, and all that the writer told."""
 
-    def __init__(self, vault: Path, home: Path, claim_s: float = LONG_S, report_s: float = LONG_S) -> None:
+    def __init__(
+        self, vault: Path, home: Path, claim_s: float = LONG_S, report_s: float = LONG_S, **more: Any
+    ) -> None:
         self.root = vault
         self.book = Notebook(Vault(vault))
         self.journal = Journal(home / "undo")
-        self.writer = Writer(self.book, self.journal, claim_s=claim_s, report_s=report_s)
+        self.writer = Writer(self.book, self.journal, claim_s=claim_s, report_s=report_s, **more)
         self.told: list[tuple[str, dict[str, Any]]] = []
         self._more = asyncio.Event()
 
@@ -213,8 +215,8 @@ async def test_a_client_that_fails_says_why(desk: Desk) -> None:
         await task
 
 
-async def test_a_clients_word_is_checked_against_the_note(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarsd.writing.writer._LOOKS_S", (0.0,))
+async def test_a_clients_word_is_checked_against_the_note(vault: Path, home: Path) -> None:
+    desk = Desk(vault, home, looks_s=(0.0,))
     desk.put("a.md", "one\n")
 
     async def report(text: str, report: WriteReport) -> str:

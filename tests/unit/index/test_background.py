@@ -17,7 +17,7 @@ from tarsd.config import ChunkSettings, Config, PrivacySettings
 from tarsd.embed.base import Embedder, Vectors, nothing
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited, StoreError
-from tarsd.index import Indexer, indexer
+from tarsd.index import Indexer
 from tarsd.index.pool import ChildDied
 from tarsd.store import Batch
 from tests.support.engine import Engine, embed_all, write
@@ -329,10 +329,8 @@ def test_the_settings_decide_the_chunker(bench: Bench) -> None:
     assert chunker(replace(base, vault=Path("/elsewhere"))) == chunker(base)
 
 
-def test_a_disk_that_comes_back_without_its_notes_is_a_first_look(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.3)
+def test_a_disk_that_comes_back_without_its_notes_is_a_first_look(bench: Bench) -> None:
+    bench.indexer.second_look_s = 0.3
     for i in range(5):
         bench.write(f"{i}.md", f"text {i}")
     bench.run()

@@ -16,7 +16,7 @@ from tarsd.config import ChunkSettings, Collection, WatchSettings
 from tarsd.embed.base import Vectors
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import DiskFull, VaultUnavailable
-from tarsd.index import Report, indexer
+from tarsd.index import Report
 from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
 from tarsd.vault import FileInfo, content_hash
 from tests.support.index_dump import dump
@@ -272,7 +272,7 @@ def test_an_empty_mount_point_is_not_believed(bench: Bench) -> None:
     assert numbers(bench.run()) == (0, 0, 0, 0, 5) and bench.state == "ready"
 
 
-def test_a_real_emptying_needs_a_second_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_emptying_needs_a_second_look(bench: Bench) -> None:
     for i in range(5):
         bench.write(f"{i}.md", f"text {i}")
     bench.run()
@@ -281,7 +281,7 @@ def test_a_real_emptying_needs_a_second_look(bench: Bench, monkeypatch: pytest.M
     assert bench.run("0.md", "1.md", "2.md", "3.md", "4.md").removed == 0
     (told,) = bench.indexer._faults.values()
     assert "for now" in told.reason and "after 30 seconds, they are taken as deleted" in told.hint
-    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
+    bench.indexer.second_look_s = 0.0
     assert bench.run().removed == 5 and bench.state == "ready"
 
 
@@ -306,13 +306,13 @@ def test_most_notes_gone_with_the_marker_is_suspicious_and_without_is_tidying(be
     assert bench.run().removed == 40
 
 
-def test_a_plain_folder_may_be_emptied_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_folder_may_be_emptied_too(bench: Bench) -> None:
     shutil.rmtree(bench.root / ".obsidian")
     bench.write("a.md", "text")
     bench.run()
     (bench.root / "a.md").unlink()
     assert bench.run().removed == 0
-    monkeypatch.setattr(indexer, "_SECOND_LOOK_S", 0.0)
+    bench.indexer.second_look_s = 0.0
     assert bench.run().removed == 1
 
 

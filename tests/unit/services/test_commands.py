@@ -257,16 +257,15 @@ def test_logs_shows_the_end_of_the_log(on: Start, run: Run, vault: Path, home: P
     assert run("service", "logs", "-n", "0", "--vault", str(vault))[1] == ""
 
 
-def test_a_log_is_followed_over_its_rotation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log, "PAUSE_S", 0.01)
+def test_a_log_is_followed_over_its_rotation(tmp_path: Path) -> None:
     file = tmp_path / "x.log"
     with pytest.raises(FileNotFoundError):
-        next(log.lines(file, 1, follow=True))
+        next(log.lines(file, 1, follow=True, pause_s=0.01))
     file.write_text("older\nold\n")
     seen: list[str] = []
 
     def collect() -> None:
-        for one in log.lines(file, 1, follow=True):
+        for one in log.lines(file, 1, follow=True, pause_s=0.01):
             seen.append(one)
             if one == "end":
                 return

@@ -26,7 +26,7 @@ AGENT = "gui/501/md.tarsd.0123456789ab"
 
 def agent_on(on: Start) -> tuple[System, services.Service]:
     system = on("darwin")
-    return system, services.service("0123456789ab", system.machine)
+    return system, launchd.LaunchAgent("0123456789ab", system.machine, pause_s=0.01)
 
 
 def test_launchd_is_asked_in_order(on: Start) -> None:
@@ -68,8 +68,7 @@ def test_launchd_is_asked_in_order(on: Start) -> None:
     assert services.installed(system.machine) == []
 
 
-def test_launchd_needs_a_moment_after_the_old_one(on: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launchd, "PAUSE_S", 0.01)
+def test_launchd_needs_a_moment_after_the_old_one(on: Start) -> None:
     system, service = agent_on(on)
     service.install(LAUNCH)
     system.answer("bootout", 36, err="Boot-out failed: 36: Operation now in progress\n")
@@ -104,9 +103,8 @@ def test_launchd_needs_a_moment_after_the_old_one(on: Start, monkeypatch: pytest
     ],
 )  # fmt: skip
 def test_what_launchd_refuses_is_said(
-    on: Start, monkeypatch: pytest.MonkeyPatch, verb: str, code: int, text: str, message: str, hint: str
+    on: Start, verb: str, code: int, text: str, message: str, hint: str
 ) -> None:
-    monkeypatch.setattr(launchd, "PAUSE_S", 0.01)
     system, service = agent_on(on)
     if verb == "bootout":
         service.install(LAUNCH)
