@@ -45,11 +45,19 @@ T = TypeVar("T")
 class Application:
     """The daemon's parts; `stop` is called when a client asks it to end, `http` tells how the TCP listener stands.
 
+    `indexing` and `assistant` build these parts, as `Indexing` and `Assistant` do.
+
     Methods that are not coroutines may block, and run in threads; all raise `TarsdError`.
     """
 
     def __init__(
-        self, config: Config, stop: Callable[[], object], http: Callable[[], Json] = lambda: {"state": "off"}
+        self,
+        config: Config,
+        stop: Callable[[], object],
+        http: Callable[[], Json] = lambda: {"state": "off"},
+        *,
+        indexing: Callable[..., Indexing] = Indexing,
+        assistant: Callable[..., Assistant] = Assistant,
     ) -> None:
         self.config = config
         self._stop = stop
@@ -62,7 +70,7 @@ class Application:
             collection.name: Vault(collection.root, collection.name, config.exclude)
             for collection in config.collections
         }
-        self.indexing = Indexing(
+        self.indexing = indexing(
             config, vaults, busy=lambda: self._pool.busy, private_paths=lambda: self.assistant.private_paths()
         )
         self.library = NoteLibrary(
@@ -73,7 +81,7 @@ class Application:
             notices=self.indexing.notices,
             private_paths=lambda: self.assistant.private_paths(),
         )
-        self.assistant = Assistant(config, self.library, self._pool, self.indexing.indexed)
+        self.assistant: Assistant = assistant(config, self.library, self._pool, self.indexing.indexed)
         self.chat = self.assistant.chat
 
     # -------------------------------------------------------------------------------------------- life

@@ -40,34 +40,51 @@ class Assistant:
     """What is remembered, and who writes notes; all raise `TarsdError`.
 
     Built before the event loop runs; nothing is connected or loaded until it is needed. `problems` are those (reason,
-    hint) that hold until the settings change.
+    hint) that hold until the settings change. `provider`, `fallback` and `native` (tools) take the place of those that
+    the config names; `services`, `writer` and `session_notes` build these parts, as the classes do.
     """
 
-    def __init__(self, config: Config, library: NoteLibrary, executor: Executor, indexed: Indexed) -> None:
+    def __init__(
+        self,
+        config: Config,
+        library: NoteLibrary,
+        executor: Executor | None,
+        indexed: Indexed,
+        *,
+        provider: Provider | None = None,
+        fallback: Provider | None = None,
+        native: Sequence[tools.Tool] | None = None,
+        services: Callable[..., TurnServices] = TurnServices,
+        writer: Callable[..., Writer] = Writer,
+        session_notes: Callable[..., SessionNotes] = SessionNotes,
+    ) -> None:
         self.problems: list[tuple[str, str]] = []
         self._config = config
         self._indexed = indexed
         self._executor = executor
         self.notebook = Notebook(library.vaults[""], own=config.memory_folder)
         self._journal = Journal(config.paths.state / "undo")
-        self.writer = Writer(self.notebook, self._journal, executor=executor)
+        self.writer = writer(self.notebook, self._journal, executor=executor)
         self._memory = Memory(self.notebook, config.memory_folder, enabled=config.memory.enabled)
-        native = tools.build(config, self.notebook, self._memory, keys.get)
+        if native is None:
+            native = tools.build(config, self.notebook, self._memory, keys.get)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
-        self.provider = self._provider(config.chat.model) or providers.make("extractive", config.chat, keys.get)
-        services = TurnServices(
+        self.provider = (
+            provider or self._provider(config.chat.model) or providers.make("extractive", config.chat, keys.get)
+        )
+        parts = services(
             library=library,
             provider=self.provider,
             toolbox=tools.Toolbox(native, config.tools, [self.mcp]),
             memory=self._memory,
             writer=self.writer,
             settings=config.chat,
-            fallback=self._provider(config.chat.fallback) if config.chat.fallback else None,
+            fallback=fallback or (self._provider(config.chat.fallback) if config.chat.fallback else None),
             indexed=indexed,
         )
         sessions = Sessions(config.paths.state / "conversations")
-        session_notes = SessionNotes(sessions, services, self.notebook, config.memory_folder, executor)
-        self.chat = Chat(sessions, services, session_notes if config.memory.session_notes else None, executor)
+        kept = session_notes(sessions, parts, self.notebook, config.memory_folder, executor)
+        self.chat = Chat(sessions, parts, kept if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
         self._memory_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()

@@ -45,7 +45,10 @@ class _Stopping(Exception):
 class Indexing:
     """Keeps the index of `vaults` true in threads of its own, once `start` was called.
 
-    `busy`: whether somebody waits for an answer, who goes first. `private_paths` as in `NoteLibrary`.
+    `busy`: whether somebody waits for an answer, who goes first. `private_paths` as in `NoteLibrary`. `embedders` are
+    the table and, if there is one, the model, in place of those that the config names; without `in_background` the
+    model's vectors are made only by `embed`. `store`, `indexer` and `watcher` build these parts, as the classes do;
+    `on_event` hears what the index tells of itself, and of each pass that a worker ended. `pause_s`: as in `Worker`.
     """
 
     def __init__(
@@ -55,15 +58,25 @@ class Indexing:
         *,
         busy: Callable[[], bool],
         private_paths: Callable[[], Collection[str]],
+        embedders: Sequence[Embedder] = (),
+        in_background: bool = True,
+        store: Callable[..., Store] = Store,
+        indexer: Callable[..., Indexer] = Indexer,
+        watcher: Callable[..., Watcher] = Watcher,
+        on_event: Callable[[Json], object] = lambda event: None,
+        pause_s: float = 1.0,
     ) -> None:
         self.vaults = vaults
         self.history = ScanHistory()
         self.store: Store | None = None
         self.indexer: Indexer | None = None
-        self.embedders: list[Embedder] = []
+        self.embedders: Sequence[Embedder] = embedders
         self._config = config
         self._busy = busy
         self._private_paths = private_paths
+        self._in_background = in_background
+        self._make_store, self._make_indexer, self._make_watcher = store, indexer, watcher
+        self._on_event = on_event
         self._search: Searcher | None = None
         self._loaded = threading.Event()
         self._said: list[tuple[float, str, str]] = []
@@ -71,8 +84,8 @@ class Indexing:
         self._asked = 0
         self._changed = 0
         # a pass over single notes does not wait for one over everything
-        self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work)
-        self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work)
+        self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work, first_pause_s=pause_s)
+        self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work, first_pause_s=pause_s)
         self._embedding = EmbeddingThread()
         self._watchers = {name: self._watcher(name, vault) for name, vault in vaults.items()}
 
@@ -83,7 +96,7 @@ class Indexing:
             else:
                 self._short.look((name, path) for path in paths)
 
-        return Watcher(vault, self._config.watch, changed)
+        return self._make_watcher(vault, self._config.watch, changed)
 
     def start(self) -> None:
         """Begin to load and index; returns at once."""
@@ -109,19 +122,20 @@ class Indexing:
     # -------------------------------------------------------------------------------------------- in the index thread
 
     def _prepare(self) -> None:
-        config, settings = self._config, self._config.embedding
-        store = Store(config.paths.index_db, config.paths.embeddings_db)
-        if settings.model.startswith("openai:"):
-            settings = dataclasses.replace(settings, openai_key=keys.get("openai"))
-        table = embed.make(dataclasses.replace(settings, model="table"))
-        model: Embedder | None = None
-        if settings.model != "table":
-            rest_s = REST_S if config.performance.small else None
-            model = embed.make(settings, rest_s=rest_s, rested=give_memory_back)
+        if not self._loaded.is_set():
+            self.open()
+        if self._in_background and len(self.embedders) > 1:
+            self.embed()
+
+    def open(self) -> None:
+        """Open the index, in the thread that calls; the worker does it when nobody has. Raises `StoreError`."""
+        config = self._config
+        store = self._make_store(config.paths.index_db, config.paths.embeddings_db)
+        self.embedders = self.embedders or self._configured()
+        table, model = self.embedders[0], next(iter(self.embedders[1:]), None)
         self.store = store
         self._search = Searcher(store, config.search, table, model)
-        self.embedders = [table] if model is None else [table, model]
-        self.indexer = Indexer(
+        self.indexer = self._make_indexer(
             config,
             list(self.vaults.values()),
             store,
@@ -132,9 +146,22 @@ class Indexing:
             private_paths=self._private_paths,
         )
         self._loaded.set()
-        if model is not None:
-            self._embedding.start(self.indexer.background.run)
         log.info("the index is open")
+
+    def embed(self) -> None:
+        """Make the model's vectors from now on, in a thread."""
+        assert self.indexer is not None
+        self._embedding.start(self.indexer.background.run)
+
+    def _configured(self) -> list[Embedder]:
+        settings = self._config.embedding
+        if settings.model.startswith("openai:"):
+            settings = dataclasses.replace(settings, openai_key=keys.get("openai"))
+        table = embed.make(dataclasses.replace(settings, model="table"))
+        if settings.model == "table":
+            return [table]
+        rest_s = REST_S if self._config.performance.small else None
+        return [table, embed.make(settings, rest_s=rest_s, rested=give_memory_back)]
 
     def _wait_for_index(self) -> None:
         while not self._loaded.wait(0.2):
@@ -165,10 +192,12 @@ class Indexing:
         if self._changed > 100:
             self._changed = 0
             give_memory_back()
+        self._on_event({"type": "passed", "report": report})
         return report
 
     def _event(self, event: Json) -> None:
         """What the index tells of itself, from any of its threads."""
+        self._on_event(event)
         kind = event["type"]
         if kind == "damaged":
             log.error("the index is damaged and is made anew")

@@ -33,7 +33,7 @@ async def pulse(stopping: asyncio.Event) -> None:
 
 
 async def report_activity(app: Application, name: str, look_s: float = LOOK_S) -> None:
-    """Tell the supervisor what the daemon of the vault `name` is doing, whenever a look after `look_s` shows a change."""
+    """Tell the supervisor what the daemon of the vault `name` is doing: looked at every `look_s` seconds."""
     last = ""
     while is_heard():
         with contextlib.suppress(TarsdError):

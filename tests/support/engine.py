@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
-import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from tarsd import embed
-from tarsd.app import status
+from tarsd.app import Application
+from tarsd.app.assistant import Assistant
+from tarsd.app.indexing import Indexing
 from tarsd.config import Config, WatchSettings, load
 from tarsd.embed.base import Embedder
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.index import Indexer, Report
-from tarsd.index.worker import IndexJob, Worker
+from tarsd.notes import NoteLibrary
 from tarsd.passage import Passage
-from tarsd.search import Mode, Results, Searcher
+from tarsd.search import Mode, Results
 from tarsd.store import FileRow, Key, LinkRow, ProblemRow, Space, Store
 from tarsd.vault import Skipped, Vault
 from tarsd.watch import Watcher
@@ -28,6 +30,13 @@ LONG = 60.0
 """Seconds after which something that should happen has not happened."""
 
 FAST = WatchSettings(debounce_s=0.05, max_wait_s=0.5, reconcile_s=3600, poll_s=0.1, grace_empty_s=0.3)
+
+
+NOTES = {
+    "harbour.md": "# Harbour\n\nThe harbour light is oiled on Fridays.\n",
+    "rope.md": "# Rope\n\nA bowline holds the dinghy.\n",
+    "tea.md": "# Tea\n\nSencha is steeped at seventy degrees.\n",
+}
 
 
 def until(condition: Callable[[], object], what: object = "") -> None:
@@ -44,6 +53,14 @@ def write(root: Path, path: str, text: str | bytes) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(text.encode() if isinstance(text, str) else text)
     return target
+
+
+def fill(root: Path, count: int = 0) -> None:
+    """Some notes, and `count` more of one passage each."""
+    for path, text in NOTES.items():
+        write(root, path, text)
+    for number in range(count):
+        write(root, f"more/n{number}.md", f"Entry {number}: item {number * 7919 % 1000} of the ledger\n")
 
 
 def contents(root: Path) -> dict[str, tuple[bytes, int]]:
@@ -67,11 +84,20 @@ def embed_all(indexer: Indexer) -> int:
     return cached() - before
 
 
+class KnownPrivate(Assistant):
+    """An assistant whose conversations' logs name these notes as private."""
+
+    private: frozenset[str] = frozenset()
+
+    def private_paths(self) -> frozenset[str]:
+        return self.private
+
+
 class Engine:
-    """`with Engine(tmp, copy_of=folder) as engine`: built as the daemon builds it, and stepped through by hand.
+    """`with Engine(tmp, copy_of=folder) as engine`: the daemon's own parts without a process, stepped through by hand.
 
     Settings that differ from the default come as sections: `chunk=ChunkSettings(tokens=100)`. `model` is any embedder,
-    or None for none.
+    or None for none; `indexer` and `store` make these parts, as `partial(Indexer, few=3)` does.
     """
 
     def __init__(
@@ -82,7 +108,8 @@ class Engine:
         model: Embedder | bool | None = True,
         table: Embedder | None = None,
         processes: int = 2,
-        busy: Callable[[], bool] = lambda: False,
+        indexer: Callable[..., Indexer] = Indexer,
+        store: Callable[..., Store] = Store,
         **config: Any,
     ) -> None:
         self.vault = tmp / "v"
@@ -95,8 +122,7 @@ class Engine:
         if isinstance(self._embedder, FakeEmbedder):
             self.model = self._embedder
         self._table = table
-        self._processes = processes
-        self._busy = busy
+        self._parts: dict[str, Any] = {"indexer": partial(indexer, processes=processes), "store": store}
         self._sections = config
         self._before = contents(self.vault)
         self._open = False
@@ -111,49 +137,41 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _build(self) -> None:
-        env = {"TARSD_HOME": str(self._home), "TARSD_EMBEDDING": "fake"}
-        sections = {"watch": FAST} | self._sections
-        self.config: Config = dataclasses.replace(load(vault=self.vault, env=env), **sections)
-        self.vaults = [Vault(self.config.vault, "", self.config.exclude)]
-        self.store = Store(self.config.paths.index_db, self.config.paths.embeddings_db)
-        table = self._table
-        if table is None:
-            table = embed.make(dataclasses.replace(self.config.embedding, model="table"))
+    def _build(self, **watcher: Any) -> None:
+        env = {"TARSD_HOME": str(self._home), "TARSD_EMBEDDING": "fake", "TARSD_CHAT": "extractive"}
+        self.config: Config = replace(load(vault=self.vault, env=env), **{"watch": FAST} | self._sections)
+        table = self._table or embed.make(replace(self.config.embedding, model="table"))
         self.events: list[dict[str, Any]] = []
         self.progress: list[tuple[int, int, str]] = []
-        self.searcher = Searcher(self.store, self.config.search, table, self._embedder)
-        self.indexer = Indexer(
-            self.config,
-            self.vaults,
-            self.store,
-            table,
-            self._embedder,
-            self.events.append,
-            busy=self._busy,
-            processes=self._processes,
-        )
-        self.watcher: Watcher | None = None
         self.reports: list[Report] = []
-        self._workers: list[Worker[Report]] = []
-        self._stop = threading.Event()
-        self._embedding: threading.Thread | None = None
+        """Of the passes that the daemon's own workers made."""
+        parts: Callable[..., Indexing] = partial(
+            Indexing,
+            embedders=[table] if self._embedder is None else [table, self._embedder],
+            in_background=False,
+            watcher=partial(Watcher, **watcher),
+            on_event=self._heard,
+            pause_s=0.1,
+            **self._parts,
+        )
+        self.app = Application(self.config, lambda: None, indexing=parts, assistant=KnownPrivate)
+        self.indexing = self.app.indexing
+        self.indexing.open()
+        assert self.indexing.store is not None and self.indexing.indexer is not None
+        self.store, self.indexer, self.searcher = self.indexing.store, self.indexing.indexer, self.indexing.searcher()
         self._open = True
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        if event["type"] == "passed":
+            self.reports.append(event["report"])
+        else:
+            self.events.append(event)
 
     def stop(self) -> None:
         """As a proper end of the daemon."""
-        if not self._open:
-            return
-        self._stop.set()
-        if self.watcher is not None:
-            self.watcher.stop()
-        for worker in self._workers:
-            worker.stop(LONG)
-        self.indexer.close()
-        if self._embedding is not None:
-            self._embedding.join(LONG)
-        self.store.close()
-        self._open = False
+        if self._open:
+            self.app.close()
+            self._open = False
 
     def restart(
         self, model: Embedder | None = None, *, before: Callable[[Path], object] | None = None, **config: Any
@@ -197,49 +215,50 @@ class Engine:
 
     def embed_in_background(self) -> None:
         """As the daemon does it, in a thread."""
-        self._embedding = threading.Thread(target=self.indexer.background.run, args=(self._stop.is_set,), daemon=True)
-        self._embedding.start()
+        self.indexing.embed()
 
-    def watch(self, **stand_ins: Any) -> Watcher:
-        """Watch as the daemon does: one worker for everything, one for single notes; waits for the first pass."""
-        long: Worker[Report] = Worker("test-long", lambda: None, self._work, first_pause_s=0.1)
-        short: Worker[Report] = Worker("test-short", lambda: None, self._work, first_pause_s=0.1)
-
-        def changed(paths: set[str] | None) -> None:
-            if paths is None:
-                long.look({("", "")}, hurry=True)
-            else:
-                short.look(("", path) for path in paths)
-
-        self._workers = [long, short]
-        self.watcher = Watcher(self.vaults[0], self.config.watch, changed, **stand_ins)
-        for worker in self._workers:
-            worker.start()
-        self.watcher.start()
+    def watch(self, **stand_ins: Any) -> None:
+        """Watch as the daemon does, with `Watcher`'s stand-ins if any are given; waits for the first pass."""
+        if stand_ins:
+            self.stop()
+            self._build(**stand_ins)
+        self.app.start()
         until(lambda: self.reports)
-        return self.watcher
 
-    def _work(self, job: IndexJob[Report]) -> Report:
-        report = self.indexer.reconcile(job.paths, full=job.full)
-        self.reports.append(report)
-        if report.again_s is not None and self.watcher is not None:
-            paths = None if job.paths is None or ("", "") in job.paths else [path for _, path in job.paths]
-            self.watcher.look(paths, report.again_s)
-        return report
+    @property
+    def watcher(self) -> Watcher:
+        """What watches the vault."""
+        return self.indexing._watchers[""]
+
+    @property
+    def vaults(self) -> Mapping[str, Vault]:
+        """The vault and its collections."""
+        return self.indexing.vaults
+
+    @property
+    def library(self) -> NoteLibrary:
+        """The notes as readers get them."""
+        return self.app.library
+
+    def keep_private(self, *paths: str) -> None:
+        """From here on the conversations' logs say that these notes are private."""
+        assert isinstance(self.app.assistant, KnownPrivate)
+        self.app.assistant.private = frozenset(paths)
 
     @property
     def trouble(self) -> str:
         """What keeps the workers from their work."""
-        return " ".join(worker.trouble.message for worker in self._workers if worker.trouble is not None)
+        return " ".join(reason for reason, _ in self.indexing.problems())
 
     def quiet(self) -> int:
         """The number of passes, once no more of them come."""
+        workers = (self.indexing._long, self.indexing._short)
         while True:
             count = len(self.reports)
             end = time.monotonic() + 5 * self.config.watch.debounce_s + 0.2
             while time.monotonic() < end and len(self.reports) == count:
                 time.sleep(0.01)
-            if len(self.reports) == count and not any(one.busy or one.waiting for one in self._workers):
+            if len(self.reports) == count and not any(worker.busy or worker.waiting for worker in workers):
                 return count
 
     # What is known
@@ -284,18 +303,8 @@ class Engine:
         return found
 
     def status(self) -> dict[str, Any]:
-        """What GET /v1/status says of files, vectors and problems."""
-        state, vectors, counts = self.indexer.state, self.indexer.background.status(), self.store.counts()
-        general = [(one.reason, one.hint) for one in (state, vectors) if one.reason]
-        general += [(sentence, "") for sentence in self.indexer.repaired]
-        watched = {"": self.watcher.state} if self.watcher is not None else {}
-        return {
-            "state": state.name,
-            "watch": status.watching(watched),
-            "counts": status.counted(counts, self.skipped(), self.indexer.behind),
-            "embedding": status.embedding(vectors, self.config.embedding.model, counts),
-            "problems": status.problems(general, watched, self.problems(), self.skipped()),
-        }
+        """What GET /v1/status says."""
+        return self.app.status()
 
     def assert_vault_unchanged(self) -> None:
         """No byte and no time of the vault was touched since the engine was made."""

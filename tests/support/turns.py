@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tarsd.chat import Chat, SessionNotes, Turn, TurnServices
-from tarsd.config import ChatSettings, ToolSettings
+from tarsd.app.assistant import Assistant
+from tarsd.chat import SessionNotes, Turn, TurnServices
+from tarsd.config import ChatSettings, MemorySettings, ToolSettings, load
 from tarsd.errors import NotFound, PathRefused, Refused
-from tarsd.memory import Memory
 from tarsd.notes import NoteLibrary, Reader, Retrieval
 from tarsd.passage import NoteRow, Passage
 from tarsd.protocol import Approval, Audience, Event, TurnRequest
 from tarsd.providers.base import Provider
-from tarsd.providers.extractive import ExtractiveProvider
-from tarsd.session import Sessions
-from tarsd.tools import Tool, Toolbox
+from tarsd.tools import Tool
 from tarsd.vault import Vault
-from tarsd.writing import Journal, Notebook, Writer
+from tarsd.writing import Writer
 
 numbers = iter(range(10**6))
 
@@ -113,24 +113,33 @@ class Talk:
         allow: tuple[str, ...] = (),
         notes: bool = False,
         claim_s: float = 10.0,
+        session_notes: Callable[..., SessionNotes] = SessionNotes,
     ) -> None:
         self.root = folder / "vault"
         (self.root / ".obsidian").mkdir(parents=True, exist_ok=True)
-        self.notebook = Notebook(Vault(self.root))
-        self.memory = Memory(self.notebook, "tars", enabled=True)
-        self.writer = Writer(self.notebook, Journal(folder / "undo"), claim_s=claim_s)
-        self.services = ShelfServices(
-            library=shelf,
-            provider=provider or ExtractiveProvider(),
-            toolbox=Toolbox(tools, ToolSettings(allow=allow)),
-            memory=self.memory,
-            writer=self.writer,
-            settings=settings or ChatSettings(),
-            fallback=fallback,
+        env = {"TARSD_HOME": str(folder / "h"), "TARSD_CHAT": "extractive"}
+        config = replace(
+            load(vault=self.root, env=env), tools=ToolSettings(allow=allow), memory=MemorySettings(session_notes=notes)
         )
-        self.sessions = Sessions(folder / "conversations")
-        session_notes = SessionNotes(self.sessions, self.services, self.notebook, "tars") if notes else None
-        self.chat = Chat(self.sessions, self.services, session_notes)
+        shelf.vaults = {"": Vault(self.root)}
+        assistant = Assistant(
+            config if settings is None else replace(config, chat=settings),
+            shelf,
+            None,
+            self._indexed,
+            provider=provider,
+            fallback=fallback,
+            native=tools,
+            services=ShelfServices,
+            writer=partial(Writer, claim_s=claim_s),
+            session_notes=session_notes,
+        )
+        self.chat, self.writer, self.notebook = assistant.chat, assistant.writer, assistant.notebook
+        self.services, self.sessions = self.chat.services, self.chat.sessions
+        self.memory = self.services.memory
+
+    async def _indexed(self, paths: Sequence[str]) -> None:
+        """There is no index."""
 
     async def ended(self, request: TurnRequest) -> Turn:
         """The turn of a question, once it is over."""

@@ -1,18 +1,14 @@
-"""Reported faults of embedding, search and the database, played through the whole engine; tests are named for them."""
+"""Reported faults of embedding and search, played through the whole engine; tests are named for them."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,38 +17,28 @@ import pytest
 
 from tarsd import embed
 from tarsd.chunk import count_tokens
-from tarsd.cli import main
 from tarsd.config import ChunkSettings, EmbeddingSettings, load
 from tarsd.embed.base import Embedder, Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
+from tarsd.embed.ollama import OllamaEmbedder
+from tarsd.embed.remote import REST_S
 from tarsd.errors import EmbedderUnreachable, EmbedError, RateLimited, StoreError
+from tarsd.index import Indexer
 from tarsd.search import MODES
 from tarsd.store import Store
 from tests.conftest import Daemon
 from tests.support.doubles.embedder import Ollama
 from tests.support.doubles.server import Call, Reply
-from tests.support.engine import LONG, Engine, contents, until, write
+from tests.support.engine import LONG, Engine, fill, until, write
 from tests.support.index_dump import dump
 
 Start = Callable[..., Daemon]
 
-NOTES = {
-    "harbour.md": "# Harbour\n\nThe harbour light is oiled on Fridays.\n",
-    "rope.md": "# Rope\n\nA bowline holds the dinghy.\n",
-    "tea.md": "# Tea\n\nSencha is steeped at seventy degrees.\n",
-}
-
-
-def fill(root: Path, count: int = 0) -> None:
-    """Some notes, and `count` more of one passage each."""
-    for path, text in NOTES.items():
-        write(root, path, text)
-    for number in range(count):
-        write(root, f"more/n{number}.md", f"Entry {number}: item {number * 7919 % 1000} of the ledger\n")
-
-
-def ollama(url: str, model: str = "nomic-embed-text") -> Embedder:
-    return embed.make(EmbeddingSettings(model=f"ollama:{model}", ollama_host=url))
+def ollama(url: str, model: str = "nomic-embed-text", rest_s: float = REST_S) -> Embedder:
+    embedder = embed.make(EmbeddingSettings(model=f"ollama:{model}", ollama_host=url))
+    assert isinstance(embedder, OllamaEmbedder)
+    embedder.rest_s = rest_s
+    return embedder
 
 
 # ---------------------------------------------------------------------------------------- models
@@ -282,198 +268,6 @@ def test_vectors_that_are_none_are_not_kept(short_tmp: Path) -> None:
         assert engine.found("zerocase") == ["zero.md"] and engine.found("nancase") == ["nan.md"]
 
 
-# ---------------------------------------------------------------------------------------- the database
-
-
-@pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/83")
-def test_without_loadable_extensions_vectors_are_compared_all_the_same(
-    vault: Path, tmp_path: Path, daemon: Start
-) -> None:
-    fill(vault, 30)
-    write(tmp_path, "broken/sqlite_vec.py", "raise ImportError('no extension for this machine')")
-    paths = os.pathsep.join([str(tmp_path / "broken"), os.environ.get("PYTHONPATH", "")])
-    one = daemon(PYTHONPATH=paths, TARSD_EMBEDDING="fake")
-    status = one.wait(lambda status: status["embedding"]["state"] == "complete")
-    for mode in ("fts", "vec", "hybrid"):
-        hits = one.client.post("/v1/search", {"query": "bowline dinghy", "mode": mode})["hits"]
-        assert hits[0]["path"] == "rope.md", mode
-    (told,) = [problem for problem in status["problems"] if "sqlite-vec" in problem["reason"]]
-    assert told["hint"]
-
-
-@pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/54")
-def test_vectors_that_come_and_go_leave_no_space_taken(short_tmp: Path) -> None:
-    def size(engine: Engine) -> int:
-        engine.stop()
-        return engine.config.paths.index_db.stat().st_size
-
-    with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
-        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
-        engine.index()
-        for round in range(5):
-            for note in notes[round::10]:
-                note.write_text(f"entry {note.stem} changed in round {round}\n")
-            engine.index()
-        for note in notes[100:]:
-            note.unlink()
-        engine.reconcile(full=True)
-        engine.store.maintain()
-        churned = size(engine)
-        survivors = contents(engine.vault)
-    with Engine(short_tmp / "fresh", model=FakeEmbedder(384)) as fresh:
-        for path, (raw, _) in survivors.items():
-            write(fresh.vault, path, raw)
-        fresh.index()
-        assert len(fresh.rows()) == 100
-        assert churned <= 2 * size(fresh)
-
-
-@pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/54")
-def test_space_is_given_back_without_being_asked(short_tmp: Path) -> None:
-    with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
-        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
-        engine.index()
-        before = engine.config.paths.index_db.stat().st_size
-        for note in notes[100:]:
-            note.unlink()
-        engine.reconcile()
-        engine.restart()
-        engine.reconcile()
-        engine.stop()
-        assert engine.config.paths.index_db.stat().st_size < before / 2
-
-
-HOLD = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=30)
-db.execute("BEGIN IMMEDIATE")
-print("held", flush=True)
-sys.stdin.read()
-db.execute("ROLLBACK")
-"""
-
-
-@contextlib.contextmanager
-def held(database: Path) -> Iterator[Callable[[], object]]:
-    """A database locked for writing by another process, until the function that is given is called."""
-    command = [sys.executable, "-c", HOLD, str(database)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdin is not None and holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        yield holder.stdin.close
-
-
-def called(*arguments: str) -> int:
-    """The exit code of a command, run here."""
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    return int(ended.value.code or 0)
-
-
-@pytest.mark.report("https://github.com/AVIDS2/memorix/issues/291")
-def test_commands_and_passes_lock_each_other_out_of_nothing(
-    vault: Path, daemon: Start, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(vault)
-    one = daemon()
-    with held(one.config.paths.index_db) as release:
-        write(vault, "during.md", "Written while the index was held: a marmot.")
-        # all of this is answered before the lock is let go
-        reply = one.client.post("/chat", {"message": "how is sencha steeped?"})
-        assert [source["path"] for source in reply["sources"]] == ["tea.md"]
-        assert one.client.post("/v1/search", {"query": "bowline"})["hits"][0]["path"] == "rope.md"
-        assert called("search", "bowline", "--vault", str(vault)) == 0
-        assert "rope.md" in capsys.readouterr().out
-        one.wait(lambda status: status["behind"] > 0)
-        release()
-    status = one.wait(lambda status: status["behind"] == 0 and status["counts"]["notes"] == 5)  # and the conversation
-    assert status["problems"] == []
-    assert one.client.post("/v1/search", {"query": "marmot"})["hits"][0]["path"] == "during.md"
-
-
-@pytest.mark.report("https://github.com/AVIDS2/memorix/issues/291")
-def test_a_lock_that_stays_is_told(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarsd.store.database.BUSY_MS", 50)
-    with Engine(short_tmp) as engine:
-        fill(engine.vault)
-        engine.watch()
-        with held(engine.config.paths.index_db) as release:
-            write(engine.vault, "during.md", "a marmot")
-            until(lambda: "locked" in engine.trouble)
-            assert engine.found("bowline") == ["rope.md"]
-            release()
-        until(lambda: engine.found("marmot") == ["during.md"])
-        assert engine.trouble == ""
-
-
-def _middle(path: Path) -> None:
-    raw = path.read_bytes()
-    at = len(raw) // 2 // 4096 * 4096
-    path.write_bytes(raw[:at] + b"\xa5" * 4096 + raw[at + 4096 :])
-
-
-def _half(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
-def _stray_log(path: Path) -> None:
-    Path(f"{path}-wal").write_bytes(b"\x37\x7f\x06\x82" + b"\xa5" * 9000)
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "middle": _middle,
-    "half": _half,
-    "empty": lambda path: path.write_bytes(b""),
-    "text": lambda path: path.write_text("no database at all"),
-    "wal": _stray_log,
-}
-
-
-@pytest.mark.parametrize("which", ["index", "embeddings"])
-@pytest.mark.parametrize("damage", DAMAGES)
-@pytest.mark.report("https://github.com/samschott/maestral/issues/908")
-def test_a_damaged_index_is_made_anew(short_tmp: Path, damage: str, which: str) -> None:
-    with Engine(short_tmp) as engine:
-        fill(engine.vault, 200)
-        engine.index()
-        asked = engine.model.texts
-        before = contents(engine.vault)
-        store = dump(engine.store)
-        file = getattr(engine.config.paths, f"{which}_db")
-        engine.restart(before=lambda _: DAMAGES[damage](file))
-        engine.index()
-        assert engine.found("bowline") == ["rope.md"]
-        assert engine.search("bowline dinghy", "vec")[0].path == "rope.md"
-        assert dump(engine.store) == store
-        assert engine.space().coverage == 1.0
-        assert contents(engine.vault) == before
-        if which == "index":
-            assert engine.model.texts == asked + 1  # the question: vectors came from the cache
-        if damage in ("half", "text"):
-            assert any("rebuilt" in sentence for sentence in engine.indexer.repaired)
-            assert [path for path in file.parent.iterdir() if ".corrupt-" in path.name]
-
-
-@pytest.mark.report("https://github.com/samschott/maestral/issues/908")
-def test_chat_says_so_and_the_command_rebuilds(vault: Path, daemon: Start) -> None:
-    fill(vault, 600)
-    before = contents(vault)
-    one = daemon()
-    one.stop()
-    one.config.paths.index_db.write_text("no database at all")
-    one.process = one.spawn()
-    until(one.client.alive)
-    reply = one.client.post("/chat", {"message": "how is sencha steeped?"})
-    assert "being built" in str(reply) or "tea.md" in str(reply)
-    status = one.wait()
-    assert any("rebuilt" in problem["reason"] for problem in status["problems"])
-    one.config.paths.index_db.write_text("broken again, under the daemon")
-    assert called("reindex", "--full", "--vault", str(vault)) == 0
-    one.wait()
-    assert one.client.post("/v1/search", {"query": "bowline"})["hits"][0]["path"] == "rope.md"
-    assert {path: held for path, held in contents(vault).items() if not path.startswith("tars/")} == before
-
-
 # ---------------------------------------------------------------------------------------- coverage
 
 
@@ -597,7 +391,11 @@ def test_a_server_that_asks_for_time_gets_it(short_tmp: Path) -> None:
 @pytest.mark.report("https://github.com/glowingjade/obsidian-smart-composer/issues/283")
 def test_questions_go_first(short_tmp: Path) -> None:
     asked = [True]
-    with Engine(short_tmp, busy=lambda: asked[0]) as engine:
+
+    def indexer(*parts: Any, **more: Any) -> Indexer:
+        return Indexer(*parts, **more | {"busy": lambda: asked[0]})
+
+    with Engine(short_tmp, indexer=indexer) as engine:
         fill(engine.vault)
         engine.reconcile()
         engine.embed_in_background()
@@ -644,9 +442,8 @@ def test_what_is_wrong_is_told_and_mends_itself(vault: Path, daemon: Start) -> N
 
 
 @pytest.mark.report("https://github.com/AsyncFuncAI/deepwiki-open/issues/248")
-def test_without_the_model_and_while_it_loads(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarsd.embed.remote.REST_S", 0.0)
-    with Ollama(model="other:latest") as server, Engine(short_tmp, model=ollama(server.url)) as engine:
+def test_without_the_model_and_while_it_loads(short_tmp: Path) -> None:
+    with Ollama(model="other:latest") as server, Engine(short_tmp, model=ollama(server.url, rest_s=0.0)) as engine:
         fill(engine.vault)
         engine.index()
         missing = engine.indexer.background.status()

@@ -127,7 +127,6 @@ def test_a_name_composed_or_not_is_one_note(engine: Engine) -> None:
     for number, form in enumerate((decomposed, composed)):
         on_disk = next(engine.vault.glob("*.md"))
         on_disk.write_text(f"text {number}: flageolet{number}\n", encoding="utf-8")
-        assert engine.watcher is not None
         engine.watcher.dispatch(Event("modified", engine.vault / form, "", False))
         found_by(engine, f"flageolet{number}", composed)
         assert engine.found("ocarina") == [] and engine.paths() == [composed]
@@ -382,26 +381,26 @@ def test_nothing_of_ours_lies_in_the_vault(vault: Path, home: Path) -> None:
 
 @pytest.mark.report("https://github.com/gorakhargosh/watchdog/issues/721")
 def test_no_fault_ends_the_watching(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    watcher = engine.watch()
-    key_of = engine.vaults[0].key_of
+    engine.watch()
+    key_of = engine.vaults[""].key_of
 
     def fragile(path: Any, **more: Any) -> str | None:
         if "bad" in os.fsdecode(path):
             raise RuntimeError("an emitter met something odd")
         return key_of(path, **more)
 
-    monkeypatch.setattr(engine.vaults[0], "key_of", fragile)
+    monkeypatch.setattr(engine.vaults[""], "key_of", fragile)
     write(engine.vault, "bad.md", "about limpets")
     write(engine.vault, "good.md", "about mussels")
     until(lambda: engine.found("mussels") == ["good.md"])
     until(lambda: engine.found("limpets") == ["bad.md"])  # by the look at everything that follows
-    first = watcher._observer
+    first = engine.watcher._observer
     assert first is not None
     for emitter in first.emitters:
         emitter.stop()  # type: ignore[attr-defined]
     write(engine.vault, "good.md", "about oysters")
     until(lambda: engine.found("oysters") == ["good.md"])
-    until(lambda: watcher._observer is not first and watcher.state.mode == "events")
+    until(lambda: engine.watcher._observer is not first and engine.watcher.state.mode == "events")
     write(engine.vault, "good.md", "about scallops")
     until(lambda: engine.found("scallops") == ["good.md"])
 
@@ -493,7 +492,7 @@ def test_a_vault_that_is_gone_loses_nothing(engine: Engine) -> None:
         engine.reconcile()
     assert engine.found("word7") == ["n7.md"]
     status = engine.status()
-    assert status["state"] == "unavailable"
+    assert engine.indexer.state.name == "unavailable"
     assert any("is not there" in problem["reason"] and problem["hint"] for problem in status["problems"])
     engine.vault.mkdir()  # the mount point of an absent disk
     until(lambda: engine.indexer.state.name == "suspicious")
@@ -507,8 +506,8 @@ def test_a_vault_that_is_gone_loses_nothing(engine: Engine) -> None:
 
 
 @pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
-def test_a_vault_that_is_emptied_on_purpose(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarsd.index.indexer._SECOND_LOOK_S", 0.2)
+def test_a_vault_that_is_emptied_on_purpose(engine: Engine) -> None:
+    engine.indexer.second_look_s = 0.2
     for number in range(50):
         write(engine.vault, f"n{number}.md", f"word{number}")
     engine.watch()
@@ -520,8 +519,8 @@ def test_a_vault_that_is_emptied_on_purpose(engine: Engine, monkeypatch: pytest.
 
 
 @pytest.mark.report("https://github.com/vrtmrz/obsidian-livesync/issues/565")
-def test_without_the_marker_only_a_command_empties(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarsd.index.indexer._SECOND_LOOK_S", 0.0)
+def test_without_the_marker_only_a_command_empties(engine: Engine) -> None:
+    engine.indexer.second_look_s = 0.0
     for number in range(50):
         write(engine.vault, f"n{number}.md", f"word{number}")
     engine.reconcile()

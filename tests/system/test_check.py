@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import numpy as np
 import pytest
 
 from tarsd.app import health as check
-from tarsd.chat import TurnServices
 from tarsd.config import EmbeddingSettings
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.embed.ollama import OllamaEmbedder
@@ -48,7 +48,7 @@ def engine(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]
 
 
 def sound(engine: Engine, behind: int = 0) -> IndexCheck:
-    return IndexCheck(lambda: engine.store, {one.collection: one for one in engine.vaults}, lambda: behind)
+    return IndexCheck(lambda: engine.store, engine.vaults, lambda: behind)
 
 
 def states(engine: Engine) -> dict[str, str]:
@@ -313,19 +313,10 @@ async def checked(
     engine: Engine, provider: Any = None, fallback: Any = None, embedders: Sequence[Any] = (), *, model: bool = True
 ) -> dict[str, dict[str, Any]]:
     """The lines of a whole look, by name."""
-    services = TurnServices(
-        library=None,  # type: ignore[arg-type]
-        provider=provider or make("extractive"),
-        toolbox=None,  # type: ignore[arg-type]
-        memory=None,  # type: ignore[arg-type]
-        writer=None,  # type: ignore[arg-type]
-        settings=None,  # type: ignore[arg-type]
-        fallback=fallback,
-    )
-    vaults = {one.collection: one for one in engine.vaults}
-    thread: Any = asyncio.to_thread
-    look = check.HealthCheck(lambda: engine.searcher, lambda: embedders, vaults, services, lambda: 0, thread)
-    return {line["name"]: line async for line in look.run(CheckRequest(model))}
+    app = engine.app
+    app.chat.services = replace(app.chat.services, provider=provider or make("extractive"), fallback=fallback)
+    app.indexing.embedders = embedders
+    return {line["name"]: line async for line in app.check(CheckRequest(model))}
 
 
 def test_whatever_fails_is_a_line(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

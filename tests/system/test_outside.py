@@ -12,7 +12,7 @@ import pytest
 from tarsd.chat.calls import CLOSED, NOBODY
 from tarsd.config import PrivacySettings
 from tarsd.errors import BadRequest, ClientError, Conflict, NotFound, PathRefused, ToolError, VaultUnavailable
-from tarsd.notes import NoteLibrary, Reader
+from tarsd.notes import Reader
 from tarsd.notes.resolve import NameIndex
 from tarsd.protocol import Approval, Audience, RelatedRequest, SearchRequest, TurnRequest, read_audience
 from tarsd.providers.fake import FakeProvider
@@ -32,19 +32,12 @@ SECRET = "# Secret\n\nThe quorl ramp secret.\n"
 
 
 class Desk:
-    """What is read from outside of an indexed vault; `private` is what the conversations' logs say."""
+    """What is read from outside of an indexed vault."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.root = engine.vault
-        self.private: frozenset[str] = frozenset()
-        vault = Vault(engine.vault)
-        self.library = NoteLibrary(
-            lambda: engine.searcher,
-            {"": vault},
-            engine.config,
-            private_paths=lambda: self.private,
-        )
+        self.library = engine.library
 
     def reader(self, audience: Audience = "elsewhere") -> Reader:
         return Reader(self.library, audience)
@@ -93,7 +86,7 @@ def test_conversations_are_no_sources(desk: Desk) -> None:
         assert "tars/sessions/Talk.md" not in desk.found("quorl ramp said", audience, 50)[0]
         assert "tars/sessions/Talk.md" not in desk.listed(audience)[0]
         assert desk.reader(audience).note("Talk")["path"] == "tars/sessions/Talk.md"  # asked for, it is read
-    desk.private = frozenset({"tars/sessions/Talk.md"})
+    desk.engine.keep_private("tars/sessions/Talk.md")
     assert desk.reader("here").note("Talk")["title"] == "Talk"
     with pytest.raises(NotFound):
         desk.reader("elsewhere").note("Talk")

@@ -239,9 +239,11 @@ async def test_what_is_wrong_with_the_index_is_said(start: Start, shelf: Shelf) 
     assert turn.events[-1].data["notices"] == ["The model is down: words only.", "The index is being rebuilt."]
 
 
-async def test_it_answers_though_the_log_cannot_be_written(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "conversations").write_text("a file is in the way")
-    turn = await ended(start(), ask("what is a quorl?"))
+async def test_it_answers_though_the_log_cannot_be_written(start: Start) -> None:
+    chat = start()
+    chat.sessions._folder.parent.mkdir(parents=True)
+    chat.sessions._folder.write_text("a file is in the way")
+    turn = await ended(chat, ask("what is a quorl?"))
     assert "brass wedge" in turn.events[-1].data["text"]
     assert "cannot be saved" in turn.events[-1].data["notices"][0]
 

@@ -9,8 +9,7 @@ import pytest
 
 from tarsd.errors import Refused, VaultUnavailable
 from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
-from tarsd.notes import NoteLibrary, Reader
-from tarsd.vault import Vault
+from tarsd.notes import Reader
 from tests.support.engine import Engine, write
 
 STRIPPED = "tars/sessions/Åland talk.md"
@@ -19,24 +18,18 @@ TALK = "# What is a quorl?\n\nThe quorl is a brass wedge, you said.\n\n## And th
 
 
 class Desk:
-    """A shelf over an indexed vault; `private` is what the conversations' logs say."""
+    """The library of an indexed vault."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.private: frozenset[str] = frozenset()
-        self.vault = Vault(engine.vault)
-        self.shelf = NoteLibrary(
-            lambda: engine.searcher,
-            {"": self.vault},
-            engine.config,
-            private_paths=lambda: self.private,
-        )
+        self.vault = engine.vaults[""]
+        self.library = engine.library
 
     def found(self, *, local: bool) -> set[str]:
         return {one.path for one in self.reader(local).retrieve("quorl brass code", 12, memory=True).passages}
 
     def reader(self, local: bool) -> Reader:
-        return Reader(self.shelf, model_is_local=local)
+        return Reader(self.library, model_is_local=local)
 
 
 @pytest.fixture
@@ -58,7 +51,7 @@ def test_without_its_properties_a_note_is_an_ordinary_one(desk: Desk) -> None:
 def test_the_note_of_a_private_conversation_is_private_and_no_source(desk: Desk, spelled: str) -> None:
     found = desk.reader(True).retrieve("quorl code 0000", 12).passages
     (passage,) = [one for one in found if one.path == STRIPPED and "0000" in one.text]
-    desk.private = frozenset({spelled})
+    desk.engine.keep_private(spelled)
     for local in (True, False):
         assert desk.found(local=local) == {"Quorl.md", "Ferry.md"}
         assert STRIPPED not in {one.path for one in desk.reader(local).retrieve("quorl code 0000", 12).passages}
@@ -69,15 +62,15 @@ def test_the_note_of_a_private_conversation_is_private_and_no_source(desk: Desk,
         "Ferry.md",
     }
     assert desk.reader(True).around(passage) == []
-    view = desk.shelf.open("Åland talk")
+    view = desk.library.open("Åland talk")
     assert (view.local_only, view.ours) == (True, True)
     assert STRIPPED not in [one.path for one in desk.reader(False).listing("", "", False, 50)]
     assert [one.local_only for one in desk.reader(True).listing("tars", "", False, 50)] == [True]
-    assert desk.shelf.any_private([STRIPPED]) and not desk.shelf.any_private(["Quorl.md"])
+    assert desk.library.any_private([STRIPPED]) and not desk.library.any_private(["Quorl.md"])
 
 
 def test_a_vault_that_is_away_gives_no_private_conversation_either(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.private = frozenset({STRIPPED})
+    desk.engine.keep_private(STRIPPED)
 
     def away(*_: object) -> None:
         raise VaultUnavailable("The vault is away.")
@@ -92,7 +85,7 @@ def test_a_vault_that_is_away_gives_no_private_conversation_either(desk: Desk, m
 def test_a_summary_of_a_private_conversation_is_a_source_on_this_machine_only(desk: Desk) -> None:
     write(desk.engine.vault, SUMMARY, "---\ntars: summary\n---\n\nThe quorl code is brass.\n")
     desk.engine.index()
-    desk.private = frozenset({STRIPPED, SUMMARY})
+    desk.engine.keep_private(STRIPPED, SUMMARY)
     assert SUMMARY in desk.found(local=True)
     assert SUMMARY not in desk.found(local=False)
     write(desk.engine.vault, SUMMARY, "The quorl code is brass.\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -236,15 +237,12 @@ async def test_the_end_of_a_conversation_is_summarised(tmp_path: Path) -> None:
     assert one.memory.listing()["facts"] == []
 
 
-async def test_a_conversation_of_an_earlier_run_is_summarised_once_it_is_idle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_conversation_of_an_earlier_run_is_summarised_once_it_is_idle(tmp_path: Path) -> None:
     one = talk(tmp_path, "It is a wedge.")
     await one.ended(ask("what is a quorl?"))
     await one.chat.close()
-    monkeypatch.setattr("tarsd.chat.session_notes.LOOK_S", 0.01)
-    monkeypatch.setattr("tarsd.chat.session_notes.IDLE_S", 0.0)
-    again = talk(tmp_path, SUMMARY)
+    at_once = partial(SessionNotes, look_s=0.01, idle_s=0.0)
+    again = Talk(tmp_path, Shelf(QUORL), FakeProvider(SUMMARY), notes=True, session_notes=at_once)
     assert isinstance(again.chat.session_notes, SessionNotes)
     await again.chat.session_notes.catch_up()
     async with asyncio.timeout(30):

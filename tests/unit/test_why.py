@@ -23,7 +23,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def ask(engine: Engine, path: str, query: str) -> Explanation:
-    return why(engine.store, engine.searcher, engine.vaults, ("", path), query)
+    return why(engine.store, engine.searcher, list(engine.vaults.values()), ("", path), query)
 
 
 def steps(said: Explanation) -> dict[str, bool]:
@@ -76,7 +76,7 @@ def test_a_path_that_leaves_the_vault(engine: Engine) -> None:
 
 
 def test_an_unknown_collection(engine: Engine) -> None:
-    said = why(engine.store, engine.searcher, engine.vaults, ("work", "Kiln.md"), "cone")
+    said = why(engine.store, engine.searcher, list(engine.vaults.values()), ("work", "Kiln.md"), "cone")
     assert "no collection" in said.verdict
 
 
