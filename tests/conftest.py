@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -132,12 +131,8 @@ def stub(home: Path, vault: Path) -> Iterator[Stub]:
     stub = Stub(home / "0123456789ab.sock")
     stub.replies["GET /v1/hello"] = {"name": "tarsd", "vault": {"id": "x", "name": "vault", "path": str(vault)}}
     stub.replies["GET /v1/status"] = {"chat": {"model": "extractive", "state": "ready", "local": True}}
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield stub
-    stub.shutdown()
-    thread.join()
-    stub.server_close()
+    with stub.answering():
+        yield stub
 
 
 @pytest.fixture
@@ -172,7 +167,7 @@ class Daemon:
 
     def wait(self, what: Callable[[dict[str, Any]], bool] = lambda status: status["behind"] == 0) -> dict[str, Any]:
         """The status as soon as `what` holds of it; by default when the index is complete."""
-        deadline = time.monotonic() + 60
+        begun = time.monotonic()
         while True:
             try:
                 status = self.client.get("/v1/status")
@@ -183,8 +178,9 @@ class Daemon:
                     _, errors = self.process.communicate()
                     raise AssertionError(f"ended with {self.process.returncode}: {errors.decode()[-2000:]}") from None
                 status = {}
-            assert time.monotonic() < deadline, status
-            time.sleep(0.02)
+            waited = time.monotonic() - begun
+            assert waited < 60, status
+            time.sleep(min(0.02 + waited / 20, 0.1))
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """The exit code after a signal."""

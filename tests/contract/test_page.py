@@ -13,9 +13,9 @@ import pytest
 from aiohttp import web
 
 from tarsd.server import application, page
-from tests.contract.test_server import Stub
+from tests.support.application import Stub
+from tests.support.listener import Place, opened
 from tests.support.rawhttp import TOKEN
-from tests.system.test_tcp import Place, opened
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "tarsd" / "data" / "web"

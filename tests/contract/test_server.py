@@ -8,145 +8,23 @@ import json
 import logging
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
-from tarsd.app import Application
-from tarsd.app.assistant import Assistant
 from tarsd.daemon.log import JsonLines, spare_clients
-from tarsd.errors import NotFound, StoreError, VaultUnavailable
+from tarsd.errors import StoreError, VaultUnavailable
 from tarsd.protocol import (
     MAX_BODY,
     ROUTES,
-    Audience,
-    CheckRequest,
-    FeedbackRequest,
-    ReindexRequest,
-    RelatedRequest,
-    RememberRequest,
-    ReviewDecisions,
-    SearchRequest,
-    VectorsRequest,
-    WhyRequest,
-    WriteReport,
 )
 from tarsd.providers.base import StreamEnd, Text
-from tarsd.providers.fake import FakeProvider
 from tarsd.server import application, peer_uid
-from tests.support.turns import Shelf, Talk
-
-T = TypeVar("T")
-
-
-class Desk(Assistant):
-    """An assistant that repeats what it was asked; nothing is remembered or written."""
-
-    def __init__(self) -> None:
-        """Without any part."""
-
-    async def models(self) -> dict[str, Any]:
-        return {"models": []}
-
-    def claim(self, write: str) -> dict[str, Any]:
-        raise NotFound("There is no such change.")
-
-    def report(self, write: str, report: WriteReport) -> dict[str, Any]:
-        raise NotFound("There is no such change.")
-
-    async def undo(self, write: str) -> dict[str, Any]:
-        raise NotFound("There is no such change.")
-
-    async def memory(self) -> dict[str, Any]:
-        return {"facts": []}
-
-    async def remember(self, request: RememberRequest) -> dict[str, Any]:
-        return {"kind": request.kind, "text": request.text}
-
-    async def forget(self, line: str) -> dict[str, Any]:
-        return {"line": line}
-
-    async def undo_memory(self) -> dict[str, Any]:
-        raise NotFound("There is nothing to take back.")
-
-    async def feedback(self, request: FeedbackRequest) -> dict[str, Any]:
-        return {"turn": request.turn, "verdict": request.verdict, "note": request.note}
-
-    async def review(self) -> dict[str, Any]:
-        return {"review": "r", "proposals": []}
-
-    async def apply_review(self, decisions: ReviewDecisions) -> dict[str, Any]:
-        return {"decisions": [[one.proposal, one.action, one.text] for one in decisions.decisions]}
-
-    async def close_conversation(self, conversation: str) -> dict[str, Any]:
-        return {"closed": conversation}
-
-
-class Stub(Application):
-    """An engine that repeats what it was asked."""
-
-    def __init__(self, folder: Path) -> None:
-        self.provider = FakeProvider()
-        self.library = Shelf()
-        self.chat = Talk(folder, self.library, self.provider).chat
-        self.assistant = Desk()
-        self.stopping = False
-        self.steps: list[dict[str, Any] | float | Exception] = []
-        self.fault: Exception | None = None
-
-    def hello(self) -> dict[str, Any]:
-        return {"name": "tarsd", "protocol": 1}
-
-    def status(self) -> dict[str, Any]:
-        return {"behind": 0}
-
-    def search(self, request: SearchRequest) -> dict[str, Any]:
-        if self.fault:
-            raise self.fault
-        return {"hits": [], "query": request.query, "mode": request.mode, "limit": request.limit}
-
-    def related(self, request: RelatedRequest) -> dict[str, Any]:
-        self.library.check(request.path)
-        return {"hits": []}
-
-    def why(self, request: WhyRequest) -> dict[str, Any]:
-        self.library.check(request.path)
-        return {"steps": []}
-
-    def notes(self, filters: Mapping[str, str]) -> dict[str, Any]:
-        return {"notes": []}
-
-    def note(self, path: str, audience: Audience) -> dict[str, Any]:
-        self.library.check(path)
-        return {"path": path}
-
-    async def reindex(self, request: ReindexRequest) -> AsyncGenerator[dict[str, Any], None]:
-        for step in self.steps:
-            if isinstance(step, Exception):
-                raise step
-            if isinstance(step, float):
-                await asyncio.sleep(step)
-            else:
-                yield step
-
-    async def check(self, request: CheckRequest) -> AsyncGenerator[dict[str, Any], None]:
-        yield {"type": "check", "group": "Models", "name": "chat", "state": "ok" if request.model else "skipped"}
-
-    async def vectors(self) -> AsyncGenerator[dict[str, Any], None]:
-        yield {"type": "vectors", "model": "0123456789abcdef", "name": "fake", "dim": 1, "rows": []}
-
-    def add_vectors(self, request: VectorsRequest) -> dict[str, Any]:
-        return {"added": len(request.rows), "known": 0, "fits": True}
-
-    async def thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.to_thread(work, *arguments)
-
-    def shutdown(self) -> None:
-        self.stopping = True
+from tests.support.application import Stub
 
 
 @pytest.fixture

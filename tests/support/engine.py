@@ -40,11 +40,12 @@ NOTES = {
 
 
 def until(condition: Callable[[], object], what: object = "") -> None:
-    """Wait until the condition holds; it is asked again and again."""
-    end = time.monotonic() + LONG
+    """Wait until the condition holds; it is asked again and again, less often the longer it takes."""
+    begun = time.monotonic()
     while not condition():
-        assert time.monotonic() < end, what() if callable(what) else what
-        time.sleep(0.01)
+        waited = time.monotonic() - begun
+        assert waited < LONG, what() if callable(what) else what
+        time.sleep(min(0.01 + waited / 20, 0.1))
 
 
 def write(root: Path, path: str, text: str | bytes) -> Path:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import socketserver
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -38,6 +40,18 @@ class Stub(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.replies: dict[str, Any] = {}
         self.asked: list[tuple[str, Any]] = []
         super().__init__(str(path), _Handler)
+
+    @contextmanager
+    def answering(self) -> Iterator[Self]:
+        """Answer in a thread, until the end of the block."""
+        thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.shutdown()
+            thread.join()
+            self.server_close()
 
 
 class _Handler(BaseHTTPRequestHandler):

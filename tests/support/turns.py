@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tarsd.app.assistant import Assistant
 from tarsd.chat import SessionNotes, Turn, TurnServices
@@ -15,10 +15,12 @@ from tarsd.errors import NotFound, PathRefused, Refused
 from tarsd.notes import NoteLibrary, Reader, Retrieval
 from tarsd.passage import NoteRow, Passage
 from tarsd.protocol import Approval, Audience, Event, TurnRequest
-from tarsd.providers.base import Provider
-from tarsd.tools import Tool
+from tarsd.providers.base import Provider, ProviderEvent, StreamEnd, Text, ToolCall
+from tarsd.providers.fake import FakeProvider
+from tarsd.tools import Context, Result, Tool, ToolProposal
+from tarsd.tools.base import tool
 from tarsd.vault import Vault
-from tarsd.writing import Writer
+from tarsd.writing import Writer, create
 
 numbers = iter(range(10**6))
 
@@ -27,6 +29,10 @@ def passage(path: str, text: str, relevance: float = 0.8, line: int = 1, **more:
     """A passage of a note; `more` is said of the note."""
     note = NoteRow(path=path, title=path.removesuffix(".md"), **more)
     return Passage(text, line, line + text.count("\n"), note=note, relevance=relevance)
+
+
+QUORL = passage("Quorl.md", "A quorl is the brass wedge.")
+DIARY = passage("Private/Diary.md", "The secret quorl code is 0000.", local_only=True)
 
 
 class Shelf(NoteLibrary):
@@ -184,3 +190,25 @@ async def following(turn: Turn) -> AsyncIterator[Event]:
     """The turn's events."""
     async for event in turn.follow():
         yield event
+
+
+async def write(path: Annotated[str, "where"], text: Annotated[str, "what"], context: Context) -> ToolProposal:
+    """Make a note."""
+    change = create(path, text)
+
+    async def apply() -> Result:
+        return Result(f"made, {await context.write(change)}")
+
+    return ToolProposal(f"Make {path}", apply, change, change.diff())
+
+
+def use(name: str, /, **arguments: Any) -> ToolCall:
+    return ToolCall(f"id-{name}", name, arguments)
+
+
+def calls(*made: ToolCall, text: str = "") -> list[ProviderEvent | float | Exception]:
+    return [*([Text(text)] if text else []), *made, StreamEnd("tools", raw={"n": len(made)})]
+
+
+def talk(folder: Path, fake: FakeProvider, *functions: Any, **more: Any) -> Talk:
+    return Talk(folder, Shelf(QUORL, DIARY), fake, *(tool(one) for one in functions), **more)

@@ -15,13 +15,13 @@ import pytest
 
 from tarsd.client import Client
 from tests.conftest import Daemon
+from tests.support.conversation import Talk
 from tests.support.doubles.ollama import OllamaDouble
 from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Call, Fail, Raw, Say
 from tests.support.doubles.server import Call as Request
 from tests.support.doubles.server import Reply
 from tests.support.engine import contents, until, write
-from tests.system.test_conversation import Talk
 
 Start = Callable[..., Daemon]
 CASES = Path(__file__).parents[1] / "fixtures" / "chat"

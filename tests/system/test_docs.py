@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ import click
 import pytest
 
 import tarsd
-from tarsd import cli, config, errors
+from tarsd import config, errors
 from tarsd.cli import manual
 from tarsd.config.reader import SECTIONS
 from tarsd.protocol import ROUTES
+from tests.support.commands import commands
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,18 +37,6 @@ LINKED += [ROOT / "scripts" / "README.md", ROOT / "obsidian-plugin" / "README.md
 LINK = re.compile(r"\]\((?!https?:)([^)\s]*)\)")
 ROUTE = re.compile(r"(?:GET|POST|PATCH|DELETE) /[^?\s]*")
 SHORT, README_LINES = 60, 200
-
-
-def commands(group: click.Group = cli.cli, name: str = "tarsd") -> Iterator[tuple[str, click.Command]]:
-    """Every command with its full name."""
-    context = click.Context(group)
-    for short in group.list_commands(context):
-        command = group.get_command(context, short)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{name} {short}")
-        else:
-            yield f"{name} {short}", command
 
 
 @pytest.mark.parametrize(("name", "command"), list(commands()), ids=[name for name, _ in commands()])

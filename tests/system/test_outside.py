@@ -22,10 +22,9 @@ from tarsd.tools.base import tool
 from tarsd.vault import Vault
 from tarsd.vault.files import Unreadable
 from tests.support.engine import Engine, write
+from tests.support.turns import DIARY, QUORL, Talk, ask, calls, of, talk, use
 from tests.support.turns import Shelf as Shelves
-from tests.support.turns import Talk, ask, of
-from tests.unit.test_turn_tools import DIARY, QUORL, calls, talk, use
-from tests.unit.test_turn_tools import write as write_tool
+from tests.support.turns import write as write_tool
 
 OPEN = {"Quorl.md", "Ramp.md", "a/Twin.md"}
 SECRET = "# Secret\n\nThe quorl ramp secret.\n"

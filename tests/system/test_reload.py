@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,15 +102,22 @@ def test_a_config_that_names_another_vault_moves_nothing(
     assert one.client.get("/v1/hello")["vault"]["path"] == str(vault), "it was named at the start"
 
 
-def test_new_settings_wait_for_the_answer_that_is_being_given(vault: Path, home: Path, daemon: Start) -> None:
+@contextlib.contextmanager
+def settled_in_an_answer(home: Path, daemon: Start, text: str) -> Iterator[tuple[Daemon, str]]:
+    """A daemon that is giving an answer, while new settings wait for its end; and the turn."""
     with OpenAIDouble() as model:
         settle(home, model.config())
         one = daemon(TARSD_CHAT="", **model.env())
-        model.enqueue(Say("one two three four five six seven eight nine ten", pause=0.5))
+        model.enqueue(Say(text, pause=0.5))
         turn = one.client.post("/v1/turns", {"conversation": "c", "message": "count", "request_id": "r"})["turn"]
         until(lambda: model.requests)
         settle(home, '[chat]\nmodel = "extractive"\n')
         one.wait(lambda status: "wait for the answer" in json.dumps(status["problems"]))
+        yield one, turn
+
+
+def test_new_settings_wait_for_the_answer_that_is_being_given(vault: Path, home: Path, daemon: Start) -> None:
+    with settled_in_an_answer(home, daemon, "one two three four five six seven eight nine ten") as (one, turn):
         (last,) = [e for e in one.client.stream(f"/v1/turns/{turn}/events") if e["type"] in ("done", "failed")]
         assert (last["type"], last.get("text")) == ("done", "one two three four five six seven eight nine ten")
         until(lambda: one.client.get("/v1/hello")["chat_model"] == "extractive")
@@ -128,14 +136,7 @@ def test_a_request_meanwhile_is_answered_and_a_signal_looks_at_once(vault: Path,
 
 
 def test_a_second_save_while_the_first_one_waits_is_not_lost(vault: Path, home: Path, daemon: Start) -> None:
-    with OpenAIDouble() as model:
-        settle(home, model.config())
-        one = daemon(TARSD_CHAT="", **model.env())
-        model.enqueue(Say("one two three four five six", pause=0.7))
-        turn = one.client.post("/v1/turns", {"conversation": "c", "message": "count", "request_id": "r"})["turn"]
-        until(lambda: model.requests)
-        settle(home, '[chat]\nmodel = "extractive"\n')
-        one.wait(lambda status: "wait for the answer" in json.dumps(status["problems"]))
+    with settled_in_an_answer(home, daemon, "one two three four five six seven") as (one, turn):
         settle(home, '[chat]\nmodel = "fake"\n')
         assert list(one.client.stream(f"/v1/turns/{turn}/events"))[-1]["type"] == "done"
         until(lambda: one.client.get("/v1/hello")["chat_model"] == "fake")

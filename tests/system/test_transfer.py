@@ -24,8 +24,8 @@ from tests.conftest import Daemon
 from tests.support.doubles.embedder import Ollama
 from tests.support.doubles.server import Reply
 from tests.support.engine import until, write
+from tests.support.stored import digest, note
 from tests.support.stub import Run, Stub
-from tests.unit.store.conftest import digest, note
 
 Start = Callable[..., Daemon]
 

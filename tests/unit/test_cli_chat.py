@@ -291,6 +291,26 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
     assert bodies(stub, "POST /v1/turns")[0]["approvals"] is True
 
 
+def asks_for_a_yes(stub: Stub, ready: threading.Event | None = None) -> None:
+    """An answer that waits for a yes or no; with `ready`, its question waits for that."""
+    answered = threading.Event()
+
+    def events() -> Iterator[dict[str, Any]]:
+        yield from numbered([RETRIEVED, {"type": "token", "text": "I add it."}])
+        if ready is not None:
+            ready.wait(60)
+        yield {"seq": 3, **APPROVAL}
+        answered.wait(60)
+        yield {"seq": 4, **DONE}
+
+    def take() -> dict[str, Any]:
+        answered.set()
+        return {}
+
+    answer(stub, events)
+    stub.replies["POST /v1/turns/t1/approvals/t1"] = take
+
+
 @pytest.mark.parametrize(
     ("typed", "sent"),
     [
@@ -302,19 +322,7 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
     ],
 )
 def test_a_change_is_shown_before_it_is_allowed(stub: Stub, typed: str, sent: dict[str, bool]) -> None:
-    answered = threading.Event()
-
-    def events() -> Iterator[dict[str, Any]]:
-        yield from numbered([RETRIEVED, {"type": "token", "text": "I add it."}, APPROVAL])
-        answered.wait(60)
-        yield {"seq": 4, **DONE}
-
-    def take() -> dict[str, Any]:
-        answered.set()
-        return {}
-
-    answer(stub, events)
-    stub.replies["POST /v1/turns/t1/approvals/t1"] = take
+    asks_for_a_yes(stub)
     with Screen(["ask", "add milk"]) as screen:
         screen.see("I add it.\nAdd to Shopping\n")
         screen.see("  +milk\n")
@@ -327,21 +335,8 @@ def test_a_change_is_shown_before_it_is_allowed(stub: Stub, typed: str, sent: di
 
 
 def test_what_was_typed_before_the_question_is_no_answer_to_it(stub: Stub) -> None:
-    ready, answered = threading.Event(), threading.Event()
-
-    def events() -> Iterator[dict[str, Any]]:
-        yield from numbered([RETRIEVED, {"type": "token", "text": "I add it."}])
-        ready.wait(60)
-        yield {"seq": 3, **APPROVAL}
-        answered.wait(60)
-        yield {"seq": 4, **DONE}
-
-    def take() -> dict[str, Any]:
-        answered.set()
-        return {}
-
-    answer(stub, events)
-    stub.replies["POST /v1/turns/t1/approvals/t1"] = take
+    ready = threading.Event()
+    asks_for_a_yes(stub, ready)
     with Screen(["ask", "add milk"]) as screen:
         screen.see("I add it.")
         screen.type("y")

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -19,24 +18,11 @@ from tarsd.cli import completion, manual
 from tarsd.cli.common import Group
 from tarsd.cli.terminal import columns
 from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_USAGE
+from tests.support.commands import commands
 from tests.support.screen import Screen
 from tests.support.stub import Run, Stub
 
-
-def commands(group: click.Group = cli.cli, name: str = "tarsd") -> Iterator[tuple[str, click.Command]]:
-    """Every command and group with its full name."""
-    yield name, group
-    context = click.Context(group)
-    for short in group.list_commands(context):
-        command = group.get_command(context, short)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{name} {short}")
-        else:
-            yield f"{name} {short}", command
-
-
-ALL = list(commands())
+ALL = list(commands(groups=True))
 ONE_LINE = 110
 
 

@@ -13,15 +13,10 @@ from tarsd.chat.calls import MOST_CALLS, NOBODY
 from tarsd.config import ChatSettings
 from tarsd.errors import Conflict, NotFound, ProviderBusy, ProviderUnreachable, ToolError
 from tarsd.protocol import Approval
-from tarsd.providers.base import ProviderEvent, StreamEnd, Text, Thinking, ToolCall
+from tarsd.providers.base import StreamEnd, Text, Thinking, ToolCall
 from tarsd.providers.fake import FakeProvider
-from tarsd.tools import Context, Result, ToolProposal
-from tarsd.tools.base import tool
-from tarsd.writing import create
-from tests.support.turns import Shelf, Talk, ask, of, passage, types, until
-
-QUORL = passage("Quorl.md", "A quorl is the brass wedge.")
-DIARY = passage("Private/Diary.md", "The secret quorl code is 0000.", local_only=True)
+from tarsd.tools import Result
+from tests.support.turns import QUORL, Shelf, Talk, ask, calls, of, passage, talk, types, until, use, write
 
 
 def look(query: Annotated[str, "what for"]) -> Result:
@@ -42,28 +37,6 @@ def read_private() -> Result:
 def broken() -> Result:
     """Always fails."""
     raise ToolError("It is broken.", "Try another.")
-
-
-async def write(path: Annotated[str, "where"], text: Annotated[str, "what"], context: Context) -> ToolProposal:
-    """Make a note."""
-    change = create(path, text)
-
-    async def apply() -> Result:
-        return Result(f"made, {await context.write(change)}")
-
-    return ToolProposal(f"Make {path}", apply, change, change.diff())
-
-
-def use(name: str, /, **arguments: Any) -> ToolCall:
-    return ToolCall(f"id-{name}", name, arguments)
-
-
-def calls(*made: ToolCall, text: str = "") -> list[ProviderEvent | float | Exception]:
-    return [*([Text(text)] if text else []), *made, StreamEnd("tools", raw={"n": len(made)})]
-
-
-def talk(tmp_path: Path, fake: FakeProvider, *functions: Any, **more: Any) -> Talk:
-    return Talk(tmp_path, Shelf(QUORL, DIARY), fake, *(tool(one) for one in functions), **more)
 
 
 async def test_a_call_is_answered_and_the_model_goes_on(tmp_path: Path) -> None:

@@ -62,7 +62,6 @@ def well(line: Finding) -> bool:
 @pytest.fixture
 def stand_in(subject: DoctorContext) -> Iterator[Stub]:
     """A stand-in for the daemon, at the vault's own socket; `stand_in.replies` is what it says."""
-    import threading
 
     stub = Stub(subject.config.paths.socket)
     hello = {"version": tarsd.__version__, "protocol": 1, "features": ["check"]}
@@ -70,12 +69,8 @@ def stand_in(subject: DoctorContext) -> Iterator[Stub]:
     stub.replies["GET /v1/status"] = {"process": {"pid": 7, "uptime_s": 100}, "behind": 0, "problems": []}
     stub.replies["GET /v1/notes"] = {"notes": []}
     stub.replies["POST /v1/check"] = []
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield stub
-    stub.shutdown()
-    thread.join()
-    stub.server_close()
+    with stub.answering():
+        yield stub
 
 
 def says(stub: Stub, **status: Any) -> None:

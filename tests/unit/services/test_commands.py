@@ -33,12 +33,8 @@ def answering(vault: Path) -> Iterator[dict[str, Any]]:
     stub = Stub(socket_path(vault_id(vault)))
     stub.replies["GET /v1/status"] = status
     stub.replies["GET /v1/hello"] = {"version": "0.1.0"}
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield status
-    stub.shutdown()
-    thread.join()
-    stub.server_close()
+    with stub.answering():
+        yield status
 
 
 # ------------------------------------------------------------------------------------------------ the commands

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tarsd.store import Batch, Store, schema
-from tests.unit.store.conftest import digest, note
+from tests.support.stored import digest, note
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tarsd.errors import DiskFull, StoreError
 from tarsd.store import Batch, Store, schema
 from tarsd.vault import Skipped
 from tests.support.index_dump import dump
-from tests.unit.store.conftest import WEIGHTS, digest, filled, found, note, vector
+from tests.support.stored import WEIGHTS, digest, filled, found, note, vector
 
 
 def garble(path: Path) -> None:

@@ -10,7 +10,7 @@ from tarsd.errors import StoreError
 from tarsd.store import Batch, Store, links, segment
 from tarsd.vault import FileInfo
 from tests.support.index_dump import dump
-from tests.unit.store.conftest import DIM, WEIGHTS, at, filled, found, note
+from tests.support.stored import DIM, WEIGHTS, at, filled, found, note
 
 
 def test_a_note_is_found_by_its_words_name_folder_alias_tag_property_and_gone_when_deleted(store: Store) -> None:

@@ -15,7 +15,7 @@ from tarsd.store import NOT_READ, Batch, Store
 from tarsd.store.codes import Codes, _nearest, pack
 from tarsd.store.vectors import MAX_TRIES
 from tests.support.index_dump import dump
-from tests.unit.store.conftest import DIM, digest, filled, note, vector
+from tests.support.stored import DIM, digest, filled, note, vector
 
 
 @pytest.mark.parametrize("use_vec", [True, False])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +15,6 @@ from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Call, Cut, Say
 from tests.support.engine import contents, until, write
 from tests.support.mcp_client import (
-    NOTES,
     Answering,
     House,
     Start,
@@ -27,19 +25,6 @@ from tests.support.mcp_client import (
     serving,
     text_of,
 )
-
-
-@pytest.fixture(scope="module")
-def house() -> Iterator[House]:
-    with living(NOTES) as one:
-        yield one
-
-
-@pytest.fixture
-def answering(daemon: Start, home: Path, vault: Path) -> Iterator[Answering]:
-    with OpenAIDouble() as double:
-        yield Answering(double, daemon, home, vault)
-
 
 # ------------------------------------------------------------------------------------------------ remember, ask
 

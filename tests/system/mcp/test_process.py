@@ -9,40 +9,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tarsd.mcp_stdio.lines import cleaned
-from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Say
 from tests.support.engine import until
 from tests.support.mcp_client import (
-    NOTES,
     PROGRAM,
     Answering,
     House,
-    Start,
     Wire,
     call,
-    living,
     serving,
 )
 from tests.support.stub import Run
-
-
-@pytest.fixture(scope="module")
-def house() -> Iterator[House]:
-    with living(NOTES) as one:
-        yield one
-
-
-@pytest.fixture
-def answering(daemon: Start, home: Path, vault: Path) -> Iterator[Answering]:
-    with OpenAIDouble() as double:
-        yield Answering(double, daemon, home, vault)
-
 
 # ------------------------------------------------------------------------------------------------ the process
 

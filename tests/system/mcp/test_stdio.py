@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,13 +25,6 @@ from tests.support.mcp_client import (
     serving,
 )
 from tests.support.stub import Stub
-
-
-@pytest.fixture(scope="module")
-def house() -> Iterator[House]:
-    with living(NOTES) as one:
-        yield one
-
 
 # ------------------------------------------------------------------------------------------------ what it offers
 
