@@ -21,6 +21,9 @@ from tests.support.index_dump import dump
 
 Start = Callable[..., Daemon]
 
+MANY = 2_100
+"""Notes enough for three of the blocks in which sqlite-vec keeps vectors, of 1,024 each."""
+
 
 @pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/83")
 def test_without_loadable_extensions_vectors_are_compared_all_the_same(
@@ -45,7 +48,7 @@ def test_vectors_that_come_and_go_leave_no_space_taken(short_tmp: Path) -> None:
         return engine.config.paths.index_db.stat().st_size
 
     with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
-        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
+        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(MANY)]
         engine.index()
         for round in range(5):
             for note in notes[round::10]:
@@ -68,7 +71,7 @@ def test_vectors_that_come_and_go_leave_no_space_taken(short_tmp: Path) -> None:
 @pytest.mark.report("https://github.com/asg017/sqlite-vec/issues/54")
 def test_space_is_given_back_without_being_asked(short_tmp: Path) -> None:
     with Engine(short_tmp, model=FakeEmbedder(384)) as engine:
-        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(3000)]
+        notes = [write(engine.vault, f"n{n}.md", f"entry {n} of the ledger, kind {n % 97}\n") for n in range(MANY)]
         engine.index()
         before = engine.config.paths.index_db.stat().st_size
         for note in notes[100:]:
