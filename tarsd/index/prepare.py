@@ -16,7 +16,7 @@ from tarsd.config import ChunkSettings
 from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_mtime
-from tarsd.parse import access, parse
+from tarsd.parse import Note, access, parse
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.store import Prepared
 from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
@@ -107,11 +107,9 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
     return done
 
 
-def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings) -> tuple[Prepared, list[str]]:
-    decoded = decode(raw)
-    note = parse(decoded.text, info.path, include_comments=settings.include_comments)
-    private = not info.collection and info.path.casefold() in settings.private
-    row = NoteRow(
+def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: bool, mtime_ns: int) -> NoteRow:
+    """A note as its file, its bytes and its text say; `ours` and `local_only` may be known from elsewhere, too."""
+    return NoteRow(
         collection=info.collection,
         path=info.path,
         title=note.title,
@@ -119,12 +117,20 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         tags=note.tags,
         kind=info.kind,
         memory_type=note.memory_type or "",
-        ours=note.ours,
-        local_only=private or access.is_local_only(info.path, note, settings.local_only, decoded.text),
-        mtime_ns=trusted_mtime(info),
+        ours=ours,
+        local_only=local_only,
+        mtime_ns=mtime_ns,
         size=info.size,
         state="ok" if raw else "empty",
     )
+
+
+def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings) -> tuple[Prepared, list[str]]:
+    decoded = decode(raw)
+    note = parse(decoded.text, info.path, include_comments=settings.include_comments)
+    private = not info.collection and info.path.casefold() in settings.private
+    private = private or access.is_local_only(info.path, note, settings.local_only, decoded.text)
+    row = note_row(info, raw, note, ours=note.ours, local_only=private, mtime_ns=trusted_mtime(info))
     passages = tuple(map(_with_short_headings, chunk(note, settings.chunk, row)))
     problems = [(problem.line, problem.reason, problem.hint) for problem in note.problems]
     if decoded.problem:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from tarsd.chunk import chunk
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, TarsdError, VaultUnavailable
+from tarsd.index.prepare import note_row
 from tarsd.memory import holds_private
 from tarsd.notes.resolve import NameIndex, file_of, fold_path
 from tarsd.parse import Note, access, parse, source_lines
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.search import Searcher
-from tarsd.vault import Vault, content_hash, decode, nfc
+from tarsd.vault import FileInfo, Vault, content_hash, decode, nfc
 from tarsd.writing import Loaded
 
 
@@ -145,8 +146,8 @@ class NoteLibrary:
         rows = self.named(name)
         return self.view(rows[0].key if rows else ("", file_of(name)))
 
-    def view(self, key: Key) -> NoteView:
-        """The note at (collection, path) as it is on disk now. Raises `NotFound`, `Unreadable`, `VaultUnavailable`."""
+    def load(self, key: Key) -> tuple[FileInfo, Loaded]:
+        """The file at (collection, path) as it is on disk now. Raises `NotFound`, `Unreadable`, `VaultUnavailable`."""
         collection, path = key
         vault = self.vaults[collection]
         missing = NotFound(f"There is no note “{path.removesuffix('.md')}” to read.")
@@ -159,21 +160,16 @@ class NoteLibrary:
             raise missing
         raw = vault.read(info)
         decoded = decode(raw)
-        note = parse(decoded.text, path)
-        listed = not collection and fold_path(path) in self._private()
-        row = NoteRow(
-            collection=collection,
-            path=path,
-            title=note.title,
-            aliases=note.aliases,
-            tags=note.tags,
-            memory_type=note.memory_type or "",
-            ours=note.ours or listed,
-            local_only=listed or self._is_local_only(key, note, decoded.text),
-            mtime_ns=info.mtime_ns,
-            size=info.size,
-        )
-        return NoteView(row, Loaded(path, raw, decoded.text, decoded.encoding, content_hash(raw)))
+        return info, Loaded(path, raw, decoded.text, decoded.encoding, content_hash(raw))
+
+    def view(self, key: Key) -> NoteView:
+        """The note at (collection, path), and whether it is private, as it is on disk now. Raises as `load`."""
+        info, loaded = self.load(key)
+        note = parse(loaded.text, info.path)
+        listed = not info.collection and fold_path(info.path) in self._private()
+        private = listed or self._is_local_only(key, note, loaded.text)
+        row = note_row(info, loaded.raw, note, ours=note.ours or listed, local_only=private, mtime_ns=info.mtime_ns)
+        return NoteView(row, loaded)
 
     def passages(self, view: NoteView) -> list[Passage]:
         """All passages of a note as it is now."""

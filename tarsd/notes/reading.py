@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
@@ -45,7 +46,7 @@ class Retrieval:
 
 
 class Reader:
-    """The notes for one audience. Called from threads.
+    """The notes for one audience, made for each thing that is asked. Called from threads.
 
     "person" is who owns the notes; "here" and "elsewhere" are other programs' models, on this machine or not. Without
     `model_is_local` the words go to a model on another machine, whoever asks.
@@ -141,7 +142,7 @@ class Reader:
     def search(self, request: SearchRequest) -> Json:
         """The hits of a query. Raises `StoreError`."""
         searcher = self._library.searcher()
-        scope = Scope(conversations=self._audience == "person", hidden=self._hidden())
+        scope = Scope(conversations=self._audience == "person", hidden=self._hidden)
 
         def find(limit: int) -> Results:
             return searcher.search(request.query, request.mode, limit, request.min_score, request.filters, scope)
@@ -246,21 +247,22 @@ class Reader:
         """The note at a path of the vault with every byte of its text, comments included."""
         self._library.check(path)
         try:
-            view = self._library.view(("", nfc(path)))
+            info, loaded = self._library.load(("", nfc(path)))
         except NotFound:
             raise NotFound("There is no such note.", "GET /v1/notes lists them.") from None
-        note = parse(view.loaded.text, view.path, include_comments=True)
+        note = parse(loaded.text, info.path, include_comments=True)
         return {
-            "path": view.path,
+            "path": info.path,
             "title": note.title,
             "aliases": list(note.aliases),
             "tags": list(note.tags),
             "properties": note.properties,
-            "text": view.loaded.text,
-            "hash": view.loaded.hash,
-            "modified": view.note.mtime_ns / 1e9,
+            "text": loaded.text,
+            "hash": loaded.hash,
+            "modified": info.mtime_ns / 1e9,
         }
 
+    @cached_property
     def _hidden(self) -> frozenset[int]:
         """The notes (ids) of which nothing may show, not even in the relevance of others."""
         if self.sees_private:
@@ -269,7 +271,7 @@ class Reader:
 
     def _withheld(self) -> Json:
         """For a model: the number of private notes in the whole index, the same whatever was asked."""
-        return {} if self._audience == "person" else {"withheld": len(self._hidden())}
+        return {} if self._audience == "person" else {"withheld": len(self._hidden)}
 
     def _indexed(self, given: str) -> NoteRow:
         name = _name(given)
@@ -280,7 +282,7 @@ class Reader:
 
     def _row(self, name: str) -> NoteRow | None:
         """The note in the index with this path, name or alias. Raises `Conflict`."""
-        found = self._library.named(name, self._hidden())
+        found = self._library.named(name, self._hidden)
         if len(found) > 1 and not self.sees_private:  # the index learns a moment later that a note became private
             found = [row for row in found if self._library.private_now(row) is False]
         if len(found) > 1:
