@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from tarsd.errors import AnswerCut, ContextTooLong
 from tarsd.providers.base import Message, ModelRequest, Provider, complete
-from tarsd.providers.text import cap, escape, printable, tokens, visible
+from tarsd.providers.text import cap, escape, printable, visible
 from tarsd.session import TurnRecord
+from tarsd.upstream import tokens
 
 REPLY_TOKENS = 700
 REPLY_CHARS = 20_000

@@ -9,8 +9,9 @@ from datetime import date
 from tarsd.errors import ContextTooLong
 from tarsd.passage import Passage
 from tarsd.providers.base import Message, ModelRequest, ToolSpec
-from tarsd.providers.text import cap, escape, tokens, visible
+from tarsd.providers.text import cap, escape, visible
 from tarsd.session import TurnRecord
+from tarsd.upstream import tokens
 
 TOOL_CHARS = 16_000
 """The most that one tool's result takes in a prompt; a model asks again for what it misses."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from tarsd.parse.visibility import without_hidden
-from tarsd.upstream import tokens as tokens
 
 _UNSEEN = re.compile(
     "[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"

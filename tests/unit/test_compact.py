@@ -21,8 +21,8 @@ from tarsd.protocol import Event
 from tarsd.providers.base import Retract, StreamEnd, Text, Thinking
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.providers.fake import FakeProvider
-from tarsd.providers.text import tokens
 from tarsd.session import TurnRecord
+from tarsd.upstream import tokens
 
 REPLY = "We spoke of quorls.\n\nREMEMBER:\n- The person collects quorls.\n- The boat is called Otter."
 

@@ -14,8 +14,9 @@ from tarsd.chat.prompt import PromptParts, context_text, fit, history_tokens, re
 from tarsd.errors import ContextTooLong
 from tarsd.protocol import Event
 from tarsd.providers.base import Message, ToolCall, ToolSpec
-from tarsd.providers.text import cap, tokens, visible
+from tarsd.providers.text import cap, visible
 from tarsd.session import TurnRecord
+from tarsd.upstream import tokens
 from tests.support.turns import passage
 
 TODAY = date(2026, 11, 28)
