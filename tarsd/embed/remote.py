@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, TypeVar
 
@@ -66,7 +67,7 @@ def batches(texts: Sequence[str], most: int = MAX_TEXTS, most_tokens: int = MAX_
         yield slice(start, len(texts))
 
 
-class Remote:
+class Remote(ABC):
     """An embedder whose model answers over HTTP; what members add is how to ask, and how the width is kept.
 
     `place` is how messages call the server, `hints` what they advise.
@@ -112,21 +113,21 @@ class Remote:
             self._learn(vectors.shape[1])
         return vectors
 
+    @abstractmethod
     def _expected(self) -> int:
         """The width that is known before anything is sent, or 0. Raises EmbedError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _learn(self, dim: int) -> None:
         """The first vectors have this width."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _changed(self, dim: int) -> None:
         """Vectors have another width than before."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _send(self, batch: Sequence[str], seconds: float) -> object:
         """What the server gives for a batch: a list of vectors, if all is well. Raises EmbedError."""
-        raise NotImplementedError
 
     def _probe(self, seconds: float) -> int:
         """How many numbers the server gives a text now."""

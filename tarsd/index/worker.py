@@ -9,6 +9,7 @@ import contextlib
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -31,7 +32,7 @@ class IndexJob(Generic[R]):
     done: Callable[[R | None, TarsdError | None], None] | None = None
 
 
-class _Thread:
+class _Thread(ABC):
     """A thread of the daemon that ends when it is asked to, and rests after an error, longer each time."""
 
     def __init__(self, name: str, first_pause_s: float, longest_pause_s: float) -> None:
@@ -41,8 +42,8 @@ class _Thread:
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def _run(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _run(self) -> None: ...
 
     @property
     def stopping(self) -> bool:

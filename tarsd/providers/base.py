@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -212,7 +213,7 @@ class Provider(Protocol):
         ...
 
 
-class Forwarding:
+class Forwarding(ABC):
     """A provider that stands before another one, which only `prepare` may change, and looks like it."""
 
     _inner: Provider
@@ -247,9 +248,9 @@ class Forwarding:
             self._failed(error)
             raise
 
+    @abstractmethod
     def _failed(self, error: ProviderError) -> None:
         """The other one could not answer."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
