@@ -15,6 +15,7 @@ from tarsd import embed, keys
 from tarsd.app.process import give_memory_back
 from tarsd.app.status import ScanHistory
 from tarsd.config import Config
+from tarsd.config.rules import CORRECT
 from tarsd.embed.base import Embedder
 from tarsd.errors import PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
@@ -67,7 +68,7 @@ class Indexing:
         pause_s: float = 1.0,
     ) -> None:
         self.vaults = vaults
-        self.history = ScanHistory()
+        self.history = ScanHistory(config.exclude, config.privacy.local_only)
         self.store: Store | None = None
         self.indexer: Indexer | None = None
         self.embedders: Sequence[Embedder] = embedders
@@ -184,7 +185,7 @@ class Indexing:
         except _Stopping:
             raise TarsdError("The daemon is stopping.") from None
         whole = job.paths is None or any(not path for _, path in job.paths)
-        self.history.passed(self.vaults, self.store.notes.skipped(), whole=whole)
+        self.history.passed(self.vaults, self.store.notes, whole=whole)
         if report.again_s is not None:
             for name, watcher in self._watchers.items():
                 watcher.look(_below(name, job.paths), report.again_s)
@@ -258,6 +259,7 @@ class Indexing:
         """What concerns the index as a whole: (reason, hint)."""
         found = [(reason, hint) for until, reason, hint in self._said if until > time.monotonic()]
         found += [(error.message, error.hint) for error in self._failures()]
+        found += [(sentence, CORRECT) for sentence in self.history.idle_rules]
         if self._embedding.failure:
             found.append((f"Embedding failed ({self._embedding.failure}); it begins again.", "The log says where."))
         if self.store is not None and not self.store.database.vec0:

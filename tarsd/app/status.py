@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
@@ -9,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tarsd.config.rules import idle_rules, is_at_or_below
 from tarsd.errors import VaultUnavailable
 from tarsd.index import EmbeddingProgress
 from tarsd.store import Counts, Key, ProblemRow
+from tarsd.store.notes import Notes
 from tarsd.vault import Skipped, Vault
 from tarsd.watch import WatchState
 
@@ -22,18 +25,32 @@ WARNINGS = ("twin",)
 
 
 class ScanHistory:
-    """What the passes over the disk leave to be told: when the last one was, and how many notes no pass looks at."""
+    """What the passes over the disk leave to be told: when the last one was, and how many notes no pass looks at.
 
-    def __init__(self) -> None:
+    `exclude` and `local_only` are the rules of the settings.
+    """
+
+    def __init__(self, exclude: Sequence[str] = (), local_only: Sequence[str] = ()) -> None:
+        self._exclude, self._local_only = exclude, local_only
         self.at = 0.0
+        self.idle_rules: list[str] = []
+        """A sentence for each rule that matches nothing."""
         self.within = 0
         """Notes in folders that are left out, beyond one for each of these folders."""
 
-    def passed(self, vaults: Mapping[str, Vault], skipped: Iterable[Skipped], *, whole: bool) -> None:
-        """A pass has ended; after one over everything the folders that are left out are looked into."""
+    def passed(self, vaults: Mapping[str, Vault], notes: Notes, *, whole: bool) -> None:
+        """A pass has ended; after one over everything, what no pass looks at is counted, and the rules are tried."""
         self.at = time.time()
         if not whole:
             return
+        skipped = notes.skipped()
+        if self._exclude or self._local_only:
+            with contextlib.suppress(VaultUnavailable):  # what was known stays
+                paths = [path for vault in vaults.values() for path in vault.names()]
+                tags = {tag for row in notes.titles() for tag in row.tags}
+                self.idle_rules = idle_rules(
+                    self._exclude, self._local_only, paths, lambda top: any(is_at_or_below(tag, top) for tag in tags)
+                )
         places = [vaults[row.collection].root / row.path for row in skipped if row.state == "excluded"]
         self.within = sum(_notes_in(place) - 1 for place in places if os.path.isdir(place))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -10,8 +11,8 @@ import click
 
 from tarsd import files
 from tarsd.cli.common import Command, Folder, Group, json_option, print_json, tell, vault_option
-from tarsd.cli.terminal import ESCAPED, fit
-from tarsd.errors import BadRequest, Refused
+from tarsd.cli.terminal import ESCAPED, fit, line
+from tarsd.errors import BadRequest, Refused, VaultUnavailable
 
 TEMPLATE = """\
 # Settings of tarsd. Only the vault is needed; what stands behind a # is the default.
@@ -109,13 +110,19 @@ def config() -> None:
 @click.option("--vault", type=Folder(), help="As if run with this vault.")
 @json_option
 def check(vault: Path | None, as_json: bool) -> None:
-    """Print the settings in force, or every fault of the config (exit code 78)."""
+    """Print the settings in force, or every fault of the config (exit code 78); rules that match nothing are named."""
     from tarsd.config import as_tables, load
+    from tarsd.config.rules import CORRECT
+    from tarsd.doctor.vault import idle_sentences
 
     settings = load(vault=vault)
     tables = as_tables(settings)
+    warnings: list[str] = []
+    if settings.exclude or settings.privacy.local_only:
+        with contextlib.suppress(VaultUnavailable):  # that is no fault of the settings
+            warnings = idle_sentences(settings)
     if as_json:
-        print_json({"config": str(settings.paths.config_file), "settings": tables})
+        print_json({"config": str(settings.paths.config_file), "settings": tables, "warnings": warnings})
         return
     file = settings.paths.config_file
     click.echo(f"# {file}{'' if os.path.exists(file) else ' (not there: defaults)'}")
@@ -124,6 +131,8 @@ def check(vault: Path | None, as_json: bool) -> None:
             click.echo(f"\n{f'[[{name}]]' if isinstance(values, list) else f'[{name}]'}")
             for key, value in table.items():
                 click.echo(f"# {key}: not set" if value is None else f"{key} = {_toml(value)}")
+    for sentence in warnings:
+        click.echo(f"\n# {line(sentence)} {CORRECT}")
 
 
 @config.command()

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from tarsd.config.file import Key, key_lines, read_table
 from tarsd.config.places import NO_PATH, config_file, expand, paths, vault_id
+from tarsd.config.rules import is_sound
 from tarsd.config.settings import (
     ANTHROPIC,
     OLLAMA,
@@ -342,7 +343,7 @@ class _ConfigReader:
 
     def check_rule(self, rule: str, key: Key) -> None:
         """A fault of a rule that can match nothing."""
-        if not rule.strip("/ ") or rule.startswith(("/", "~")) or ".." in rule.split("/"):
+        if not is_sound(rule):
             self.fault(key, f'"{rule}" can match nothing: rules are relative to the vault')
 
     def check_outside(self, root: Path, places: Paths) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +13,8 @@ from tarsd.doctor.finding import Check, Finding, fault, number, ok, skipped, war
 from tarsd.doctor.subject import DoctorContext, quoted
 
 if TYPE_CHECKING:
-    from tarsd.vault import Skipped
+    from tarsd.config import Config
+    from tarsd.vault import Skipped, Vault
 
 PLACES: Final = 3
 SCAN_S: Final = 15.0
@@ -73,6 +76,45 @@ def notes(subject: DoctorContext) -> Finding:
     if not scan.files:
         return warning("There are no notes in it.", f"Is {quoted(config.vault)} the right folder?", public="No notes.")
     return ok(f"{', '.join([number(len(scan.files), 'note'), *told])}.")
+
+
+def rules(subject: DoctorContext) -> Iterator[Finding]:
+    """Whether every rule of the settings matches something: one that does not leaves out, or protects, nothing."""
+    from tarsd.config.rules import CORRECT
+
+    config = subject.config
+    count = len(config.exclude) + len(config.privacy.local_only)
+    found = idle_sentences(config) if subject.root and count else []
+    for sentence in found:
+        yield warning(sentence, CORRECT, public="A rule matches nothing in the vault.")
+    if not found:
+        yield ok(f"{number(count, 'rule')}, each of something that is there." if count else "There are none.")
+
+
+def idle_sentences(config: Config) -> list[str]:
+    """A sentence for each rule of the settings that matches nothing. Raises VaultUnavailable."""
+    from tarsd.config.rules import idle_rules
+    from tarsd.vault import Vault
+
+    vaults = [Vault(config.vault), *(Vault(one.root, one.name) for one in config.collections)]
+    paths = [path for vault in vaults for path in vault.names()]
+    return idle_rules(config.exclude, config.privacy.local_only, paths, lambda tag: _has_tag(vaults, tag))
+
+
+def _has_tag(vaults: Sequence[Vault], tag: str) -> bool:
+    """Whether any note that can be read has the tag, which is `folded`, or one below it."""
+    from tarsd.config.rules import folded, is_at_or_below
+    from tarsd.errors import TarsdError
+    from tarsd.parse import parse
+    from tarsd.vault import decode
+
+    for vault in vaults:
+        for info in vault.scan().files.values():
+            with contextlib.suppress(TarsdError):
+                text = decode(vault.read(info)).text
+                if tag in folded(text) and any(is_at_or_below(own, tag) for own in parse(text, info.path).tags):
+                    return True
+    return False
 
 
 def downloads(subject: DoctorContext) -> Finding:
@@ -148,6 +190,7 @@ CHECKS: Final = (
     Check("Vault", "folder", folder),
     Check("Vault", "Obsidian", obsidian),
     Check("Vault", "notes", notes, SCAN_S),
+    Check("Vault", "rules", rules, SCAN_S),
     Check("Vault", "downloads", downloads),
     Check("Vault", "conflicts", conflicts),
     Check("Vault", "own folder", memory),

@@ -21,8 +21,8 @@ from tarsd.passage import Key, NoteRow, Passage
 from tarsd.store import Prepared
 from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
 
-LOCAL_ONLY = "local_only, or what may be meant by it"
-"""How a note says of itself that it never leaves this machine; another reading means that all are read again."""
+LOCAL_ONLY = "local_only, or what may be meant by it; rules as in exclude"
+"""How it is known of a note that it never leaves this machine; another reading means that all are read again."""
 
 _HEADING_CHARS = 600
 

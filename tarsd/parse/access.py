@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tarsd.config.rules import folded, is_at_or_below, path_rule, tag_of
 from tarsd.parse.properties import JSON
 from tarsd.parse.spans import comments, split
 from tarsd.parse.visibility import readable
@@ -29,17 +30,16 @@ def is_local_only(path: str, note: Note, rules: Sequence[str], text: str = "") -
 
     The property is how what is derived from private notes (conversations, summaries) stays private wherever it goes.
     Our own lists mark single lines instead, in comments. `text` is the note's own: in it such lines stand, and marks
-    in properties that cannot be read.
+    in properties that cannot be read. A rule with "#" names a tag, and a folder that is called so.
     """
     if says_private(note, text) or (note.ours and private_comments(text)):
         return True
-    folded = path.casefold()
+    where = folded(path)
     for rule in rules:
-        name = rule.casefold().strip()
-        if name.startswith("#"):
-            if names_tag(note, name[1:], text):
-                return True
-        elif name.strip("/") and (folded + "/").startswith(name.strip("/") + "/"):
+        expression = path_rule(rule)
+        if expression is not None and expression.search(where):
+            return True
+        if names_tag(note, tag_of(rule), text):
             return True
     return False
 
@@ -61,14 +61,14 @@ def names_tag(note: Note, tag: str, text: str = "") -> bool:
 
     Where its properties are broken, a word in them is enough; a value of `tags` that is no list of tags is read so too.
     """
-    tag = tag.casefold().strip("#/ ")
+    tag = folded(tag).strip("#/ ")
     if not tag:
         return False
-    if any(f"{own.casefold()}/".startswith(f"{tag}/") for own in note.tags):
+    if any(is_at_or_below(own, tag) for own in note.tags):
         return True
     rows, broken = _block(note, text)
     word = re.compile(rf"(?<![\w/-]){re.escape(tag)}(?![\w-])")
-    return any(word.search(row.casefold()) for row in (rows if broken else _tag_rows(rows)))
+    return any(word.search(folded(row)) for row in (rows if broken else _tag_rows(rows)))
 
 
 def private_comments(text: str) -> set[int]:

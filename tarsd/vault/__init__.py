@@ -116,6 +116,21 @@ class Vault:
             walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, hint))
         return Scan(walk.files, tuple(walk.skipped), walk.marker, frozenset(walk.blind))
 
+    def names(self) -> list[str]:
+        """The relative paths of all files and folders, a folder's with "/" at its end, whatever is left out.
+
+        Nothing below a hidden folder. Raises VaultUnavailable.
+        """
+        self.check()
+        found: list[str] = []
+        for folder, folders, files in os.walk(self._top):
+            above = folder[len(self._top) :].lstrip("/")
+            above += "/" if above else ""
+            found += [f"{above}{name}/" for name in folders]
+            found += [above + name for name in files]
+            folders[:] = [name for name in folders if name[0] != "."]
+        return found
+
     def excluded_by(self, relative: str, *, folder: bool | None = None) -> str | None:
         """Why a path is not looked at, in one sentence; None if it is. Answers from memory.
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Literal
 
+from ..config.rules import folded, path_rule
 from ..errors import PathRefused
 
 Kind = Literal["note", "canvas", "base"]
@@ -48,36 +49,6 @@ def is_conflict_copy(name: str) -> bool:
     return bool(_CONFLICT.search(nfc(folded)[: nfc(folded).rfind(".")]))
 
 
-_TOKEN = re.compile(r"\[([!^]?)([^\[\]]+)\]|(.)", re.DOTALL)
-
-
-def _segment(glob: str) -> str:
-    """One path segment with `*`, `?` and `[…]` as a regular expression."""
-    out = ""
-    for negated, members, char in _TOKEN.findall(glob):
-        if members:
-            out += "[" + ("^/" if negated else "") + re.escape(members).replace(r"\-", "-") + "]"
-        else:
-            out += {"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char))
-    return out
-
-
-def _pattern(rule: str, anchored: bool = False, end: str = r"(?:/|\Z)") -> str:
-    """A rule as an expression over a path in which a folder ends with `/`. Whole segments match, never parts of one.
-
-    Without a slash before its end a rule fits at any depth, otherwise from the vault's root. "" if it says nothing.
-    """
-    text = nfc(rule.strip()).replace("\\", "/").removeprefix("./")
-    anchored = anchored or "/" in text.rstrip("/")
-    only_folders = text.endswith(("/", "/**"))
-    segments = [part for part in text.removesuffix("/**").split("/") if part]
-    if not segments:
-        return ""
-    body = "".join("(?:[^/]+/)*" if part == "**" else _segment(part) + "/" for part in segments[:-1])
-    start = r"\A" if anchored else r"(?:\A|/)"
-    return start + body + _segment(segments[-1]) + ("/" if only_folders else end)
-
-
 class Rules:
     """Which paths are left out: the config's `exclude`, and Obsidian's own excluded files. Case never matters.
 
@@ -89,27 +60,31 @@ class Rules:
         self._paths: list[tuple[str, re.Pattern[str]]] = []
         self._files: list[tuple[str, re.Pattern[str]]] = []
         for rule in exclude:
-            self._add(self._paths, rule, _pattern(rule))
+            self._add_path(rule, path_rule(rule))
         for rule in obsidian:
             if len(rule) > 2 and rule[0] == rule[-1] == "/":
                 # Tested on files only, as in Obsidian: it may fit a folder's name and no note in it.
-                self._add(self._files, rule, re.sub(r"\(\?<(?![=!])", "(?P<", rule[1:-1]))  # JavaScript's named group
+                self._add_expression(rule, re.sub(r"\(\?<(?![=!])", "(?P<", rule[1:-1]))  # JavaScript's named group
             else:  # `Work/Plan` stands for the note as well as for the folder
-                self._add(self._paths, rule, _pattern(rule, anchored=True, end=r"(?:/|\.|\Z)"))
+                self._add_path(rule, path_rule(rule, anchored=True, end=r"(?:/|\.|\Z)"))
         self.active = bool(self._paths or self._files)
         self._any_path = re.compile("|".join(e.pattern for _, e in self._paths) or r"\Z(?!\Z)", re.IGNORECASE)
 
-    def _add(self, to: list[tuple[str, re.Pattern[str]]], rule: str, source: str) -> None:
+    def _add_path(self, rule: str, expression: re.Pattern[str] | None) -> None:
+        if expression is not None:
+            self._paths.append((rule, expression))
+
+    def _add_expression(self, rule: str, source: str) -> None:
         try:
-            if source:
-                to.append((rule, re.compile(source, re.IGNORECASE)))
+            self._files.append((rule, re.compile(source, re.IGNORECASE)))
         except (re.error, OverflowError, RecursionError):
             self.broken.append(rule)
 
     def hit(self, path: str) -> str | None:
         """The rule that leaves `path` out, if one does. A folder's path ends with `/`."""
-        if self._any_path.search(path):
-            return next(rule for rule, expression in self._paths if expression.search(path))
+        same = folded(path)
+        if self._any_path.search(same):
+            return next(rule for rule, expression in self._paths if expression.search(same))
         if self._files and not path.endswith("/"):
             return next((rule for rule, expression in self._files if expression.search(path)), None)
         return None

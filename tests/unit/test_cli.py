@@ -384,9 +384,12 @@ def test_every_line_of_the_template_is_a_setting(run: Run, home: Path, vault: Pa
     file = home / "config.toml"
     text = re.sub(r"(?m)^# (?=\[\[|\w+ = )", "", file.read_text()).replace("~/Work", str(vault.parent / "work"))
     file.write_text(text)
+    (vault.parent / "work" / "notes").mkdir(parents=True)
     code, out, err = run("config", "check")
     assert (code, err) == (EXIT_OK, "")
     assert 'name = "work"' in out
+    assert '# privacy.local_only: the rule "Private/" matches nothing in the vault' in out
+    assert len(json.loads(run("config", "check", "--json")[1])["warnings"]) == out.count("matches nothing") == 4
 
 
 def test_init_never_overwrites_unless_forced(run: Run, home: Path, vault: Path) -> None:

@@ -9,12 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tarsd import services
+from tarsd.config import PrivacySettings
 from tarsd.doctor import CHECKS, Check, DoctorContext, examine, vault, watching
 from tarsd.services import ServiceState
 from tarsd.vault import Vault
@@ -39,6 +41,17 @@ def test_a_vault_that_is_there(subject: DoctorContext, vault: Path) -> None:
     assert one(subject, "Vault", "notes").text == "1 note."
     (vault / ".obsidian").rmdir()
     assert "never opened it" in one(subject, "Vault", "Obsidian").text
+
+
+def test_rules_that_match_nothing_are_named(subject: DoctorContext, vault: Path) -> None:
+    assert one(subject, "Vault", "rules").text == "There are none."
+    write(vault, "Private/a.md", "mine")
+    subject.config = replace(subject.config, exclude=("Privat/",), privacy=PrivacySettings(local_only=("private/",)))
+    line = one(subject, "Vault", "rules")
+    assert (line.state, line.text) == ("warning", 'vault.exclude: the rule "Privat/" matches nothing in the vault.')
+    assert line.public is not None and "Privat" not in line.public
+    subject.config = replace(subject.config, exclude=())
+    assert well(one(subject, "Vault", "rules"))
 
 
 @pytest.mark.report("https://github.com/openclaw/openclaw/issues/78049")
