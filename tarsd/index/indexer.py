@@ -295,19 +295,20 @@ class Indexer:
         collection, root = vault.collection, vault.check()
         scan = vault.scan(scope)
         todo = plan(scan, rows, self._settings.chunker, scope=scope, full=run.full)
-        if scope is not None and len(todo.vanished) > self.store.notes.known(collection) // 2:
+        if scope is not None and self._guards.wants_all(collection, todo, self.second_look_s):
             # Too much to believe from a partial look.
             scope, scan, rows = None, vault.scan(), self.store.notes.rows(collection)
             todo = plan(scan, rows, self._settings.chunker, scope=None, full=run.full)
-        doubt = None
+        doubt, doubted = None, False
         if not run.force and scope is None:
             doubt = self._guards.doubt(vault, root, scan, rows, todo, self.second_look_s, _LOOK_AGAIN_S)
         if doubt is not None:
             self._faults[collection], again = doubt
             run.again(again)
-            todo = replace(todo, vanished=())
+            todo = replace(todo, vanished=(), empty=())
         elif scope is None:
-            self._faults.pop(collection, None)
+            told = self._faults.pop(collection, None)
+            doubted = told is not None and told.name == "suspicious"
             self._guards.believed(vault, root, scan)
         self._note_skipped(collection, scope, scan)
         run.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
@@ -323,7 +324,9 @@ class Indexer:
         states = [*todo.kept, *((key, "ok" if rows[key].size else "empty") for key in todo.revived)]
         if states:
             self.store.apply(Batch(state=states))
-        self._stream(run, jobs, rows, todo.vanished)
+        removed = self._stream(run, jobs, rows, todo.vanished)
+        if not run.force and not doubted:
+            self._guards.removed(collection, removed)
 
     def _known(self, row: FileRow | None, full: bool) -> str:
         """The hash at which a file needs no second look; none if it must be cut anew whatever it says."""
@@ -346,8 +349,12 @@ class Indexer:
         jobs: Sequence[prepare.ReadJob],
         rows: Mapping[Key, FileRow],
         vanished: Sequence[Key],
-    ) -> None:
-        """Read, prepare and store; a new note with the content of a vanished one is that note, moved."""
+    ) -> int:
+        """Read, prepare and store; a new note with the content of a vanished one is that note, moved.
+
+        How many notes were removed.
+        """
+        before = run.report.removed
         moved_from = pairs(rows[key] for key in vanished)
         left = set(vanished)
         few = len(jobs) <= self._few
@@ -370,6 +377,7 @@ class Indexer:
             run.progress(run.done, run.total, part[-1][1] if part else "")
         if jobs or gone:
             self.background.wake()
+        return run.report.removed - before
 
     def _store_group(
         self,

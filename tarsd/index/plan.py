@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from tarsd.store import FileRow, Key
 from tarsd.vault import FileInfo, Scan
 
-_FEW = 20
+FEW = 20
 # A clock tick of a file system: a file written twice within one keeps its time stamp.
 _TICK_NS = 50_000_000
 _COARSE_TICK_NS = 2_000_000_000
@@ -74,14 +75,27 @@ def plan(
     return Plan(tuple(read), tuple(vanished), tuple(kept), tuple(revived), tuple(empty), unchanged)
 
 
-def lost_too_much(known: int, found: int, *, marker: bool) -> bool:
-    """Whether a scan looks like an absent disk rather than like a tidied vault.
+def lost_too_much(known: int, lost: int) -> bool:
+    """Whether a scan looks like an absent disk rather than like a tidied vault: all or most of its notes are gone.
 
-    Everything gone at once always does; more than half (and more than a few) does where `.obsidian` is gone, too.
+    A few may always go, as long as any stays.
     """
-    if known == 0:
-        return False
-    return found == 0 or (not marker and known - found > max(_FEW, known // 2))
+    return known > 0 and (lost >= known or lost > max(FEW, known // 2))
+
+
+def main_folders(paths: Collection[str]) -> dict[str, int]:
+    """The folders that hold more than half of the paths, "" for everything, each with how many it holds."""
+    found = {"": len(paths)}
+    folder = ""
+    while True:
+        below = Counter(path[: path.find("/", len(folder)) + 1] for path in paths if path.startswith(folder))
+        below.pop("", None)  # notes of the folder itself
+        if not below:
+            return found
+        folder, count = below.most_common(1)[0]
+        if 2 * count <= len(paths):
+            return found
+        found[folder] = count
 
 
 def pairs(vanished: Iterable[FileRow]) -> dict[str, list[Key]]:

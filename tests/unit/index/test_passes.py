@@ -294,16 +294,107 @@ def test_a_real_emptying_is_believed_on_command(bench: Bench) -> None:
     assert bench.run(force=True).removed == 1
 
 
-def test_most_notes_gone_with_the_marker_is_suspicious_and_without_is_tidying(bench: Bench) -> None:
-    for i in range(60):
-        bench.write(f"{i}.md", f"text {i}")
+def many(bench: Bench, **folders: int) -> list[Path]:
+    """Notes in folders that are called so, a "_" being a slash, indexed."""
+    files = [
+        bench.write(f"{folder.replace('_', '/')}/{i}.md", f"{folder} {i}")
+        for folder, count in folders.items()
+        for i in range(count)
+    ]
     bench.run()
-    for i in range(40):
-        (bench.root / f"{i}.md").unlink()
+    return files
+
+
+def test_most_notes_gone_are_believed_at_a_second_look_and_without_the_marker_never(bench: Bench) -> None:
+    for file in many(bench, a=60)[:40]:
+        file.unlink()
     (bench.root / ".obsidian").rename(bench.root / "hidden")
+    bench.indexer.second_look_s = 0.0
     assert bench.run().removed == 0 and bench.state == "suspicious"
     (bench.root / "hidden").rename(bench.root / ".obsidian")
-    assert bench.run().removed == 40
+    bench.indexer.second_look_s = 30.0
+    report = bench.run()
+    assert report.removed == 0 and report.again_s is not None and bench.state == "suspicious"
+    bench.indexer.second_look_s = 0.0
+    assert bench.run().removed == 40 and bench.state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("folders", "lost"),
+    [
+        ({"a": 100}, 98),
+        ({"a": 60, "b": 40}, 60),  # a folder that held most is gone
+        ({"a": 60, "b": 45}, 40),  # it lost most of its own, which is less than half of all
+        ({"a_b_c": 70, "d": 60}, 50),
+    ],
+)
+@pytest.mark.parametrize("partial", [True, False])
+def test_a_vault_that_loses_most_notes_while_some_stay_is_not_believed(
+    bench: Bench, folders: dict[str, int], lost: int, partial: bool
+) -> None:
+    gone = many(bench, **folders)[:lost]
+    away = bench.root.with_name("away")
+    away.mkdir()
+    for file in gone:
+        file.rename(away / file.name)
+    paths = [str(file.relative_to(bench.root)) for file in gone] if partial else []
+    assert bench.run(*paths).removed == 0
+    assert bench.state == "suspicious" and len(bench.paths()) == sum(folders.values())
+    (told,) = bench.indexer._faults.values()
+    assert told.reason.startswith(f"{lost} of ") and "second look" in told.hint
+    for file in gone:
+        (away / file.name).rename(file)
+    assert numbers(bench.run())[:4] == (0, 0, 0, 0) and bench.state == "ready"
+
+
+def test_what_is_tidied_is_believed_at_once(bench: Bench) -> None:
+    """Half of the notes, a folder that did not hold most, what is left out from now on, and what is moved."""
+    files = many(bench, a=60, b=60)
+    for file in files[:30]:
+        file.unlink()
+    assert bench.run().removed == 30
+    (bench.root / "b").rename(bench.root / "c")
+    assert bench.run().moved == 60
+    bench.restart(exclude=("c/",))
+    assert bench.run().removed == 60 and bench.state == "ready"
+
+
+def test_notes_that_go_in_several_portions_are_added_up(bench: Bench) -> None:
+    files = many(bench, a=100)
+    for start in (0, 20, 40):
+        for file in files[start : start + 20]:
+            file.unlink()
+        bench.run(*(f"a/{i}.md" for i in range(start, start + 20)))
+    assert bench.state == "suspicious" and len(bench.paths()) == 60
+    bench.indexer.second_look_s = 0.0
+    assert bench.run().removed == 20 and bench.state == "ready"
+
+
+def test_many_notes_that_are_empty_all_of_a_sudden_are_not_believed(bench: Bench) -> None:
+    """As where a sync tool leaves placeholders; a few are believed after a moment, as ever."""
+    files = many(bench, a=50)
+    for file in files[:40]:
+        bench.write(f"a/{file.name}", b"", age=60)
+    assert bench.run().changed == 0 and bench.state == "suspicious"
+    (told,) = bench.indexer._faults.values()
+    assert "40 of 50 notes are missing or empty in" in told.reason
+    bench.indexer.second_look_s = 0.0
+    assert bench.run().changed == 40 and bench.state == "ready"
+
+
+def test_while_notes_come_back_the_second_look_is_put_off(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = many(bench, a=100)
+    texts = [file.read_bytes() for file in files]
+    for file in files[:90]:
+        file.unlink()
+    now = time.monotonic()
+    for later, back in ((0, 0), (20, 10), (40, 20), (60, 30)):
+        for file, text in list(zip(files, texts, strict=True))[:back]:
+            bench.write(f"a/{file.name}", text)
+        monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+        assert bench.run().removed == 0 and bench.state == "suspicious"
+    monkeypatch.setattr(time, "monotonic", lambda: now + 91)
+    assert bench.run().removed == 60 and bench.state == "ready"
 
 
 def test_a_plain_folder_may_be_emptied_too(bench: Bench) -> None:

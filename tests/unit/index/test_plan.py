@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tarsd.index.plan import in_scope, lost_too_much, plan, trusted_mtime
+from tarsd.index.plan import in_scope, lost_too_much, main_folders, plan, trusted_mtime
 from tarsd.parse import parse
 from tarsd.parse.access import is_local_only
 from tarsd.vault import FileInfo, Scan
@@ -39,20 +39,17 @@ def test_only_the_wanted_paths_can_vanish() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "found", "marker", "expected"),
-    [
-        (0, 0, False, False),
-        (1, 0, True, True),
-        (100, 0, True, True),
-        (100, 40, True, False),
-        (100, 40, False, True),
-        (100, 60, False, False),
-        (20, 1, False, False),
-        (100, 140, False, False),
-    ],
+    ("known", "lost", "expected"),
+    [(0, 0, False), (1, 1, True), (100, 100, True), (100, 60, True), (100, 50, False), (20, 19, False), (30, 21, True)],
 )
-def test_when_a_scan_is_not_believed(known: int, found: int, marker: bool, expected: bool) -> None:
-    assert lost_too_much(known, found, marker=marker) == expected
+def test_when_a_scan_is_not_believed(known: int, lost: int, expected: bool) -> None:
+    assert lost_too_much(known, lost) == expected
+
+
+def test_folders_that_hold_most_of_the_notes_are_known_at_any_depth() -> None:
+    paths = [f"a/b/{n}.md" for n in range(6)] + ["a/x.md", "a/c/y.md", "z.md", "ab/z.md"]
+    assert main_folders(paths) == {"": 10, "a/": 8, "a/b/": 6}
+    assert main_folders(["a.md", "b/c.md"]) == {"": 2} and main_folders([]) == {"": 0}
 
 
 def test_a_file_that_may_change_within_its_time_stamp_is_looked_at_again() -> None:
