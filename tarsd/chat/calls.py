@@ -11,12 +11,13 @@ from dataclasses import replace
 from tarsd.chat.prompt import result_text
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn
-from tarsd.errors import Refused, TarsdError, ToolError
+from tarsd.errors import Conflict, Refused, TarsdError, ToolError
 from tarsd.memory import MEMORY, NOTICED, RULES
 from tarsd.passage import Passage
 from tarsd.protocol import Approval, TurnRequest
 from tarsd.providers.base import Message, Provider, ToolCall, ToolSpec
 from tarsd.tools import Context, Result, ToolProposal
+from tarsd.tools.base import NotAsShown
 from tarsd.tools.catalog import AT_HOME
 from tarsd.writing import Change
 
@@ -27,6 +28,9 @@ SHOWN_CHARS = 2_000
 MOST_CALLS = 12
 """Calls of one round; those beyond are not made."""
 
+MOST_SHOWN = 5
+"""How often a change is shown, while what it would change changes itself."""
+CHANGED = "Not done: the note is not as it was shown any more. What would be done now is asked again."
 NOBODY = "Not done: it needs the person's yes, and nobody is there to give it."
 CLOSED = "There is no such note or section that may be read here. memory_search finds passages."
 FINDS = frozenset({"memory_search", "note_list"})
@@ -94,7 +98,7 @@ class Calls:
             if isinstance(answer, ToolProposal) and changed:  # it was planned on what an earlier one has changed since
                 answer = await self._plan(name, call, self._context(provider))
             if isinstance(answer, ToolProposal):
-                answer = await self._propose(name, call, answer)
+                name, answer = await self._propose(name, call, answer)
                 changed = True
             messages.append(self._told(name, call, answer))
         return messages
@@ -131,15 +135,31 @@ class Calls:
             return None
         return ToolError(CLOSED) if tool.name == "note_read" else Refused(NOBODY)
 
-    async def _propose(self, name: str, call: ToolCall, proposal: ToolProposal) -> Result | TarsdError:
-        """Ask, and do it if there is a yes."""
+    async def _propose(self, name: str, call: ToolCall, proposal: ToolProposal) -> tuple[str, Result | TarsdError]:
+        """Ask, and do it if there is a yes; what it came to be called, and what came of it."""
         try:
-            if not self._may(call.name, proposal) and not await self._ask(name, call, proposal):
-                return Refused("The person said no." if self._request.approvals else NOBODY)
-            self._made.clear()  # what was read before may have changed now
-            return await proposal.apply()
+            for _ in range(MOST_SHOWN):
+                if not self._may(call.name, proposal) and not await self._ask(name, call, proposal):
+                    return name, Refused("The person said no." if self._request.approvals else NOBODY)
+                self._made.clear()  # what was read before may have changed now
+                try:
+                    return name, await proposal.apply()
+                except NotAsShown as other:
+                    proposal = other.proposal
+                if not self._may(call.name, proposal):
+                    name = self._shown_anew(name, call)
+            return name, Conflict("The note changes all the time.", "Try again later.")
         except TarsdError as error:
-            return error
+            return name, error
+
+    def _shown_anew(self, name: str, call: ToolCall) -> str:
+        """End a call whose yes holds no more, and begin it under another name, so that no late answer is for both."""
+        turn = self._turn
+        turn.add("tool", call=name, name=call.name, state="refused", text=CHANGED)
+        self.count += 1
+        name = f"t{self.count}"
+        turn.add("tool", call=name, name=call.name, arguments=dict(call.arguments), state="running")
+        return name
 
     def _may(self, tool: str, proposal: ToolProposal) -> bool:
         """Whether there is a yes already; once private text was seen, none covers what leaves this machine.

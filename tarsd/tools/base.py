@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
+from tarsd.errors import ToolError
 from tarsd.notes import Reader
 from tarsd.passage import Passage
 from tarsd.tools.arguments import schema_of, validate
 from tarsd.writing.changes import Change
 
-__all__ = ["Context", "Result", "Tool", "ToolProposal", "tool", "validate"]
+__all__ = ["Context", "NotAsShown", "Result", "Tool", "ToolProposal", "tool", "validate"]
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,23 @@ class Result:
 
 @dataclass(frozen=True)
 class ToolProposal:
-    """What a tool would do if it may: `title` in one line, `apply` does it once, `diff` is what a note would become."""
+    """What a tool would do if it may: `title` in one line, `apply` does it once, `diff` is what a note would become.
+
+    A yes is for what was shown: where that is no more what would be done, `apply` raises `NotAsShown`.
+    """
 
     title: str
     apply: Callable[[], Awaitable[Result]]
     change: Change | None = None
     diff: str = ""
+
+
+class NotAsShown(ToolError):
+    """Nothing was done, for the note is not as it was shown; `proposal` is what would be done now."""
+
+    def __init__(self, proposal: ToolProposal) -> None:
+        super().__init__("Not done: the note is not as it was shown any more.", "Propose it again.")
+        self.proposal = proposal
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from tarsd.config.settings import ToolSettings
 from tarsd.errors import TarsdError, ToolError
 from tarsd.providers.base import ToolSpec
-from tarsd.tools.base import Context, Result, Tool, ToolProposal
+from tarsd.tools.base import Context, NotAsShown, Result, Tool, ToolProposal
 
 NAME_CHARS = 64
 AT_HOME = frozenset({"notes", "memory"})
@@ -95,10 +95,17 @@ class Toolbox:
         answer = await self._guard(tool, lambda: tool.run(arguments, context), limited=True)
         if isinstance(answer, Result):
             return answer
-        proposal = answer
-        # What changes a note waits for its writer, which has a time limit of its own.
-        limited = proposal.change is None
-        return dataclasses.replace(proposal, apply=lambda: self._guard(tool, proposal.apply, limited=limited))
+        return self._guarded(tool, answer)
+
+    def _guarded(self, tool: Tool, proposal: ToolProposal) -> ToolProposal:
+        async def apply() -> Result:
+            try:
+                # What changes a note waits for its writer, which has a time limit of its own.
+                return await self._guard(tool, proposal.apply, limited=proposal.change is None)
+            except NotAsShown as other:
+                raise NotAsShown(self._guarded(tool, other.proposal)) from None
+
+        return dataclasses.replace(proposal, apply=apply)
 
     async def _guard(self, tool: Tool, work: Callable[[], Awaitable[T]], *, limited: bool) -> T:
         seconds = (tool.timeout_s or self._timeout_s) if limited else None

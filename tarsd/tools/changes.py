@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tarsd.errors import ToolError
 from tarsd.parse import parse
-from tarsd.tools.base import Context, Result, ToolProposal
+from tarsd.tools.base import Context, NotAsShown, Result, ToolProposal
 from tarsd.vault import decode
 from tarsd.writing import Change, until_written
 
@@ -22,11 +22,12 @@ def version(hash: str) -> str:
 
 
 def propose(
-    change: Change, title: str, said: str, context: Context, *, again: Callable[[], Change] | None = None
+    change: Change, title: str, said: str, context: Context, *, again: Callable[[], ToolProposal] | None = None
 ) -> ToolProposal:
     """Ask for `change`; `said` is what the model hears when it is done.
 
-    `again` plans the same change anew when the note changed before the yes came; without it that is a conflict.
+    `again` makes the same proposal anew when the note changed before the yes came; without it that is a conflict.
+    What comes of it is done at once only where it is what was shown.
     """
     if change.before == change.after:
         raise ToolError("That would change nothing: the note already reads so.")
@@ -36,7 +37,12 @@ def propose(
 
         async def replan() -> bool:
             nonlocal planned
-            failed, planned = planned, await asyncio.to_thread(again) if again else planned
+            if again is None:
+                return False
+            failed, fresh = planned, await asyncio.to_thread(again)
+            if fresh.change is None or not fresh.change.is_as_shown(change):
+                raise NotAsShown(fresh)
+            planned = fresh.change
             return planned.if_hash != failed.if_hash
 
         hash = await until_written(lambda: context.write(planned), again=replan)

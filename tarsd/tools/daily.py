@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import check_own, checked, propose, warned
 from tarsd.vault import Unreadable, content_hash, decode, nfc, read_file
 from tarsd.writing import edits
-from tarsd.writing.changes import Change, Loaded
+from tarsd.writing.changes import Loaded
 from tarsd.writing.notes import Notebook
 
 FORMAT = "YYYY-MM-DD"
@@ -107,16 +108,15 @@ class DailyTools:
         except Refused:
             raise ToolError("The daily note is private and would leave this machine: it stays closed.") from None
 
-        def plan() -> Change:
-            if self._notebook.exists(path):
-                return edits.append(self._notebook.load(path), text, heading)
+        if self._notebook.exists(path):
+            change = edits.append(self._notebook.load(path), text, heading)
+        else:
             fresh = self._template(settings, when, path)
-            return edits.create(path, decode(edits.append(fresh, text, heading).after).text)
-
-        change = plan()
+            change = edits.create(path, decode(edits.append(fresh, text, heading).after).text)
         check_own(change)
         title = f"Add to today's note {path}" if change.before is not None else f"Create today's note {path}"
-        return propose(change, warned(title, context, private), f"Added to {path}.", context, again=plan)
+        again = partial(self.daily_note_append, context, text, heading)
+        return propose(change, warned(title, context, private), f"Added to {path}.", context, again=again)
 
     def _template(self, settings: DailySettings, when: datetime, path: str) -> Loaded:
         """The new note before anything is added: its template, filled in."""

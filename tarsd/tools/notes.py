@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal
 
 from tarsd.errors import NotFound, Refused, TarsdError, ToolError
@@ -18,7 +19,6 @@ from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, vers
 from tarsd.tools.reading import OUTLINE, evidence, passage, section
 from tarsd.vault import nfc
 from tarsd.writing import edits
-from tarsd.writing.changes import Change
 from tarsd.writing.notes import Notebook
 from tarsd.writing.places import Outline
 
@@ -156,15 +156,12 @@ class NoteTools:
         text = checked(text, "note_append")
         under = heading.strip() or inside
 
-        def plan() -> Change:
-            return edits.append(self._notebook.load(view.path), text, under)
-
         change = edits.append(view.loaded, text, under)
         check_own(change)
         where = f"{view.path}, under “{_short(under)}”" if under else view.path
-        return propose(
-            change, warned(f"Add to {where}", context, view.local_only), f"Added to {view.path}.", context, again=plan
-        )
+        title = warned(f"Add to {where}", context, view.local_only)
+        again = partial(self.note_append, context, name, text, heading)
+        return propose(change, title, f"Added to {view.path}.", context, again=again)
 
     def note_patch(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from tarsd.errors import ToolError
@@ -9,7 +10,6 @@ from tarsd.memory import Contradiction, Memory
 from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import propose
 from tarsd.tools.outer import text_of
-from tarsd.writing.changes import Change
 
 
 class MemoryTools:
@@ -34,8 +34,8 @@ class MemoryTools:
         if not text.strip():
             raise ToolError("memory_remember: “text” is empty. Say in one sentence what to remember.")
 
-        def plan() -> Change:
-            return self._memory.remember(
+        try:
+            change = self._memory.remember(
                 text,
                 kind="procedural" if kind == "rule" else "semantic",
                 section=section.strip(),
@@ -44,14 +44,12 @@ class MemoryTools:
                 replace=replace.strip(),
                 local=context.local,
             )
-
-        try:
-            change = plan()
         except Contradiction as error:
             hint = "Ask the person which holds. If the new one does, call memory_remember again with replace set to "
             raise ToolError(error.message, hint + ("that line." if error.line else "the line they name.")) from None
         title = "Remember a rule" if kind == "rule" else "Remember"
-        return propose(change, f"{title}: {text_of(text, 200)}", "Remembered.", context, again=plan)
+        again = partial(self.memory_remember, context, text, kind, section, replace)
+        return propose(change, f"{title}: {text_of(text, 200)}", "Remembered.", context, again=again)
 
     def memory_forget(
         self, context: Context, line: Annotated[str, "The remembered line, or words that only it has"]
@@ -60,8 +58,7 @@ class MemoryTools:
         if not line.strip():
             raise ToolError("memory_forget: “line” is empty. Give the remembered line, or words that only it has.")
 
-        def plan() -> Change:
-            return self._memory.forget(line.strip(), local=context.local)
-
+        change = self._memory.forget(line.strip(), local=context.local)
+        again = partial(self.memory_forget, context, line)
         # The answer does not repeat the line: the person sees it in the difference, and it may be private.
-        return propose(plan(), f"Forget: {text_of(line, 200)}", "Forgotten.", context, again=plan)
+        return propose(change, f"Forget: {text_of(line, 200)}", "Forgotten.", context, again=again)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from tarsd.errors import Conflict
+from tarsd.parse import parse
 from tarsd.vault import content_hash, decode
 
 Op = Literal["create", "append", "modify"]
@@ -71,6 +72,33 @@ class Change:
                 line = _HUNK.sub(lambda match: f"{match[1]}{int(match[2]) + skip}", line)
             parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
         return "".join(parts)
+
+    def is_as_shown(self, shown: Change) -> bool:
+        """Whether this change, planned anew, is the one that was `shown`, made to the note that was shown.
+
+        Its lines and those around it are the same; so are the note's properties and headings, and half of its words.
+        What was typed elsewhere meanwhile is no matter.
+        """
+        if self.before is None or shown.before is None:
+            return self.before is shown.before and (self.path, self.after) == (shown.path, shown.after)
+        now, then = decode(self.before).text, decode(shown.before).text
+        stayed = set(then.split()) & set(now.split())
+        return (
+            self.path == shown.path
+            and _unnumbered(self.diff()) == _unnumbered(shown.diff())
+            and _frame(now, self.path) == _frame(then, self.path)
+            and 2 * len(stayed) >= len(set(then.split()))
+        )
+
+
+def _unnumbered(diff: str) -> list[str]:
+    return [line for line in diff.splitlines() if not line.startswith("@@")]
+
+
+def _frame(text: str, path: str) -> tuple[object, ...]:
+    """What a note is known by beside its text."""
+    note = parse(text, path)
+    return note.properties, [(heading.level, heading.text) for heading in note.headings]
 
 
 def _lines(text: str) -> list[str]:

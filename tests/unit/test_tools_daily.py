@@ -11,6 +11,7 @@ import pytest
 
 from tarsd.errors import ToolError
 from tarsd.tools import Toolbox, ToolProposal, moment
+from tarsd.tools.base import NotAsShown
 from tarsd.tools.daily import DailySettings, DailyTools, fill, path_of, read_settings
 from tests.support import toolkit
 from tests.support.toolkit import Desk, Notes
@@ -162,11 +163,20 @@ async def test_todays_note_needs_no_settings(desk: Desk) -> None:
     assert desk.text("2026-11-28.md") == "Rain.\n"
 
 
-async def test_a_daily_note_that_appears_before_the_yes_is_added_to(desk: Desk) -> None:
+async def test_a_daily_note_that_appears_or_goes_before_the_yes_is_shown_again(desk: Desk) -> None:
     asked = await desk.proposal("daily_note_append", text="Rain.")
     toolkit.fill(desk.notes.vault.root, {"2026-11-28.md": "Typed on the phone.\n"})
-    await asked.apply()
-    assert desk.text("2026-11-28.md") == "Typed on the phone.\n\nRain.\n"
+    with pytest.raises(NotAsShown) as other:
+        await asked.apply()
+    assert desk.text("2026-11-28.md") == "Typed on the phone.\n"
+    asked = other.value.proposal
+    assert asked.title == "Add to today's note 2026-11-28.md" and " Typed on the phone.\n" in asked.diff
+    (desk.notes.vault.root / "2026-11-28.md").unlink()
+    with pytest.raises(NotAsShown) as other:
+        await asked.apply()
+    assert other.value.proposal.title == "Create today's note 2026-11-28.md"
+    await other.value.proposal.apply()
+    assert desk.text("2026-11-28.md") == "Rain.\n"
 
 
 async def test_a_daily_note_is_not_put_anywhere_but_in_the_vault(desk: Desk) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tarsd.errors import ToolError
 from tarsd.memory import Memory
 from tarsd.tools import Toolbox
+from tarsd.tools.base import NotAsShown
 from tarsd.tools.remember import MemoryTools
 from tests.support.toolkit import Desk, Notes, fill
 
@@ -84,7 +85,9 @@ async def test_a_line_is_forgotten_on_a_yes(desk: Desk) -> None:
 async def test_a_memory_edited_by_hand_before_the_yes_keeps_both(desk: Desk) -> None:
     asked = await desk.proposal("memory_remember", text="The ferry leaves at 7:40")
     fill(desk.notes.vault.root, {"tars/Memory.md": KEPT + "- Typed by hand\n"})
-    await asked.apply()
+    with pytest.raises(NotAsShown) as other:
+        await asked.apply()
+    await other.value.proposal.apply()
     kept = desk.text("tars/Memory.md")
     assert "- Typed by hand\n" in kept and "The ferry leaves at 7:40" in kept
 

@@ -13,6 +13,7 @@ import pytest
 from tarsd.errors import ToolError
 from tarsd.passage import NoteRow
 from tarsd.tools import Result, Toolbox
+from tarsd.tools.base import NotAsShown
 from tarsd.tools.notes import NoteTools
 from tests.support import toolkit
 from tests.support.toolkit import Desk, Notes
@@ -329,12 +330,50 @@ async def test_text_is_added_at_the_end_or_under_a_heading(desk: Desk) -> None:
     assert "Not above 2 bar.\n\nClose it again.\n\n## History" in desk.text("House/Boiler.md")
 
 
-async def test_an_addition_survives_that_the_note_changes_before_the_yes(desk: Desk) -> None:
+async def test_an_addition_survives_that_the_note_changes_elsewhere_before_the_yes(desk: Desk) -> None:
     asked = await desk.proposal("note_append", name="Boiler", text="Serviced again.")
     file = desk.notes.vault.root / "House/Boiler.md"
-    file.write_text(BOILER + "\nTyped meanwhile.\n")
+    changed = BOILER.replace("Keep it at 1.5 bar.", "Keep it at 1.6 bar.\nTyped meanwhile.")
+    file.write_text(changed)
     await asked.apply()
-    assert desk.text("House/Boiler.md") == BOILER + "\nTyped meanwhile.\n\nServiced again.\n"
+    assert desk.text("House/Boiler.md") == changed + "\nServiced again.\n"
+
+
+SHARED = "# Week\n\n## Log\n\n## Next\n"
+
+
+@pytest.mark.parametrize(
+    ("shown", "found", "heading"),
+    [
+        (BOILER, BOILER + "\nTyped meanwhile.\n", ""),  # what stands before the place
+        (BOILER, BOILER.replace("## History", "Typed meanwhile.\n\n## History"), "Filling loop"),
+        (BOILER, "# Another\n\n## History\n\nOf somebody else.\n", "History"),
+        (BOILER, BOILER.replace("tags: [house]", "tags: [public]"), "History"),
+        (SHARED, SHARED.replace("Week", "Diary"), "Log"),  # another note with the same heading and surroundings
+        (SHARED, SHARED.replace("# Week", "---\npublish: true\n---\n# Week"), "Log"),
+        (f"{SHARED}\nPlan: one, two.\nAll of March.\n", f"{SHARED}\nWhat nobody should see, ever again.\n", "Log"),
+        ("# A\n\n## B\n\n## Log\n\n\n", "# A\n\n## C\n\n## Log\n\n\n", "Log"),
+    ],
+)
+async def test_what_is_not_as_it_was_shown_is_shown_again(desk: Desk, shown: str, found: str, heading: str) -> None:
+    """A yes is for what was shown: nothing is done, and the next yes is for what would be done now."""
+    file = desk.notes.vault.root / "House/Boiler.md"
+    file.write_text(shown)
+    asked = await desk.proposal("note_append", name="House/Boiler", text="Serviced again.", heading=heading)
+    file.write_text(found)
+    with pytest.raises(NotAsShown) as other:
+        await asked.apply()
+    assert file.read_text() == found
+    await other.value.proposal.apply()
+    assert "Serviced again." in file.read_text() and set(found.split()) <= set(file.read_text().split())
+
+
+async def test_a_note_that_appears_under_a_new_notes_name_stays(desk: Desk) -> None:
+    asked = await desk.proposal("note_create", path="House/New", text="Mine.")
+    toolkit.fill(desk.notes.vault.root, {"House/New.md": "Of somebody else.\n"})
+    with pytest.raises(ToolError, match="already"):
+        await asked.apply()
+    assert desk.text("House/New.md") == "Of somebody else.\n"
 
 
 async def test_an_addition_whose_heading_vanished_is_told(desk: Desk) -> None:

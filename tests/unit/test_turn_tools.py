@@ -15,7 +15,9 @@ from tarsd.errors import Conflict, NotFound, ProviderBusy, ProviderUnreachable, 
 from tarsd.protocol import Approval
 from tarsd.providers.base import StreamEnd, Text, Thinking, ToolCall
 from tarsd.providers.fake import FakeProvider
-from tarsd.tools import Result
+from tarsd.tools import Context, Result, ToolProposal
+from tarsd.tools.base import NotAsShown
+from tarsd.writing import create
 from tests.support.turns import QUORL, Shelf, Talk, ask, calls, of, passage, talk, types, until, use, write
 
 
@@ -207,6 +209,44 @@ async def test_an_answer_is_given_once(tmp_path: Path) -> None:
     with pytest.raises(Conflict):
         await one.chat.approve(turn.id, asked.data["call"], Approval(True))
     assert not (one.root / "New.md").exists()
+
+
+async def test_a_change_that_is_not_as_it_was_shown_is_asked_again(tmp_path: Path) -> None:
+    """As another call, so that no answer to the first one is taken for the second; a standing yes covers both."""
+
+    async def moody(context: Context) -> ToolProposal:
+        """Make a note."""
+
+        def proposal(number: int) -> ToolProposal:
+            async def apply() -> Result:
+                if number < 3:
+                    raise NotAsShown(proposal(number + 1))
+                return Result(f"made, {await context.write(change)}")
+
+            change = create("New.md", f"version {number}")
+            return ToolProposal("Make New.md", apply, change, change.diff())
+
+        return proposal(1)
+
+    one = talk(tmp_path, FakeProvider(calls(use("moody")), "ok", calls(use("moody")), "ok"), moody)
+    turn = await one.chat.turn(await one.chat.start(ask("x")))
+    answered = 0
+    async for event in turn.follow():
+        if event.type == "approval":
+            answered += 1
+            assert not (one.root / "New.md").exists()
+            with pytest.raises(NotFound):
+                await one.chat.approve(turn.id, f"t{answered + 1}", Approval(True))
+            await one.chat.approve(turn.id, event.data["call"], Approval(True, always=answered == 3))
+    asked = of(turn, "approval")
+    assert [event.data["call"] for event in asked] == ["t1", "t2", "t3"]
+    assert [f"version {number}" in event.data["diff"] for number, event in enumerate(asked, 1)] == [True] * 3
+    ends = [(event.data["call"], event.data["state"]) for event in of(turn, "tool") if event.data["state"] != "running"]
+    assert ends == [("t1", "refused"), ("t2", "refused"), ("t3", "done")]
+    assert (one.root / "New.md").read_text() == "version 3\n"
+    (one.root / "New.md").unlink()
+    assert of(await one.ended(ask("again")), "approval") == []
+    assert (one.root / "New.md").read_text() == "version 3\n"
 
 
 async def test_stop_while_asking_changes_nothing(tmp_path: Path) -> None:
