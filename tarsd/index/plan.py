@@ -52,13 +52,15 @@ def plan(
     unchanged = 0
     for key, info in files.items():
         row = rows.get(key)
-        same = row is not None and row.chunker == chunker and (row.size, row.mtime_ns) == (info.size, info.mtime_ns)
+        same = row is not None and (row.chunker, row.size, row.mtime_ns, row.stamp) == (
+            chunker, info.size, info.mtime_ns, info.stamp
+        )  # fmt: skip
         if full or not same or info.path in pointed_at or (info.size, info.mtime_ns) in gone:
             (empty if row is not None and row.size > 0 and info.size == 0 else read).append(info)
         else:
             unchanged += 1
-            if row is not None and row.state not in ("ok", "empty"):
-                revived.append(key)
+        if row is not None and row.state not in ("ok", "empty"):
+            revived.append(key)
     vanished: list[Key] = []
     kept: list[tuple[Key, str]] = []
     states = {skipped.path: skipped.state for skipped in scan.skipped}

@@ -144,6 +144,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         words=note.property_text,
         problems=tuple(problems),
         passages=passages,
+        stamp=info.stamp,
         links=tuple((link.line, link.target, link.heading, link.block, link.text, link.embed) for link in note.links),
     )
     return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []

@@ -16,7 +16,11 @@ from tarsd.store.rows import Batch, FileRow, LinkRow, Prepared
 from tarsd.vault import Skipped
 
 _NOTE = "id, collection, path, title, aliases, tags, kind, memory_type, ours, local_only, mtime_ns, size, state"
-_FILE = "collection, path, disk, size, mtime_ns, id, hash, chunker, state"
+_COLUMNS = (
+    "id, collection, path, disk, size, mtime_ns, hash, chunker, title, aliases, tags, properties, words, kind, "
+    "memory_type, ours, local_only, problems, state, indexed_at, stamp"
+)
+_FILE = "collection, path, disk, size, mtime_ns, id, hash, chunker, state, stamp"
 _PASSAGE = "c.text, c.start_line, c.end_line, c.trail, c.seq, c.tokens, c.hash, c.file_id, c.id"
 
 
@@ -179,8 +183,8 @@ class Notes:
         for old, new in batch.move:
             self._move(db, old, new)
         db.executemany(
-            "UPDATE files SET disk = ?, size = ?, mtime_ns = ? WHERE collection = ? AND path = ?",
-            ((info.location, info.size, info.mtime_ns, *info.key) for info in batch.restat),
+            "UPDATE files SET disk = ?, size = ?, mtime_ns = ?, stamp = ? WHERE collection = ? AND path = ?",
+            ((info.location, info.size, info.mtime_ns, info.stamp, *info.key) for info in batch.restat),
         )
         db.executemany(
             "UPDATE files SET state = ? WHERE collection = ? AND path = ?",
@@ -241,7 +245,7 @@ class Notes:
         columns = (
             prepared.disk, note.size, note.mtime_ns, prepared.hash, prepared.chunker, note.title, _json(note.aliases),
             _json(note.tags), prepared.properties, prepared.words, note.kind, note.memory_type, note.ours,
-            note.local_only, _json(prepared.problems), note.state, time.time(),
+            note.local_only, _json(prepared.problems), note.state, time.time(), prepared.stamp,
         )  # fmt: skip
         if known:
             self._unlink(db, file_id)
@@ -250,13 +254,13 @@ class Notes:
             db.execute(
                 "UPDATE files SET disk = ?, size = ?, mtime_ns = ?, hash = ?, chunker = ?, title = ?, aliases = ?, "
                 "tags = ?, properties = ?, words = ?, kind = ?, memory_type = ?, ours = ?, local_only = ?, "
-                "problems = ?, state = ?, indexed_at = ? WHERE id = ?",
+                "problems = ?, state = ?, indexed_at = ?, stamp = ? WHERE id = ?",
                 (*columns, file_id),
             )
         else:
             self._next_file += 1
             holes = ", ".join("?" * (len(columns) + 3))
-            db.execute(f"INSERT INTO files VALUES ({holes}, '')", (file_id, *note.key, *columns))
+            db.execute(f"INSERT INTO files({_COLUMNS}) VALUES ({holes})", (file_id, *note.key, *columns))
         self._put_names(db, file_id, links.keys_of(note.path, note.aliases), bool(known))
         chunk_ids = range(self._next_chunk, self._next_chunk + len(prepared.passages))
         self._next_chunk = chunk_ids.stop

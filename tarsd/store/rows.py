@@ -21,7 +21,8 @@ LinkTuple = tuple[int, str, str, str, str, bool]
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """What the store knows of one file, for comparing with the disk; `disk` is its spelling there."""
+    """What the store knows of one file, for comparing with the disk; `disk` is its spelling there, `stamp` as in scans.
+    """
 
     collection: str
     path: str
@@ -32,6 +33,7 @@ class FileRow:
     hash: str
     chunker: str
     state: str
+    stamp: int = 0
 
     @property
     def key(self) -> Key:
@@ -115,6 +117,7 @@ class Prepared:
     problems: tuple[tuple[int, str, str], ...]
     passages: tuple[Passage, ...]
     links: tuple[LinkTuple, ...]
+    stamp: int = 0
 
     @property
     def key(self) -> Key:

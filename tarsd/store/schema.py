@@ -36,7 +36,7 @@ CREATE TABLE files(
     title TEXT NOT NULL, aliases TEXT NOT NULL, tags TEXT NOT NULL, properties TEXT NOT NULL, words TEXT NOT NULL,
     kind TEXT NOT NULL, memory_type TEXT NOT NULL, ours INTEGER NOT NULL, local_only INTEGER NOT NULL,
     problems TEXT NOT NULL, state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
-    UNIQUE(collection, path));
+    stamp INTEGER NOT NULL DEFAULT 0, UNIQUE(collection, path));
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, seq INTEGER NOT NULL, heading TEXT NOT NULL,
     trail TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash BLOB NOT NULL,
@@ -79,9 +79,11 @@ CREATE TABLE vectors(
     used INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
 """
+# 0 is unknown: such a file is read once more.
+_STAMP = "ALTER TABLE files ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0"
 _USED = "ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0"
 
-INDEX = Tables(_INDEX, 1, {}, kept=False)
+INDEX = Tables(_INDEX, 2, {1: _STAMP}, kept=False)
 """The index can be made anew from the notes, with the vectors of the cache: another format embeds nothing again."""
 
 EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED}, kept=True)

@@ -26,7 +26,10 @@ KEPT: frozenset[State] = frozenset({"not_downloaded", "unreadable"})
 
 
 class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dataclass's cost
-    """A note file as it lies on disk: `path` is NFC and relative, `location` absolute in the disk's own spelling."""
+    """A note file as it lies on disk: `path` is NFC and relative, `location` absolute in the disk's own spelling.
+
+    `stamp` differs where size and time may be alike: it is made of the inode and the time of its last change.
+    """
 
     collection: str
     path: str
@@ -34,6 +37,7 @@ class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dat
     size: int
     mtime_ns: int
     kind: Kind
+    stamp: int = 0
 
     @property
     def key(self) -> Key:
@@ -202,7 +206,8 @@ class Walk:
         elif info.st_size > self._max_bytes:
             self._skip(path, "too_large", f"The note is larger than {self._max_bytes // 1_000_000} MB.", SPLIT)
         else:
-            file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind)
+            stamp = hash((info.st_ino, info.st_ctime_ns))  # 64 bits, the same in every process
+            file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind, stamp)
             first = self.files.setdefault((self._collection, path), file)
             if first is not file:
                 self._twins(path, file, first)

@@ -319,7 +319,7 @@ class Watcher:
         started = time.monotonic()
         scan = self._vault.scan()
         seen: dict[str, object] = {item.path: item.state for item in scan.skipped}
-        seen |= {file.path: (file.size, file.mtime_ns, file.location) for file in scan.files.values()}
+        seen |= {file.path: (file.size, file.mtime_ns, file.stamp, file.location) for file in scan.files.values()}
         if self._seen is not None:
             for path, _ in seen.items() ^ self._seen.items():
                 self._mark(path)

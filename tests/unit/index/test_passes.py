@@ -347,6 +347,44 @@ def test_a_vault_that_loses_most_notes_while_some_stay_is_not_believed(
     assert numbers(bench.run())[:4] == (0, 0, 0, 0) and bench.state == "ready"
 
 
+@pytest.mark.report("https://github.com/restic/restic/issues/2179")
+@pytest.mark.parametrize("how", ["in place", "moved over", "copied over", "swapped"])
+def test_another_text_of_the_same_size_and_time_is_read(bench: Bench, how: str) -> None:
+    """As after `rsync -a` or a restored backup: the daemon did not run, and no event tells of it."""
+    file, other = bench.write("n.md", "a heron"), bench.write("other.md", "a egret")
+    info = file.stat()
+    os.utime(other, ns=(info.st_atime_ns, info.st_mtime_ns))
+    bench.run()
+    texts = bench.table.texts
+    assert numbers(bench.run())[:4] == (0, 0, 0, 0)
+    bench.restart()
+    if how == "in place":
+        file.write_bytes(b"a egret")
+    elif how == "moved over":
+        other.replace(file)
+    elif how == "copied over":
+        shutil.copy2(other, file)
+    else:
+        file.rename(bench.root / "x")
+        other.rename(file)
+        (bench.root / "x").rename(other)
+    os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (info.st_size, info.st_mtime_ns)
+    bench.run()
+    assert "n.md" in bench.find("egret") and "n.md" not in bench.find("heron")
+    assert bench.table.texts == texts
+
+
+def test_a_file_whose_mode_alone_changed_is_read_once_and_not_embedded(bench: Bench) -> None:
+    file = bench.write("n.md", "a heron")
+    bench.run()
+    texts, row = bench.table.texts, bench.store.notes.rows()["", "n.md"]
+    file.chmod(0o600)
+    assert numbers(bench.run()) == (0, 0, 0, 0, 1) and bench.table.texts == texts
+    assert bench.store.notes.rows()["", "n.md"].stamp != row.stamp
+    assert numbers(bench.run()) == (0, 0, 0, 0, 1)
+
+
 def test_what_is_tidied_is_believed_at_once(bench: Bench) -> None:
     """Half of the notes, a folder that did not hold most, what is left out from now on, and what is moved."""
     files = many(bench, a=60, b=60)

@@ -306,3 +306,16 @@ def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store:
     assert dump(other) == before and other.cache.known("f1", [digest("one")])
     assert len(other.vectors.knn(space, vector("one"), 3)) == 2
     other.close()
+
+
+def test_an_index_of_the_format_before_goes_on_with_its_notes(tmp_path: Path, store: Store) -> None:
+    filled(store, note("a.md", "one"))
+    store.close()
+    db = apsw.Connection(str(tmp_path / "index.db"))
+    db.execute("ALTER TABLE files DROP COLUMN stamp; PRAGMA user_version = 1")
+    db.close()
+    other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
+    assert other.database.notice == "" and [row.stamp for row in other.notes.rows().values()] == [0]
+    other.apply(Batch(put=[note("b.md", "two")]))
+    assert len(other.notes.rows()) == 2
+    other.close()
