@@ -108,9 +108,11 @@ _EMBEDDING = {"model_missing": "unavailable", "failing": "failed"}
 
 
 def watching(states: Mapping[str, WatchState]) -> dict[str, Any]:
-    """How the vault is watched, and each further collection beside it."""
+    """How the vault is watched, and each further collection beside it; how often a watch was started again."""
     own = states.get("", WatchState("waiting", "The daemon is starting."))
     about: dict[str, Any] = {"state": own.mode, "reason": own.reason, "hint": own.hint}
+    if restarts := sum(state.restarts for state in states.values()):
+        about["restarts"] = restarts
     others = {name: {"state": state.mode, "reason": state.reason} for name, state in states.items() if name}
     return about | ({"collections": others} if others else {})
 

@@ -111,7 +111,9 @@ def watch(subject: DoctorContext) -> Finding:
     state, reason, hint = (str(about.get(name) or "") for name in ("state", "reason", "hint"))
     public = f"State: {state}."
     if state == "events":
-        return ok("The daemon watches by events.")
+        restarts = int(about.get("restarts") or 0)
+        again = f" It had stopped to tell, and was started again, {number(restarts, 'time')}." if restarts else ""
+        return ok(f"The daemon watches by events.{again}")
     if state == "polling":
         asked = subject.config.watch.mode == "polling"
         return ok(reason) if asked else warning(reason, hint, public=public)

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,11 +41,15 @@ _CONTENT_OF_FOLDER = frozenset({"modified", "attrib"})
 
 @dataclass(frozen=True)
 class WatchState:
-    """How the vault is watched now; `reason` and `hint` are sentences where it is not by events."""
+    """How the vault is watched now; `reason` and `hint` are sentences where it is not by events.
+
+    `restarts`: how often the watch had died or fallen silent, and was started again.
+    """
 
     mode: Literal["events", "polling", "waiting", "stopped"]
     reason: str = ""
     hint: str = ""
+    restarts: int = 0
 
 
 class Watcher:
@@ -81,10 +85,14 @@ class Watcher:
         self._later: list[tuple[float, tuple[str, ...] | None]] = []
         self._next_check = 0.0
         self._doubt = False
+        # What events told of since the last rescan, None when that may be anything.
+        self._told: set[str] | None = set()
         # Known to the thread alone.
         self._observer: Observer | None = None
         self._identity: tuple[int, int] | None = None
         self._seen: dict[str, object] | None = None
+        self._untold: set[str] = set()
+        self._restarts = 0
         self._next_rescan = 0.0
         self._retry_events = False
         self._deaths = 0
@@ -93,7 +101,7 @@ class Watcher:
     @property
     def state(self) -> WatchState:
         """How the vault is watched at this moment."""
-        return self._state
+        return replace(self._state, restarts=self._restarts)
 
     def start(self) -> None:
         """Begin, in a thread of its own; returns at once. A vault that is not there yet is waited for."""
@@ -186,6 +194,13 @@ class Watcher:
 
     def _changed(self, path: str, folder: bool) -> None:
         relative = self._vault.key_of(path, folder=folder)
+        with self._wake:
+            if relative == "" or nfc(path) == self._settings_file:
+                self._told = None
+            elif relative is not None and self._told is not None:
+                self._told.add(relative)
+                if len(self._told) > STORM:
+                    self._told = None
         if relative == "":
             self._distrust()  # the root itself went or came
         elif relative is not None:
@@ -214,6 +229,7 @@ class Watcher:
     def _distrust(self) -> None:
         """Events may be missing: check now, and look at everything."""
         with self._wake:
+            self._told = None
             if not self._doubt:
                 self._doubt = True
                 self._next_check = min(self._next_check, time.monotonic() + self._settings.debounce_s)
@@ -248,6 +264,7 @@ class Watcher:
             return
         if self._observer is not None and not is_alive(self._observer):
             self._deaths += 1
+            self._restarts += 1
             log.warning("the file watch had died and is started again")
             self._arm(identity)
             return
@@ -260,6 +277,11 @@ class Watcher:
             return
         if self._observer is None:
             self._poll()
+        elif self._is_silent(rescan):
+            self._restarts += 1
+            log.warning("the file watch had fallen silent and is started again")
+            self._arm(identity)
+            return
         if rescan or doubt:
             self._next_rescan = time.monotonic() + self._settings.reconcile_s
             self._mark(None, at_once=True)
@@ -282,6 +304,7 @@ class Watcher:
                 if state != self._state:
                     log.warning("%s %s", state.reason, state.hint)
         self._seen = None
+        self._untold = set()
         if self._observer is None:
             self._poll()
         self._state = state
@@ -326,10 +349,34 @@ class Watcher:
         self._seen = seen
         self._poll_took = time.monotonic() - started
 
+    def _is_silent(self, rescan: bool) -> bool:
+        """Whether notes have changed of which no event told. Asked twice, for events may still be on their way."""
+        if self._untold:
+            untold, self._untold = self._untold, set()
+            with self._wake:
+                return not all(_is_told(path, self._told) for path in untold)
+        if self._seen is not None and not rescan:
+            return False
+        with self._wake:
+            told, self._told = self._told, set()
+        scan = self._vault.scan()
+        seen: dict[str, object] = {file.path: (file.size, file.mtime_ns) for file in scan.files.values()}
+        if self._seen is not None:
+            changed = {path for path, _ in seen.items() ^ self._seen.items() if path in seen or not scan.keeps(path)}
+            with self._wake:
+                self._untold = {path for path in changed if not (_is_told(path, told) or _is_told(path, self._told))}
+        self._seen = seen
+        return False
+
     def _close(self) -> None:
         observer, self._observer = self._observer, None
         if observer is not None:
             end(observer)
+
+
+def _is_told(path: str, told: set[str] | None) -> bool:
+    """Whether an event told of a note or of a folder above it."""
+    return told is None or path in told or any(path[:at] in told for at, char in enumerate(path) if char == "/")
 
 
 def _without_text(fault: Exception) -> str:

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -421,6 +422,75 @@ def test_a_dead_observer_is_replaced(vault: Path, start: Start, part: str) -> No
     assert first.stopped and second.is_alive()
     second.handler.dispatch(Event("modified", vault / "good.md"))
     listener.has("good.md")
+
+
+OFTEN = WatchSettings(debounce_s=0.01, max_wait_s=1, reconcile_s=0.05, poll_s=0.05)
+
+
+@pytest.mark.report("https://github.com/basicmachines-co/basic-memory/issues/580")
+@pytest.mark.parametrize("change", ["made", "changed", "removed", "in a folder"])
+def test_a_watch_that_falls_silent_while_its_threads_live_is_started_again(
+    vault: Path, start: Start, change: str
+) -> None:
+    """A rescan that sees what no event told of says so; what events tell of, late or by their folder, is no reason."""
+    write(vault, "old.md")
+    first, second = FakeObserver(), FakeObserver()
+    watcher, listener = start(first, second, settings=OFTEN)
+    listener.until(lambda: listener.rescans() >= 3)
+    assert watcher.state.restarts == 0
+    if change == "removed":
+        (vault / "old.md").unlink()
+    else:
+        write(vault, {"made": "new.md", "changed": "old.md"}.get(change, "a/b/new.md"), "more and more text")
+    listener.until(lambda: second.is_alive())
+    assert first.stopped
+    listener.until(lambda: watcher.state.restarts == 1)
+    before = listener.rescans()
+    listener.until(lambda: listener.rescans() >= before + 3)
+    assert watcher.state == WatchState("events", restarts=1)
+
+
+def test_what_events_tell_of_is_no_silence(vault: Path) -> None:
+    """Stepped through: each look is a rescan."""
+    write(vault, "old.md")
+    one = FakeObserver()
+    settings = replace(FAST, reconcile_s=0.0)
+    watcher = Watcher(
+        Vault(vault), settings, lambda paths: None, make_observer=lambda: one, filesystem=lambda _: "ext4"
+    )
+
+    def look(*events: Event) -> int:
+        watcher._check(False)
+        for event in events:
+            one.handler.dispatch(event)
+        for _ in range(3):
+            watcher._check(False)
+        return watcher.state.restarts
+
+    look()
+    write(vault, "old.md", "x")
+    assert look(Event("modified", vault / "old.md")) == 0  # told of late
+    write(vault, "f/a.md")
+    assert look(Event("created", vault / "f", folder=True)) == 0
+    os.rename(vault / "f", vault / "g")
+    assert look(Event("moved", vault / "f", vault / "g", folder=True)) == 0
+    write(vault, "notes.txt", "no note")
+    assert look() == 0
+    watcher._distrust()
+    write(vault, "any.md")
+    assert look() == 0
+    write(vault, "untold.md")
+    assert look() == 1
+
+
+def test_a_live_watch_is_not_taken_for_a_silent_one(vault: Path, start: Start) -> None:
+    watcher, listener = start(settings=replace(OFTEN, poll_s=0.5))
+    for number in range(4):
+        before = listener.rescans()
+        write(vault, f"a{number}/{number}.md", "x")
+        os.rename(vault / f"a{number}", vault / f"b{number}")
+        listener.until(lambda before=before: listener.rescans() > before)  # type: ignore[misc]
+    assert watcher.state == WatchState("events")
 
 
 def test_an_observer_that_keeps_dying_gives_way_to_polling(vault: Path, start: Start) -> None:
