@@ -143,5 +143,5 @@ def _write(keys: Mapping[str, str], env: Mapping[str, str]) -> None:
     file = key_file(env)
     if not keys and not file.exists():
         return
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.make_folder(file.parent)
     files.replace(file, json.dumps(dict(keys), indent=1).encode())

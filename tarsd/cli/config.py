@@ -74,7 +74,7 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
     except UnicodeEncodeError:
         raise BadRequest("The vault's path is not UTF-8, which a config must be.", "Rename the folder.") from None
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_folder(file.parent)
         _write(file, raw, force=force)
     except OSError as error:
         raise Refused(
@@ -92,9 +92,9 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
 def _write(file: Path, raw: bytes, *, force: bool) -> None:
     """The whole file or nothing. Raises Refused when it is there already and not `force`, OSError as it comes."""
     if force:
-        files.replace(file, raw, mode=None)
+        files.replace(file, raw)
         return
-    with files.beside(file, raw, mode=None) as draft:
+    with files.beside(file, raw) as draft:
         try:
             os.link(draft, file)  # fails when the file is there, at whatever moment it came
         except FileExistsError:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tarsd import files
 from tarsd.cli.common import Command, json_option, print_json, sentence, vault_option
 from tarsd.cli.terminal import Terminal, clean
 from tarsd.cli.wrapping import wrapped
@@ -127,7 +128,7 @@ class _Shown:
 def _write(target: str, text: str) -> None:
     """A new file that only its owner can read."""
     try:
-        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        handle = files.open_private(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with open(handle, "w", encoding="utf-8", errors="replace") as stream:
             stream.write(text)
     except OSError as error:

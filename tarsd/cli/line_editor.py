@@ -18,6 +18,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from tarsd import files
 from tarsd.cli.terminal import Terminal
 
 MOST_KEPT = 1000
@@ -104,9 +105,8 @@ class _Kept(History):
         super().__init__()
         self._file = file
         with contextlib.suppress(OSError):
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            file.chmod(0o600)
+            files.make_folder(file.parent)
+            os.close(files.open_private(file, os.O_RDWR | os.O_CREAT))
 
     def load_history_strings(self) -> list[str]:
         """All lines of the file, the newest first."""

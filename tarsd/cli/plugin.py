@@ -184,8 +184,8 @@ def _copy(source: Path, target: Path) -> None:
         hint = "Look who owns it, or get the plugin's files anew."
         raise Refused(f"{error.filename} cannot be read: {error.strerror}.", hint) from None
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        files.make_folder(target, None)
         for name, content in contents.items():
-            files.replace(target / name, content, mode=None)
+            files.replace(target / name, content, files.mode_in(target))
     except OSError as error:
         raise Refused(f"{target} cannot be written: {error.strerror}.", "Look who owns it.") from None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tarsd import keys
+from tarsd import files, keys
 from tarsd.app import Application
 from tarsd.config import HttpSettings
 from tarsd.server import Runner, application
@@ -118,7 +118,7 @@ class TcpListener:
 
     def _keep(self, port: int) -> None:
         with contextlib.suppress(OSError):  # a full disk: it is looked for again at the next start
-            self._kept.write_text(f"{port}\n", encoding="ascii")
+            files.replace(self._kept, f"{port}\n".encode("ascii"))
 
     def state(self) -> Json:
         """For the status. Blocks while it looks for a token that is not there yet."""

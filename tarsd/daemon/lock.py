@@ -11,6 +11,7 @@ import stat
 import time
 from pathlib import Path
 
+from tarsd import files
 from tarsd.config import SOCKET_BYTES
 from tarsd.errors import Conflict, Refused, StoreError
 
@@ -37,7 +38,7 @@ class Lock:
         """Raises `AlreadyRunning`, or `StoreError` when the file cannot be made."""
         try:
             private_folder(self._path.parent)
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            handle = files.open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError as error:
             raise StoreError(f"The lock {self._path} cannot be opened: {error.strerror}.") from error
         try:
@@ -76,7 +77,7 @@ def private_folder(folder: Path) -> None:
     Raises `Refused` when it is somebody else's or a link, `StoreError` when it cannot be made.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files.make_folder(folder)
         about = folder.lstat()
     except FileExistsError:
         raise Refused(f"{folder} is not a folder.", "Move it away.") from None

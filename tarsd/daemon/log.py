@@ -19,6 +19,7 @@ from io import FileIO, TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 
+from tarsd import files
 from tarsd.errors import TarsdError
 
 MAX_BYTES = 5_000_000
@@ -150,7 +151,7 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
     """Rotates by size; mode 0600."""
 
     def _open(self) -> TextIOWrapper:
-        handle = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = files.open_private(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         return TextIOWrapper(FileIO(handle, "a"), encoding="utf-8", errors="backslashreplace", write_through=True)
 
 
@@ -161,7 +162,7 @@ def set_up(folder: Path, name: str) -> None:
     stderr.setFormatter(ShortLines() if sys.stderr is not None and sys.stderr.isatty() else JsonLines())
     handlers: list[logging.Handler] = [stderr]
     with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files.make_folder(folder)
         file = _PrivateFile(folder / f"{name}.log", maxBytes=MAX_BYTES, backupCount=FILES - 1, encoding="utf-8")
         file.setFormatter(JsonLines())
         handlers.append(file)

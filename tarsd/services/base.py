@@ -172,8 +172,8 @@ def render(name: str, values: Mapping[str, str]) -> str:
 def write(file: Path, text: str) -> None:
     """The whole file or nothing. Raises Conflict when it cannot be written."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(file, text.encode("utf-8"), mode=None)
+        files.make_folder(file.parent, 0o755)
+        files.replace(file, text.encode("utf-8"), 0o644)  # launchd takes none that others can write to
     except OSError as error:
         raise Conflict(f"{file} cannot be written: {error.strerror}.", f"Look who owns {file.parent}.") from None
 

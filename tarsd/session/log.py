@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tarsd import files
 from tarsd.errors import DiskFull, NotFound, StoreError
 from tarsd.protocol import Event, TurnRequest, encode, read_event
 from tarsd.session.record import Conversation, ConversationSummary, SummaryRecord, TurnRecord, interrupted, title_of
@@ -166,8 +167,8 @@ class Sessions:
         """Write lines at the end of a log, and take what they say into the index. Raises `StoreError`."""
         index = self._index()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self._file(conversation), os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            files.make_folder(self._folder)
+            handle = files.open_private(self._file(conversation), os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW)
             try:
                 size = os.fstat(handle).st_size
                 data = b"".join(encode(line) + b"\n" for line in lines)

@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from tarsd import files
 from tarsd.errors import DiskFull, StoreError
 from tarsd.store import schema
 
@@ -90,7 +91,7 @@ class Database:
 
     def _open_files(self) -> None:
         for path in (self.index, self.embeddings):
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.make_folder(path.parent)
         with self._translated():
             self._vectors = self._ensure(self.embeddings, schema.EMBEDDINGS, "the embedding cache", shared=True)
             self._db = self._ensure(self.index, schema.INDEX, "the index", shared=False)
@@ -114,12 +115,13 @@ class Database:
             raise StoreError(f"{path} is a folder, not a file.", "Move it away; the index is made anew.")
         # A shared file that is empty may just be being made by another vault's daemon.
         emptied = not shared and path.exists() and path.stat().st_size == 0
+        if not path.exists():  # what SQLite puts beside a file gets the file's mode
+            with contextlib.suppress(OSError):
+                os.close(files.open_private(path, os.O_RDWR | os.O_CREAT))
         db = apsw.Connection(str(path))
         try:
             db.set_busy_timeout(self._busy_ms)
             if _create(db, tables):
-                with contextlib.suppress(OSError):
-                    os.chmod(path, 0o600)
                 if emptied:
                     self.notice = f"{self.notice} {path.name} was empty and is rebuilt.".strip()
             else:

@@ -78,8 +78,8 @@ def write_new(target: Path, data: bytes, taken: Conflict) -> None:
     with _translated():
         if os.path.lexists(target):
             raise taken
-        os.makedirs(target.parent, exist_ok=True)
-        mode = stat.S_IMODE(os.stat(target.parent).st_mode) & 0o666
+        files.make_folder(target.parent, None)
+        mode = files.mode_in(target.parent)
         with files.beside(target, data, mode) as temporary:
             try:
                 os.link(temporary, target)
@@ -128,7 +128,7 @@ def move_away(target: Path, folder: Path, same: Callable[[bytes], bool], changed
             if not same(read_file(str(target))):
                 raise changed
             with contextlib.suppress(FileExistsError):
-                os.mkdir(folder)
+                files.make_folder(folder, None)
             if not stat.S_ISDIR(os.lstat(folder).st_mode):
                 raise Refused(f"{folder.name} is no folder.", "Put a folder in its place.")
             away = _free(folder, Path(name if name else target.name))

@@ -184,7 +184,7 @@ class Journal:
     def _put(self, file: Path, data: bytes) -> None:
         """Write the file whole or not at all, readable by nobody else."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.make_folder(self._folder)
             os.chmod(self._folder, 0o700)
             files.replace(file, data)
         except OSError as error:

@@ -135,8 +135,9 @@ def test_a_file_at_the_socket_path_is_never_deleted(vault: Path, daemon: Start) 
     assert one.config.paths.socket.read_text() == "precious"
 
 
-def test_everything_is_private_under_any_umask(vault: Path, home: Path, daemon: Start) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("umask", [0o000, 0o277])
+def test_everything_is_private_under_any_umask(vault: Path, home: Path, daemon: Start, umask: int) -> None:
+    before = os.umask(umask)
     try:
         one = daemon()
     finally:
@@ -148,8 +149,11 @@ def test_everything_is_private_under_any_umask(vault: Path, home: Path, daemon: 
         assert mode(folder) == 0o700, folder
     files = [path for path in home.rglob("*") if path.is_file()]
     assert len(files) >= 5
-    readable = [path for path in files if mode(path) & 0o077]
-    assert [path for path in readable if path.parent in (paths.state, paths.logs)] == []
+    assert [path for path in files if mode(path) != 0o600] == []
+    assert [path for path in home.rglob("*") if path.is_dir() and mode(path) != 0o700] == []
+    like = mode(vault)
+    made = [path for path in vault.rglob("tars/**/*")]
+    assert made and [path for path in made if mode(path) != (like if path.is_dir() else like & 0o666)] == []
 
 
 def test_an_answer_cut_by_a_kill_is_kept_and_marked(vault: Path, daemon: Start) -> None:

@@ -301,9 +301,17 @@ def test_a_file_is_written_whole_or_not_at_all(platform: str, on: Start) -> None
     with pytest.raises(Conflict, match="cannot be written"):
         service.install(LAUNCH)
     service.file.parent.unlink()
-    service.install(LAUNCH)
-    assert [one.name for one in service.file.parent.iterdir()] == [service.file.name]
-    assert stat.S_IMODE(service.file.stat().st_mode) & 0o022 == 0  # launchd takes no file that others can change
+    for mask in (0o000, 0o022, 0o277):
+        before = os.umask(mask)
+        try:
+            service.install(LAUNCH)
+        finally:
+            os.umask(before)
+        assert [one.name for one in service.file.parent.iterdir()] == [service.file.name]
+        assert stat.S_IMODE(service.file.stat().st_mode) == 0o644  # launchd takes no file that others can change
+        assert stat.S_IMODE(service.file.parent.stat().st_mode) == 0o755
+        service.file.unlink()
+        service.file.parent.rmdir()
 
 
 def test_a_complaint_is_its_first_line() -> None:
