@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +12,7 @@ from tarsd.cli.common import note_path
 from tarsd.cli.terminal import clean, line
 from tarsd.cli.turns import TerminalChat
 from tarsd.client import Client
+from tarsd.config.rules import fold_name
 from tarsd.errors import ClientError, Conflict, NotFound
 
 QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("`", "`"))
@@ -34,6 +35,9 @@ class Names:
             twice = {name for name in short if short.count(name) > 1} if len(set(short)) < len(short) else set()
             self._known = list(dict.fromkeys([*(name for name in short if name not in twice), *paths]))
         return self._known
+
+
+Fold = Callable[[object], str]
 
 
 def attach(talk: TerminalChat, given: str) -> None:
@@ -59,11 +63,13 @@ def bare(given: str) -> str:
 def found(client: Client, name: str) -> str:
     """The path of the note with this path, end of a path, title or alias. Raises NotFound."""
     listed = _listed(client)
+    for names in ((_paths, _ends), (_names,)):
+        for fold in (_plain, _fold):  # as it is spelled goes before another case
+            for key in names:
+                for note in listed:
+                    if fold(name) in key(note, fold):
+                        return str(note.get("path"))
     wanted = _fold(name)
-    for key in (_paths, _ends, _names):
-        for note in listed:
-            if wanted in key(note):
-                return str(note.get("path"))
     for path in (name, f"{name}.md"):  # it may be newer than the index
         try:
             return str(client.get(f"/v1/notes/{quote(path, safe='/')}").get("path") or path)
@@ -80,23 +86,27 @@ def found(client: Client, name: str) -> str:
     raise NotFound(f"There is no note “{line(name)}”.", guess)
 
 
-def _paths(note: Mapping[str, Any]) -> set[str]:
-    path = _fold(note.get("path", ""))
+def _paths(note: Mapping[str, Any], fold: Fold) -> set[str]:
+    path = fold(note.get("path", ""))
     return {path, path.removesuffix(".md")}
 
 
-def _ends(note: Mapping[str, Any]) -> set[str]:
-    parts = _fold(note.get("path", "")).split("/")
+def _ends(note: Mapping[str, Any], fold: Fold) -> set[str]:
+    parts = fold(note.get("path", "")).split("/")
     whole = ["/".join(parts[at:]) for at in range(len(parts))]
     return {*whole, *(path.removesuffix(".md") for path in whole)}
 
 
-def _names(note: Mapping[str, Any]) -> set[str]:
-    return {_fold(name) for name in (note.get("title") or "", *(note.get("aliases") or []))} - {""}
+def _names(note: Mapping[str, Any], fold: Fold) -> set[str]:
+    return {fold(name) for name in (note.get("title") or "", *(note.get("aliases") or []))} - {""}
+
+
+def _plain(text: object) -> str:
+    return unicodedata.normalize("NFC", str(text))
 
 
 def _fold(text: object) -> str:
-    return unicodedata.normalize("NFC", str(text)).casefold()
+    return fold_name(str(text))
 
 
 def _listed(client: Client) -> list[Mapping[str, Any]]:

@@ -1,4 +1,7 @@
-"""The one language of rules that name files and folders, in `vault.exclude` and `privacy.local_only` alike. Pure."""
+"""How names of files compare: in rules, which err towards more, and in links, which do not. Pure.
+
+The language of rules is one for `vault.exclude` and `privacy.local_only`.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,18 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
+
+
+def fold_name(text: str) -> str:
+    """A name as links compare it: composed and without case, letter by letter, so that no two letters become one.
+
+    ß is not ss, ﬁ not fi, ı and İ not i, ſ not s, µ not μ.
+    """
+    if text.isascii():
+        return text.lower()
+    # two forms of sigma are one letter; what has no small form of one letter stays
+    small = (low if len(low := char.lower()) == 1 else char for char in unicodedata.normalize("NFC", text))
+    return unicodedata.normalize("NFC", "".join(small)).replace("ς", "σ")
 
 
 @lru_cache(maxsize=1024)

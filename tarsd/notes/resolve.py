@@ -7,41 +7,47 @@ from collections.abc import Collection, Sequence
 
 from tarsd.parse.inline import WIKILINK, name_and_place
 from tarsd.passage import NoteRow
+from tarsd.vault import fold_name
 
-_WHOLE, _ENDING, _TITLE = range(3)
+# A name as it is spelled goes before one in another case, and a path before a title.
+_WHOLE, _ENDING, _WHOLE_FOLDED, _ENDING_FOLDED, _TITLE, _TITLE_FOLDED = range(6)
+_IN_ANOTHER_CASE = {_WHOLE: _WHOLE_FOLDED, _ENDING: _ENDING_FOLDED, _TITLE: _TITLE_FOLDED}
 
 
 class NameIndex:
     """All names that notes go by: their paths, the ends of these, titles and aliases."""
 
     def __init__(self, rows: Sequence[NoteRow]) -> None:
-        self._named: dict[str, list[tuple[int, NoteRow]]] = {}
+        self._named: dict[str, list[tuple[int, str, NoteRow]]] = {}
         for row in sorted(rows, key=lambda row: (row.collection != "", row.path.count("/"), len(row.path), row.path)):
-            parts = fold(row.path).split("/")
+            parts = row.path.split("/")
             if row.collection:
-                self._add(fold(f"{row.collection}/{row.path}"), _WHOLE, row)
+                self._add(f"{row.collection}/{row.path}", _WHOLE, row)
             for start in range(len(parts)):
                 self._add("/".join(parts[start:]), _ENDING if start else _WHOLE, row)
-            for name in {fold(name) for name in (row.title, *row.aliases)}:
+            for name in {row.title, *row.aliases}:
                 self._add(name, _TITLE, row)
 
     def _add(self, name: str, kind: int, row: NoteRow) -> None:
-        self._named.setdefault(name, []).append((kind, row))
+        self._named.setdefault(fold(name), []).append((kind, _plain(name), row))
 
     def find(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
         """The notes that a link with this target may mean, the one with the shortest path first.
 
-        Paths go before ends of paths, and these before titles and aliases; of paths that differ by case, the one that
-        is spelled so. Notes of the vault go before those of a collection. Those with `hidden` ids are not known.
+        Paths go before ends of paths, and these before titles and aliases; before that, names that are spelled so go
+        before those in another case. Notes of the vault go before those of a collection. Those with `hidden` ids are
+        not known.
         """
-        found = [(kind, row) for kind, row in self._named.get(fold(name), ()) if row.id not in hidden]
+        exact = _plain(name)
+        found = [
+            (kind if spelled == exact else _IN_ANOTHER_CASE[kind], row)
+            for kind, spelled, row in self._named.get(fold(name), ())
+            if row.id not in hidden
+        ]
         if not found:
             return []
         best = min(kind for kind, _ in found)
         rows = list({row.key: row for kind, row in found if kind == best}.values())
-        if best == _WHOLE:
-            exact = unicodedata.normalize("NFC", name)
-            rows = [row for row in rows if exact in (row.path, f"{row.collection}/{row.path}")] or rows
         return [row for row in rows if not row.collection] or rows
 
 
@@ -76,8 +82,13 @@ def file_of(name: str) -> str:
 
 def fold(name: str) -> str:
     """A name as it is compared: in any case, with or without its ending."""
-    folded = unicodedata.normalize("NFC", name).strip().strip("/").casefold()
-    return folded.removesuffix(".md")
+    return fold_name(_plain(name))
+
+
+def _plain(name: str) -> str:
+    """A name as it is spelled, without its ending."""
+    name = unicodedata.normalize("NFC", name).strip().strip("/")
+    return name[:-3] if name.lower().endswith(".md") else name
 
 
 def fold_path(path: str) -> str:

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
 from .files import MAX_BYTES, Unreadable, move_away, read_file, sweep, write_new, write_over
-from .names import KINDS, Kind, Rules, is_conflict_copy, kind_of, nfc, safe_parts
+from .names import KINDS, Kind, Rules, fold_name, is_conflict_copy, kind_of, nfc, safe_parts
 from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settled, wanted
 from .text import Decoded, content_hash, decode, encode
 
 __all__ = [
     "KINDS", "MAX_BYTES", "Decoded", "FileInfo", "Key", "Kind", "Rules", "Scan", "Skipped", "State", "Unreadable",
-    "Vault", "content_hash", "decode", "encode", "is_conflict_copy", "kind_of", "nfc", "read_file", "settled",
+    "Vault", "content_hash", "decode", "encode", "fold_name",
+    "is_conflict_copy", "kind_of", "nfc", "read_file", "settled",
 ]  # fmt: skip
 
 TRASH = ".trash"

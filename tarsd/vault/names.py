@@ -7,12 +7,14 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Literal
 
-from ..config.rules import folded, path_rule
+from ..config.rules import fold_name, folded, path_rule
 from ..errors import PathRefused
 
 Kind = Literal["note", "canvas", "base"]
 
 KINDS: dict[str, Kind] = {".md": "note", ".canvas": "canvas", ".base": "base"}
+__all__ = ["KINDS", "Kind", "Rules", "fold_name", "is_conflict_copy", "kind_of", "nfc", "safe_parts"]
+
 MAX_FOLDERS = 64
 MAX_PATH_BYTES = 1000
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarsd.errors import NotFound, PathRefused
-from tarsd.vault import Vault, content_hash, decode, is_conflict_copy, kind_of, nfc, read_file
+from tarsd.vault import Vault, content_hash, decode, fold_name, is_conflict_copy, kind_of, nfc, read_file
 from tarsd.writing.changes import Loaded
 
 NAME_BYTES = 100
@@ -141,7 +141,7 @@ def _joined(char: str) -> bool:
 
 
 def _key(name: str) -> str:
-    return nfc(nfc(name).casefold())
+    return fold_name(name)
 
 
 def _names(folder: Path) -> Iterator[str]:
