@@ -20,8 +20,9 @@ from tests.support import toolkit
 from tests.support.toolkit import Desk, Notes
 
 APART = [
-    ("Strasse", "Straße"), ("STRASSE", "straße"), ("fish", "ﬁsh"), ("office", "oﬃce"), ("Isik", "Işık"),
-    ("resume", "résumé"), ("ilik", "ılık"), ("istanbul", "İstanbul"), ("sun", "ſun"), ("mm", "µm"), ("x2", "x²"), ("o", "ø"),
+    ("Strasse", "Straße"), ("STRASSE", "straße"), ("fish", "ﬁsh"), ("office", "oﬃce"),
+    ("Isik", "Işık"), ("resume", "résumé"), ("ilik", "ılık"), ("istanbul", "İstanbul"),
+    ("sun", "ſun"), ("mm", "µm"), ("x2", "x²"), ("o", "ø"),
 ]  # fmt: skip
 SAME = [
     ("Übung", "übung"), ("ÉCOLE", unicodedata.normalize("NFD", "école")), ("ΟΔΟΣ", "Οδος"), ("GROẞ", "groß"),
