@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -99,6 +100,13 @@ class Application:
     def busy(self) -> bool:
         """Whether somebody waits for an answer, or for the end of a pass."""
         return self.chat.busy or self.indexing.busy
+
+    async def requests_done(self, within_s: float) -> None:
+        """Until no request is worked on in the threads, such as a search; not longer than `within_s` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self._pool.busy:
+                    await asyncio.sleep(0.02)
 
     def shutdown(self) -> None:
         """Begin to stop."""

@@ -77,6 +77,7 @@ class DaemonThreads(Executor):
             else:
                 future.set_result(result)
 
+        self._count(1)
         self._queue.put(run)
         return future
 
@@ -87,7 +88,7 @@ class DaemonThreads(Executor):
 
     @property
     def busy(self) -> bool:
-        """Whether anything runs now."""
+        """Whether anything runs, or waits for a thread."""
         return self._running > 0
 
     def _count(self, change: int) -> None:
@@ -96,7 +97,6 @@ class DaemonThreads(Executor):
 
     def _work(self) -> None:
         while (run := self._queue.get()) is not None:
-            self._count(1)
             run()
             self._count(-1)
             run = None

@@ -23,6 +23,8 @@ from tarsd.daemon.supervised import pulse, report_activity
 from tarsd.errors import TarsdError
 from tarsd.server import Runner, application
 
+REQUESTS_S = 10.0
+"""How long new settings wait for requests, once nobody is let in any more."""
 LOOK_S = 30.0
 
 log = logging.getLogger(__name__)
@@ -98,6 +100,8 @@ async def _serve(parts: Parts, listener: SocketListener, stopping: asyncio.Event
             config = reloaded.result()
             urgent = config.privacy != app.config.privacy
             await asyncio.gather(runner.drain(), tcp.drain())
+            if not urgent:  # a search may take longer than that on a busy machine, and is not cut
+                await app.requests_done(REQUESTS_S)
             if urgent or not app.busy:
                 break
             # somebody asked at the last moment: they are answered first

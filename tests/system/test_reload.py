@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from tarsd.server import Runner
 from tests.conftest import Daemon
 from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Say
-from tests.support.engine import write
+from tests.support.engine import LONG, Engine, write
 
 Start = Callable[..., Daemon]
 
@@ -281,3 +282,20 @@ def test_nothing_is_left_of_the_parts_before(vault: Path, home: Path, daemon: St
         assert found(one, "quorl")
         one.client.get("/v1/status")
     until(lambda: tables() <= before + 2)
+
+
+async def test_new_settings_wait_for_requests_but_not_for_ever(tmp_path: Path) -> None:
+    """Also for those that wait for a thread themselves, as searches do on a busy machine."""
+    with Engine(tmp_path) as engine:
+        released = threading.Event()
+        app = engine.app
+        await app.requests_done(LONG)
+        work = [asyncio.create_task(app.thread(released.wait)) for _ in range(20)]
+        await asyncio.sleep(0)
+        await app.requests_done(0.0)  # one that hangs is left alone after a while
+        done = asyncio.create_task(app.requests_done(LONG))
+        await asyncio.sleep(0.1)
+        assert not done.done()
+        released.set()
+        await done
+        assert all(await asyncio.gather(*work))
