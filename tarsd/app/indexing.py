@@ -235,7 +235,9 @@ class Indexing:
 
     def behind(self) -> int:
         """Notes that changed on disk and are not indexed yet; at least 1 until the first pass is complete."""
-        return max(self._short.waiting, self.indexer.behind if self.indexer is not None else 1)
+        # the first pass is complete when what it leaves out is counted as well
+        counting = self._long.busy and not self.history.counted
+        return max(self._short.waiting, self.indexer.behind if self.indexer is not None else 1, int(counting))
 
     def watching(self) -> dict[str, WatchState]:
         """How the vault and each collection are watched now."""

@@ -35,6 +35,8 @@ class ScanHistory:
         self.at = 0.0
         self.idle_rules: list[str] = []
         """A sentence for each rule that matches nothing."""
+        self.counted = False
+        """Whether a pass over everything has ended, and all of this is known."""
         self.within = 0
         """Notes in folders that are left out, beyond one for each of these folders."""
 
@@ -53,6 +55,7 @@ class ScanHistory:
                 )
         places = [vaults[row.collection].root / row.path for row in skipped if row.state == "excluded"]
         self.within = sum(_notes_in(place) - 1 for place in places if os.path.isdir(place))
+        self.counted = True
 
 
 def _notes_in(folder: Path) -> int:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarsd.app import status
 from tarsd.config import PrivacySettings, load
 from tarsd.config.rules import idle_rules, is_sound
 from tarsd.doctor.vault import idle_sentences
@@ -17,7 +18,7 @@ from tarsd.parse import parse
 from tarsd.parse.access import is_local_only
 from tarsd.vault import Vault
 from tarsd.vault.names import Rules
-from tests.support.engine import Engine, write
+from tests.support.engine import Engine, until, write
 
 
 def nfd(text: str) -> str:
@@ -116,6 +117,26 @@ def test_the_status_names_rules_that_match_nothing(tmp_path: Path) -> None:
         engine.watch()
         said = [entry["reason"] for entry in engine.app.status()["problems"]]
         assert [sentence.split('"')[1] for sentence in said] == ["Templates/", "Privat/", "#secrets"]
+
+
+def test_the_first_pass_is_over_when_what_it_leaves_out_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A status with nothing behind has all counts: none stands between the pass and the look at what is left out."""
+    seen: list[int] = []
+    real = status._notes_in
+
+    def looked_into(folder: Path) -> int:
+        seen.append(engine.app.status()["behind"])
+        return real(folder)
+
+    monkeypatch.setattr(status, "_notes_in", looked_into)
+    with Engine(tmp_path, exclude=("Templates/",)) as engine:
+        for name in ("a", "b", "c"):
+            write(engine.vault, f"Templates/{name}.md", "left out")
+        engine.watch()
+        until(lambda: engine.app.status()["behind"] == 0)
+        assert seen[0] == 1 and engine.app.status()["counts"]["excluded"] == 3
 
 
 def test_no_rule_is_called_idle_that_matches_anything() -> None:
