@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tarsd.citation import without_numbers
 from tarsd.protocol import Event
 
 TITLE_CHARS = 80
@@ -57,6 +58,12 @@ class TurnRecord:
             elif event.type == "token":
                 said.append(str(event.data.get("text", "")))
         return "".join(said)
+
+    @property
+    def retold(self) -> str:
+        """The answer as later turns and summaries have it: its sources by their links, not by their numbers."""
+        shown = [*(self.outcome.get("sources") or ()), *(self.outcome.get("citations") or ())]
+        return without_numbers(self.text, [source for source in shown if isinstance(source, dict)])
 
     @property
     def model(self) -> str:
