@@ -100,6 +100,7 @@ def render_new(conversation: Conversation, *, zone: tzinfo | None = None) -> str
         sources=_targets(turns),
         updated=_moment(turns[-1].at if turns else conversation.summary.created, zone),
         private=conversation.private,
+        machine=conversation.machine,
     )
     summary = [render_summary(conversation.condensed.text) + "\n"] if conversation.condensed else []
     blocks = [render_turn(turn, private=conversation.private, zone=zone) for turn in turns]
@@ -145,6 +146,7 @@ def render_summary_note(
     link = f"[[{path}]]"
     linked = _LINK.fullmatch(link) is not None
     lines = ["---", "tars: summary", f"id: {properties.quoted(conversation.summary.id)}"]
+    lines += [f'machine: "{conversation.machine}"'] if conversation.machine else []
     lines += [f"session: {properties.quoted(link)}"] if linked else []
     lines.append(f"started: {properties.stamp(_moment(conversation.summary.created, zone))}")
     lines.append(f"updated: {properties.stamp(_moment(updated or conversation.summary.updated, zone))}")

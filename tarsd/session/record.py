@@ -151,13 +151,15 @@ class SummaryRecord:
 class Conversation:
     """A conversation read whole from its log, turns in the order in which they were asked.
 
-    `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning.
+    `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning;
+    `machine` is the id of the one that it is kept on.
     """
 
     summary: ConversationSummary
     turns: tuple[TurnRecord, ...]
     note: str = ""
     condensed: SummaryRecord | None = None
+    machine: str = ""
 
     @property
     def private(self) -> bool:
