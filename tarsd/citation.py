@@ -31,6 +31,7 @@ _OTHER = re.compile(
     re.IGNORECASE,
 )
 """What models write in place of `[1]`: a wikilink, footnote or link, wide brackets, words, lines beside the number."""
+_PICTURE = re.compile(r"^(?![A-Za-z][\w+.-]*:|//).*\.(?:png|jpe?g|gif|webp|avif|bmp|svg)$", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"^[ \t]*\[\^\d{1,3}\]:", re.MULTILINE)
 _EARLIER = re.compile(
     r"(?P<gap>[ \t]?)(?P<word>(?<=\w))?(?<![\[\\])"
@@ -80,6 +81,8 @@ def finish(
 
     def link(match: re.Match[str]) -> str:
         name = name_and_place(match["target"])[0]
+        if match["embed"] and _PICTURE.search(name):  # of this vault, for sanitizing leaves no other
+            return match[0]
         if not name or name.casefold() in links or exists(name):
             return match[0]
         return (match["text"] or name).strip()

@@ -10,10 +10,15 @@ import re
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
+from urllib.parse import quote, unquote
 
-from tarsd.parse.inline import WIKILINK
+from tarsd.parse.inline import WIKILINK, name_and_place
 
 _NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
+_NO_WIKILINK = re.compile(r"[#|^\\\[\]%`$<\n]|\A\s|\s\Z|\s/|/\s|\s\s|\.md\Z", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$]+|%%+|==+")
+_ENCODED = re.compile(r"!?\[[^\[\]\n]*\]\(\s*(<[^<>\n]+>|[^\s()<>]+)\s*\)")
+_OUTSIDE = re.compile(r"<?(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
 Key = tuple[str, str]
 """(collection, path): the vault itself is the collection "", paths are NFC with "/"."""
@@ -127,7 +132,7 @@ class Passage:
             "path": self.path,
             "title": self.title,
             "heading": self.heading,
-            "link": f"[[{self.link}]]",
+            "link": link_to(self.path, self.heading),
             "start_line": self.start_line,
             "end_line": self.end_line,
             "relevance": self.relevance,
@@ -137,6 +142,31 @@ class Passage:
 
 
 _VALUES = attrgetter(*(field.name for field in fields(Passage)))
+
+
+def link_to(path: str, heading: str = "") -> str:
+    """A link to a note, or to a heading or `^block` in it, that Obsidian opens.
+
+    `[[Note#Heading]]`; where the path holds what no wikilink can, a Markdown link with the path encoded.
+    """
+    target = path.removesuffix(".md")
+    place = heading if heading.startswith("^") else anchor(heading)
+    if not _NO_WIKILINK.search(target):
+        return f"[[{target}#{place}]]" if place else f"[[{target}]]"
+    name = " ".join(_MARKUP.sub(" ", target.rpartition("/")[2]).split()) or "note"
+    return f"[{name}]({quote(path, safe='/')}{'#' + quote(place, safe='^') if place else ''})"
+
+
+def read_link(link: str) -> tuple[str, str] | None:
+    """(note, place): what a link leads to, the inverse of `link_to`; the note without ".md". None for no such link."""
+    link = link.strip()
+    if wiki := WIKILINK.fullmatch(link):
+        return name_and_place(wiki["target"])
+    encoded = _ENCODED.fullmatch(link)
+    if encoded is None or _OUTSIDE.match(encoded[1]):
+        return None
+    path, _, place = encoded[1].strip("<>").partition("#")
+    return unquote(path).removesuffix(".md"), unquote(place)
 
 
 def anchor(heading: str) -> str:
