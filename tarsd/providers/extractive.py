@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tarsd.parse.spans import spans
 from tarsd.parse.visibility import without_hidden
-from tarsd.passage import Passage, link_to
+from tarsd.passage import Passage
 from tarsd.providers.base import ModelRequest, ProviderEvent, StreamEnd, Text
 from tarsd.search import words
 from tarsd.store import is_spaceless, split_words
@@ -72,7 +72,7 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
     if near:
         yield "\n\nThe closest, though probably not an answer:\n"
         for passage in near:
-            yield f"\n- {link_to(passage.path, passage.heading)} ({_place(passage)})"
+            yield f"\n- {passage.full_link} ({_place(passage)})"
 
 
 def _distinct(passages: Sequence[Passage]) -> list[Passage]:
@@ -98,8 +98,7 @@ def _quoted(passage: Passage, terms: Sequence[str]) -> str:
     start, lines = excerpt(passage.text, terms)
     first = passage.start_line + start
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
-    link = link_to(passage.path, passage.heading)
-    return f"{quote}\n\n— {link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
+    return f"{quote}\n\n— {passage.full_link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
 
 
 # ------------------------------------------------------------------------------------------------ choosing lines

@@ -203,7 +203,10 @@ def _remarks(record: TurnRecord, private: bool) -> list[str]:
 def _sources(record: TurnRecord) -> list[str]:
     numbers: dict[str, list[str]] = {}
     for source in _cited(record):
-        numbers.setdefault(_shown(source), []).append(f"[{source.get('n', '?')}]")
+        shown = _shown(source)
+        if source.get("heading") and shown.startswith("[") and "#" not in shown:  # it has a twin that a link would find
+            shown += f" (line {source.get('start_line', 1)})"
+        numbers.setdefault(shown, []).append(f"[{source.get('n', '?')}]")
     return (
         ["\n".join(["Sources:", "", *(f"- {link} {' '.join(cited)}" for link, cited in numbers.items())])]
         if numbers
