@@ -9,20 +9,20 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
 from tarsd.parse import Note, Unit
 from tarsd.parse.wordpiece import count_tokens, token_ids
-from tarsd.passage import NoteRow, Passage
+from tarsd.passage import NoteRow, Passage, place_of
 
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
 
 __all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
 
-VERSION = 1
+VERSION = 2
 """Raised whenever parse or chunk cut the same file differently than before."""
 
 _BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
@@ -61,9 +61,22 @@ def chunk(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[P
     if not pieces:
         pieces = [Passage(note.title, 1, max(len(note.lines), 1), tokens=count_tokens(note.title))]
     return [
-        Passage(piece.text, piece.start_line, piece.end_line, piece.trail, seq, piece.tokens, _hash(note, piece), row)
+        replace(piece, seq=seq, hash=_hash(note, piece), note=row, place=_place(note, piece))
         for seq, piece in enumerate(pieces)
     ]
+
+
+def _place(note: Note, piece: Passage) -> str | None:
+    """What a link to the passage needs in place of its heading, where another of that name comes before."""
+    if not piece.trail:
+        return None
+    above = [at for at, heading in enumerate(note.headings) if heading.line <= piece.end_line]
+    own = next((at for at in reversed(above) if note.headings[at].text == piece.trail[-1]), None)
+    if own is None:
+        return None
+    inside = range(piece.start_line, piece.end_line + 1)
+    blocks = [block.id for block in note.blocks if block.start_line in inside]
+    return place_of([(heading.level, heading.text) for heading in note.headings], own, blocks)
 
 
 def _hash(note: Note, piece: Passage) -> bytes:

@@ -76,7 +76,7 @@ def prompt(head: Sequence[TurnRecord], earlier: str = "", *, limit: int = 0) -> 
     """(system, user) of the request for a summary; `limit` cuts each question and each reply to so many characters."""
     parts = [f"<earlier-summary>\n{_data(earlier, limit)}\n</earlier-summary>"] if earlier.strip() else []
     said = "\n\n".join(
-        f"Person: {_data(turn.message, limit)}\n\ntars: {_data(turn.text, limit) or '(no answer)'}" for turn in head
+        f"Person: {_data(turn.message, limit)}\n\ntars: {_data(turn.retold, limit) or '(no answer)'}" for turn in head
     )
     return _SYSTEM, "\n\n".join([*parts, f"<conversation>\n{said}\n</conversation>"])
 
@@ -158,7 +158,7 @@ async def _shorten(
 def _fitting(head: Sequence[TurnRecord], earlier: str, room: int) -> str:
     """The user's part of the prompt, long messages cut until it fits `room` tokens."""
     user = prompt(head, earlier)[1]
-    limit = max((len(text) for turn in head for text in (turn.message, turn.text, earlier)), default=0)
+    limit = max((len(text) for turn in head for text in (turn.message, turn.retold, earlier)), default=0)
     while tokens(user) > room and limit > 40:
         limit //= 2
         user = prompt(head, earlier, limit=limit)[1]

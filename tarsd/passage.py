@@ -7,13 +7,19 @@ relevance and reasons; a turn adds the number by which an answer cites it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
+from urllib.parse import quote, unquote
 
-from tarsd.parse.inline import WIKILINK
+from tarsd.parse.inline import WIKILINK, name_and_place
 
 _NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
+_NO_WIKILINK = re.compile(r"[#|^\\\[\]%`$<\n]|\A\s|\s\Z|\s/|/\s|\s\s|\.md\Z", re.IGNORECASE)
+_MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$]+|%%+|==+")
+_ENCODED = re.compile(r"!?\[[^\[\]\n]*\]\(\s*(<[^<>\n]+>|[^\s()<>]+)\s*\)")
+_OUTSIDE = re.compile(r"<?(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
 Key = tuple[str, str]
 """(collection, path): the vault itself is the collection "", paths are NFC with "/"."""
@@ -54,7 +60,8 @@ class Passage:
     BLAKE2b-16 over explicit title, aliases, trail and text, so that renaming the file changes none; `tokens` are
     MiniLM's. `id` is the index's number, 0 outside of it. `score` (0-1) orders one answer, `relevance` (0-1) means the
     same in every answer, `why` gives the reasons, most telling first. `number` is the citation `[n]`, 0 while it has
-    none; `attached` notes were chosen by the person and are relevant whatever their figure says.
+    none; `attached` notes were chosen by the person and are relevant whatever their figure says. `place` is what stands
+    behind the `#` of a link to it where the heading leads to a twin of it: headings joined by `#`, a `^block`, or "".
     """
 
     text: str
@@ -71,6 +78,7 @@ class Passage:
     why: tuple[str, ...] = ()
     number: int = 0
     attached: bool = False
+    place: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Passages cross from process to process by thousands: a dataclass's own way takes twice as long."""
@@ -100,8 +108,17 @@ class Passage:
     @property
     def link(self) -> str:
         """How a note links to it, without the brackets: `Note#Heading`."""
-        target = self.path.removesuffix(".md")
-        return f"{target}#{anchor(self.heading)}" if self.heading else target
+        target, place = self.path.removesuffix(".md"), self._place
+        return f"{target}#{place}" if place else target
+
+    @property
+    def full_link(self) -> str:
+        """The whole link as it stands in a note, brackets included."""
+        return link_to(self.path, self._place)
+
+    @property
+    def _place(self) -> str:
+        return anchor(self.heading) if self.place is None else self.place
 
     def as_hit(self) -> dict[str, Any]:
         """The passage as a search result on the socket."""
@@ -127,7 +144,7 @@ class Passage:
             "path": self.path,
             "title": self.title,
             "heading": self.heading,
-            "link": f"[[{self.link}]]",
+            "link": self.full_link,
             "start_line": self.start_line,
             "end_line": self.end_line,
             "relevance": self.relevance,
@@ -137,6 +154,59 @@ class Passage:
 
 
 _VALUES = attrgetter(*(field.name for field in fields(Passage)))
+
+
+def link_to(path: str, place: str = "") -> str:
+    """A link to a note, or to a place in it, an `anchor`, several joined by `#`, or a `^block`, that Obsidian opens.
+
+    `[[Note#Heading]]`; where the path holds what no wikilink can, a Markdown link with the path encoded.
+    """
+    target = path.removesuffix(".md")
+    if not _NO_WIKILINK.search(target):
+        return f"[[{target}#{place}]]" if place else f"[[{target}]]"
+    name = " ".join(_MARKUP.sub(" ", target.rpartition("/")[2]).split()) or "note"
+    return f"[{name}]({quote(path, safe='/')}{'#' + quote(place, safe='^#') if place else ''})"
+
+
+def place_of(headings: Sequence[tuple[int, str]], index: int, blocks: Sequence[str] = ()) -> str | None:
+    """What leads to one of a note's headings (level, text) where its text alone leads to a twin; None if it does.
+
+    The fewest headings above it that do, else one of the `blocks` below it, else "".
+    """
+    names = [anchor(text).casefold() for _, text in headings]
+    if not names[index] or names.index(names[index]) == index:
+        return None
+    trail: list[int] = []
+    for at, (level, _) in enumerate(headings[: index + 1]):
+        trail = [above for above in trail if headings[above][0] < level] + [at]
+    for first in range(len(trail) - 2, -1, -1):
+        above = trail[first:]
+        if all(names[at] for at in above) and _led_to(headings, names, [names[at] for at in above]) == index:
+            return "#".join(anchor(headings[at][1]) for at in above)
+    return f"^{blocks[0]}" if blocks else ""
+
+
+def _led_to(headings: Sequence[tuple[int, str]], names: Sequence[str], parts: Sequence[str]) -> int | None:
+    """The heading that Obsidian finds: each part in turn, the first of its name that is deeper than the one before."""
+    found, level = 0, 0
+    for at, name in enumerate(names):
+        if headings[at][0] > level and name == parts[found]:
+            found, level = found + 1, headings[at][0]
+            if found == len(parts):
+                return at
+    return None
+
+
+def read_link(link: str) -> tuple[str, str] | None:
+    """(note, place): what a link leads to, the inverse of `link_to`; the note without ".md". None for no such link."""
+    link = link.strip()
+    if wiki := WIKILINK.fullmatch(link):
+        return name_and_place(wiki["target"])
+    encoded = _ENCODED.fullmatch(link)
+    if encoded is None or _OUTSIDE.match(encoded[1]):
+        return None
+    path, _, place = encoded[1].strip("<>").partition("#")
+    return unquote(path).removesuffix(".md"), unquote(place)
 
 
 def anchor(heading: str) -> str:

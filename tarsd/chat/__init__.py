@@ -12,10 +12,10 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar
 
 from tarsd.chat.answer import History, TurnRunner
-from tarsd.chat.evidence import finish
 from tarsd.chat.services import TurnServices
 from tarsd.chat.session_notes import SessionNotes
 from tarsd.chat.turn import Turn
+from tarsd.citation import finish
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
 from tarsd.protocol import Approval, Event, TurnRequest
 from tarsd.session import Conversation, Sessions, interrupted

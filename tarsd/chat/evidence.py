@@ -1,4 +1,4 @@
-"""What a turn may say about the notes: follow-ups resolved, passages packed, citations checked. Pure."""
+"""What a turn may say about the notes: follow-ups resolved, passages packed. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tarsd.parse.inline import WIKILINK, name_and_place
-from tarsd.parse.spans import Span, merged, spans, split
 from tarsd.passage import Passage
 from tarsd.search import words
 from tarsd.store import split_words
@@ -31,14 +30,6 @@ _PRONOUNS = frozenset(
     )
 )
 _MORE = frozenset({"more", "else", "tell", "please", "ok", "mehr", "noch", "bitte"})
-_GROUP = r"\[[ ]?\d{1,3}(?:[ ]?[,;&–—-][ ]?\d{1,3})*[ ]?\]"
-_CITED = re.compile(
-    rf"(?P<word>(?<=\w))?(?<!\[)(?:(?<!\])|(?<=\]\]))(?P<run>{_GROUP}(?:[–—-]?{_GROUP})*)(?![(\]]|\[(?!\[|\d{{1,3}}\]\())"
-)
-_RANGE = re.compile(r"(\d+)(?:(\]?[ ]?[–—-][ ]?\[?)(\d+))?")
-_DEFINES = re.compile(r"(?:^|\n)[ \t>]*\Z")
-_INDEX = re.compile(r"\.\w|[ ]*=")
-_QUOTED = re.compile(r"^[ \t]*>[^\n]*$", re.MULTILINE)
 
 
 def mentions(message: str) -> list[str]:
@@ -143,50 +134,6 @@ def _overlap(passage: Passage, other: Passage) -> bool:
         return False
     shared = min(passage.end_line, other.end_line) - max(passage.start_line, other.start_line) + 1
     return shared > 0.5 * (passage.end_line - passage.start_line + 1)
-
-
-def finish(
-    text: str, evidence: Sequence[Passage], exists: Callable[[str], bool]
-) -> tuple[str, list[dict[str, object]]]:
-    """(text, citations) of a complete answer: only passages that were shown are cited, in order of appearance.
-
-    A `[9]` without a passage becomes `[9?]`, in lists and ranges too; an index as in `arr[9]` is none. A link to a note
-    that is not there becomes plain text. Quotes and code are left alone: what stands there is somebody else's.
-    """
-    known = {passage.number: passage for passage in evidence}
-    links = {passage.path.removesuffix(".md").casefold() for passage in evidence}
-    used: dict[int, Passage] = {}
-
-    def number(match: re.Match[str]) -> str:
-        cite = [int(digits) for pair in _RANGE.findall(match[0]) for digits in (pair[0], pair[2]) if digits]
-        after = match.string[match.end() : match.end() + 20]
-        if after.startswith(":") and _DEFINES.search(match.string, max(match.start() - 20, 0), match.start()):
-            return match[0]
-        if match["word"] is not None and (known.keys().isdisjoint(cite) or _INDEX.match(after)):
-            return match[0]  # an index, and no citation
-        return _RANGE.sub(one_or_more, match[0])
-
-    def one_or_more(match: re.Match[str]) -> str:
-        first, last = int(match[1]), int(match[3] or match[1])
-        for shown in range(first, last + 1) if first <= last else (first, last):
-            if shown in known:
-                used.setdefault(shown, known[shown])
-        ends = [digits if int(digits) in known else f"{digits}?" for digits in (match[1], match[3]) if digits]
-        return (match[2] or "").join(ends)
-
-    def link(match: re.Match[str]) -> str:
-        name = _named(match)
-        if not name or name.casefold() in links or exists(name):
-            return match[0]
-        return (match["text"] or name).strip()
-
-    own = (Span("quote", *found.span()) for found in _QUOTED.finditer(text))
-    code = (span for span in spans(text, only_code=True) if span.kind != "mark")
-    kept = merged([*own, *code])
-    parts = (
-        WIKILINK.sub(link, _CITED.sub(number, part)) if span is None else part for span, _, part in split(text, kept)
-    )
-    return "".join(parts), [passage.as_source() for passage in used.values()]
 
 
 def _named(link: re.Match[str]) -> str:

@@ -21,9 +21,10 @@ from tarsd.chat.turn import Turn
 from tarsd.errors import TarsdError, VaultUnavailable
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
-from tarsd.session.note import begun, file_title, grown, holds, render_summary_note, summarised
+from tarsd.session.note import UNTITLED, begun, file_title, grown, holds, render_summary_note, summarised
 from tarsd.session.properties import properties
 from tarsd.writing import Change, Loaded, Notebook, create, replace_text, until_written
+from tarsd.writing.notes import UNNAMED, legal_name
 
 FULL = 0.5
 """A conversation that takes more than this part of the model's window is summarised up to its newest turns."""
@@ -164,11 +165,11 @@ class SessionNotes:
         finished = conversation.finished
         loaded = self._note_of(conversation)
         if loaded is None:
-            if conversation.note:  # the person took it away: what they removed does not come back
-                finished = () if late else finished[-1:]
+            if conversation.note:  # the person took it away: it comes back whole with their next turn, or not at all
+                finished = () if late else finished
             if not finished:
                 return None
-            path = self._notebook.free_path(f"{self._folder}/sessions", _file_name(conversation))
+            path = self._free_path("sessions", self._file_name(conversation), conversation)
             return begun(path, replace(conversation, turns=finished))
         written = next((at for at in range(len(finished), 0, -1) if holds(loaded.text, finished[at - 1])), 0)
         missing = finished[written:] if written else () if late else finished[-1:]
@@ -179,20 +180,21 @@ class SessionNotes:
         paths = [conversation.note] if conversation.note else []
         with contextlib.suppress(TarsdError):
             paths += [self._services.library.session_note(conversation.summary.id) or ""]
-        note = self._first(paths, conversation.summary.id, "session")
+        note = self._first(paths, conversation, "session")
         if note is None and conversation.note:
-            note = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation.summary.id, "session")
+            note = self._first(self._notebook.paths(f"{self._folder}/sessions"), conversation, "session")
         if note is None and conversation.note and self._kept_bare(conversation):
             return self._notebook.load(conversation.note)
         return note
 
-    def _first(self, paths: Iterable[str], id: str, kind: str) -> Loaded | None:
-        """The first of these notes that is of this kind and bears this id."""
+    def _first(self, paths: Iterable[str], conversation: Conversation, kind: str) -> Loaded | None:
+        """The first of these notes that is of this kind and the conversation's, written on no other machine."""
+        id, machine = conversation.summary.id, conversation.machine
         for path in filter(None, paths):
             with contextlib.suppress(TarsdError):
                 loaded = self._notebook.load(path)
                 told = properties(loaded.text)
-                if told.get("id") == id and told.get("tars") == kind:
+                if told.get("id") == id and told.get("tars") == kind and told.get("machine", machine) == machine:
                     return loaded
         return None
 
@@ -285,14 +287,26 @@ class SessionNotes:
         path = note.path if note is not None else ""
         text = render_summary_note(conversation, summary.text, note=path, updated=summary.at)
         folder = f"{self._folder}/summaries"
-        existing = self._first(self._notebook.paths(folder), conversation.summary.id, "summary")
+        existing = self._first(self._notebook.paths(folder), conversation, "summary")
         if existing is None:
-            name = path.rpartition("/")[2].removesuffix(".md") or _file_name(conversation)
-            return create(self._notebook.free_path(folder, name), text)
+            name = path.rpartition("/")[2].removesuffix(".md") or self._file_name(conversation)
+            return create(self._free_path("summaries", name, conversation), text)
         written = render_summary_note(conversation, before, note=path, updated=summary.at)
         if not before or written != _stamped(existing.text, text):
             return None
         return replace_text(existing, text)
+
+    @staticmethod
+    def _file_name(conversation: Conversation) -> str:
+        """What its notes are called, before the machine's id; that keeps them apart from any daily note as well."""
+        created = datetime.fromtimestamp(conversation.summary.created).astimezone()
+        title = legal_name(file_title(conversation))
+        return f"{created:%Y-%m-%d} {UNTITLED if title == UNNAMED else title}"
+
+    def _free_path(self, kind: str, name: str, conversation: Conversation) -> str:
+        """Where a new note goes; its name ends in the machine's id, for the same vault may be written on another."""
+        tail = f" {conversation.machine}" if conversation.machine else ""
+        return self._notebook.free_path(f"{self._folder}/{kind}", name.removesuffix(tail), tail=tail)
 
     # -------------------------------------------------------------------------------------------- in the background
 
@@ -335,8 +349,3 @@ def _stamped(old: str, new: str) -> str:
     """`old` with the times that `new` has in its properties: they change by themselves."""
     moments = dict(_MOMENT.findall(new))
     return _MOMENT.sub(lambda match: f"{match[1]}{moments.get(match[1], match[2])}", old)
-
-
-def _file_name(conversation: Conversation) -> str:
-    created = datetime.fromtimestamp(conversation.summary.created)
-    return f"{created:%Y-%m-%d} {file_title(conversation)}"

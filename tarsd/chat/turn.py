@@ -16,7 +16,7 @@ class Turn:
     """One question on its way to an answer. `keep` is called with every event, before any reader sees it.
 
     `private` once text of a private note was seen; `approvals` are the calls that wait for a yes. `elsewhere`: a model
-    on another machine reads it, and nothing in it may tell which private notes there are.
+    on another machine reads it, and nothing in it may tell which private notes there are. `readers`: who listens now.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Turn:
         self.private = False
         self.elsewhere = elsewhere
         self.stopping = False
+        self.readers = 0
         self.approvals: dict[str, asyncio.Future[Approval]] = {}
         self.events: list[Event] = list(events)
         self._keep = keep
@@ -84,6 +85,16 @@ class Turn:
         """What a writer tells of its work, as an event."""
         self.add("written" if type == "written" else "write", **data)
 
+    async def left(self, within_s: float, look_s: float) -> bool:
+        """Whether nobody listened for `within_s`, looked at every `look_s`; False as soon as the turn has ended."""
+        alone = 0.0
+        while not self.ended:
+            if alone >= within_s:
+                return True
+            await asyncio.sleep(look_s)
+            alone = 0.0 if self.readers else alone + look_s
+        return False
+
     async def wait_for(self, type: EventType) -> None:
         """Until the next event of this type has come, or the turn has ended."""
         after = len(self.events)
@@ -95,8 +106,12 @@ class Turn:
 
     async def wait(self, after: int) -> list[Event]:
         """The events after number `after`, as soon as there are any; [] when the turn has ended before."""
-        while len(self.events) <= after and not self.ended:
-            await self._changed.wait()
+        self.readers += 1
+        try:
+            while len(self.events) <= after and not self.ended:
+                await self._changed.wait()
+        finally:
+            self.readers -= 1
         return self.events[after:]
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event, None]:

@@ -58,6 +58,7 @@ class RunningTurn:
             "conversation": conversation,
             "message": message,
             "request_id": os.urandom(16).hex(),
+            "stop_when_left": True,
             "writer": "daemon",
             "approvals": approvals,
         }

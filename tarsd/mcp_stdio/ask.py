@@ -48,6 +48,7 @@ def ask(arguments: AskArguments, call: Call) -> ToolReply:
         "conversation": conversation,
         "message": arguments.question,
         "request_id": os.urandom(16).hex(),
+        "stop_when_left": True,
         "writer": "daemon",
         "approvals": False,
     }

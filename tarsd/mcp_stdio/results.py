@@ -73,13 +73,16 @@ def place(hit: Mapping[str, Any]) -> str:
 
 def passage(hit: Mapping[str, Any], link: DaemonLink) -> Json:
     """Where a hit, a source or a citation of the daemon stands."""
+    target = str(hit["link"])
+    if target.startswith("[") and not target.startswith("[["):  # a name that no address with a heading can hold
+        target = str(hit["path"])
     return {
         "path": place(hit),
         "title": name(hit["title"]),
         "heading": name(hit["heading"]),
         "start_line": hit["start_line"],
         "end_line": hit["end_line"],
-        "uri": "" if hit.get("collection") else link.obsidian(str(hit["link"]).removeprefix("[[").removesuffix("]]")),
+        "uri": "" if hit.get("collection") else link.obsidian(target.removeprefix("[[").removesuffix("]]")),
     }
 
 

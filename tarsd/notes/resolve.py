@@ -5,8 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Sequence
 
-from tarsd.parse.inline import WIKILINK, name_and_place
-from tarsd.passage import NoteRow
+from tarsd.passage import NoteRow, read_link
 from tarsd.vault import fold_name
 
 # A name as it is spelled goes before one in another case, and a path before a title.
@@ -71,8 +70,7 @@ def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, na
 def link_target(name: str) -> tuple[str, str]:
     """A note's name as people and models write it (`[[Note#Heading|alias]]`, `Note`), and its heading or `^block`."""
     name = name.strip()
-    link = WIKILINK.fullmatch(name)
-    return name_and_place(link["target"]) if link else (name.strip("[]").strip(), "")
+    return read_link(name) or (name.strip("[]").strip(), "")
 
 
 def file_of(name: str) -> str:

@@ -62,7 +62,8 @@ def links(text: str, first: int, *, one_line: bool = False) -> list[Link]:
         start = match.end("embed")
         if not one_line:
             line, at = line + text.count("\n", at, start), start
-        found.append((start, _link(match["target"], match["text"] or "", line, embed=bool(match["embed"]))))
+        target = match["target"].partition("#")
+        found.append((start, _link(target[0], target[2], match["text"] or "", line, embed=bool(match["embed"]))))
     line, at = first, 0
     opened = _brackets(text) if "](" in text else {}
     for match in _MARKDOWN_LINK.finditer(text) if "](" in text else ():
@@ -72,8 +73,9 @@ def links(text: str, first: int, *, one_line: bool = False) -> list[Link]:
         if not one_line:  # links in the text of a link go back
             line, at = line + text.count("\n", at, opening) - text.count("\n", opening, at), opening
         embed = opening > 0 and text[opening - 1] == "!"
-        target = unquote(match[1].strip("<>"), errors="replace")
-        found.append((opening, _link(target, text[opening + 1 : match.start()], line, embed=embed)))
+        target = match[1].strip("<>").partition("#")  # a sign that is encoded belongs to the name
+        name, place = unquote(target[0], errors="replace"), unquote(target[2], errors="replace")
+        found.append((opening, _link(name, place, text[opening + 1 : match.start()], line, embed=embed)))
     found.sort(key=lambda item: item[0])
     return [link for _, link in found]
 
@@ -84,8 +86,7 @@ def name_and_place(target: str) -> tuple[str, str]:
     return target[:at].strip(), target[at:].removeprefix("#").strip()
 
 
-def _link(target: str, text: str, line: int, *, embed: bool) -> Link:
-    name, _, place = target.partition("#")
+def _link(name: str, place: str, text: str, line: int, *, embed: bool) -> Link:
     block = ""
     if place.lstrip().startswith("^"):
         place, block = "", place.strip().removeprefix("^")

@@ -133,7 +133,8 @@ class TurnRequest(RequestBody, frozen=True):
 
     `selection_note` is the note that the selection is from; it is not attached, but what holds of it holds of the text.
     Without `approvals` nobody is there to be asked, and whatever needs a yes is refused. For an audience `elsewhere`
-    private text is left out even if the model that answers is on this machine.
+    private text is left out even if the model that answers is on this machine. With `stop_when_left` the turn is
+    stopped once nobody has read its events for some seconds; without, it runs on, and its reader may come back.
     """
 
     conversation: Id
@@ -145,6 +146,7 @@ class TurnRequest(RequestBody, frozen=True):
     approvals: bool = True
     selection_note: OptionalPath = ""
     audience: Audience = "person"
+    stop_when_left: bool = False
 
 
 class ChatRequest(RequestBody, frozen=True):

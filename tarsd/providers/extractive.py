@@ -72,7 +72,7 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
     if near:
         yield "\n\nThe closest, though probably not an answer:\n"
         for passage in near:
-            yield f"\n- [[{passage.link}]] ({_place(passage)})"
+            yield f"\n- {passage.full_link} ({_place(passage)})"
 
 
 def _distinct(passages: Sequence[Passage]) -> list[Passage]:
@@ -98,7 +98,7 @@ def _quoted(passage: Passage, terms: Sequence[str]) -> str:
     start, lines = excerpt(passage.text, terms)
     first = passage.start_line + start
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
-    return f"{quote}\n\n— [[{passage.link}]] [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
+    return f"{quote}\n\n— {passage.full_link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
 
 
 # ------------------------------------------------------------------------------------------------ choosing lines

@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import sys
+import time
 import weakref
 from collections.abc import Awaitable, Callable
 
@@ -20,7 +21,7 @@ from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
 from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
 from tarsd.server.guard import Guard
 from tarsd.server.page import add_page
-from tarsd.server.routes import HEARTBEAT, Routes, json_reply
+from tarsd.server.routes import HEARTBEAT, LEFT_S, Routes, json_reply
 from tarsd.server.runner import MalformedRequest, Runner
 
 __all__ = ["Guard", "Runner", "application", "peer_uid"]
@@ -37,10 +38,13 @@ class WrongMethod(BadRequest, code="wrong_method", status=405):
     """The route exists, with another method."""
 
 
-def application(served: Application, *, heartbeat: float = HEARTBEAT_S, guard: Guard | None = None) -> web.Application:
+def application(
+    served: Application, *, heartbeat: float = HEARTBEAT_S, left_s: float = LEFT_S, guard: Guard | None = None
+) -> web.Application:
     """The server as an aiohttp application; the caller brings a socket, and keeps what is served.
 
-    With a guard it is for TCP and has the page.
+    A turn that is to end with its reader is stopped `left_s` seconds after he has gone. With a guard the server is for
+    TCP and has the page.
     """
     app = web.Application(middlewares=[_answer, *([guard.middleware] if guard else [])], client_max_size=MAX_BODY)
     if guard is not None:
@@ -48,7 +52,7 @@ def application(served: Application, *, heartbeat: float = HEARTBEAT_S, guard: G
         add_page(app.router)  # a browser reaches no Unix socket
     app[HEARTBEAT] = heartbeat
     # aiohttp keeps every handler that was called, and all that hangs on it, for as long as the process lives
-    routes = Routes(weakref.proxy(served))
+    routes = Routes(weakref.proxy(served), left_s)
     for route in ROUTES:
         app.router.add_route(route.method, route.path, getattr(routes, route.name))
     return app
@@ -56,6 +60,7 @@ def application(served: Application, *, heartbeat: float = HEARTBEAT_S, guard: G
 
 @web.middleware
 async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    time.tzset()  # the system's zone may have changed, after a journey: "today" is today there
     try:
         _check_peer(request)
         return await handler(request)

@@ -17,6 +17,9 @@ from tarsd.protocol import Event, encode, error_json, query_number
 from tarsd.search.query import check_dates
 
 HEARTBEAT = web.AppKey("heartbeat", float)
+LEFT_S = 5.0
+"""A reader whose connection broke has so long to come back."""
+LOOK_S = 0.25
 
 Json = dict[str, Any]
 
@@ -29,8 +32,10 @@ def json_reply(value: object, status: int = 200) -> web.Response:
 class Routes:
     """The handlers; they hold nothing but what they ask."""
 
-    def __init__(self, app: Application) -> None:
+    def __init__(self, app: Application, left_s: float = LEFT_S) -> None:
         self._app = app
+        self._left_s = left_s
+        self._watched: set[asyncio.Task[None]] = set()
 
     # -------------------------------------------------------------------------------------------- the daemon
 
@@ -97,7 +102,17 @@ class Routes:
 
     async def start_turn(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.TurnRequest.read(await _body(request))
-        return json_reply({"turn": await self._app.chat.start(wanted)}, 202)
+        turn = await self._app.chat.start(wanted)
+        if wanted.stop_when_left:
+            watch = asyncio.create_task(self._stop_when_left(turn), name=f"watch {turn}")
+            self._watched.add(watch)
+            watch.add_done_callback(self._watched.discard)
+        return json_reply({"turn": turn}, 202)
+
+    async def _stop_when_left(self, id: str) -> None:
+        with contextlib.suppress(TarsdError, ReferenceError):  # it was deleted meanwhile, or the daemon ends
+            if await (await self._app.chat.turn(id)).left(self._left_s, min(LOOK_S, self._left_s)):
+                await self._app.chat.stop(id)
 
     async def turn_events(self, request: web.Request) -> web.StreamResponse:
         after = query_number(request.query.get("after"), "after", 0, 10**15)
@@ -128,7 +143,10 @@ class Routes:
         turn = await self._app.chat.turn(await self._app.chat.start(question))
         seen = 0
         while not turn.ended:
-            seen += len(await turn.wait(seen))
+            with contextlib.suppress(TimeoutError):
+                seen += len(await asyncio.wait_for(turn.wait(seen), LOOK_S))
+            if _has_left(request):
+                await self._app.chat.stop(turn.id)
         last = turn.events[-1].data
         if "error" in last:
             error = TarsdError(str(last["error"].get("message")), str(last["error"].get("hint")))
@@ -215,6 +233,24 @@ async def _as_json(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Json, 
             yield event.as_json()
 
 
+def _has_left(request: web.Request) -> bool:
+    """Whether the connection that a request came on is closed."""
+    return request.transport is None or request.transport.is_closing()
+
+
+async def _is_done(step: asyncio.Future[Json], request: web.Request) -> bool:
+    """Waits as long as a heartbeat takes for the next line. Raises `ConnectionError` when nobody reads any more."""
+    left = request.app[HEARTBEAT]
+    while left > 0:
+        done, _ = await asyncio.wait({step}, timeout=min(LOOK_S, left))
+        if done:
+            return True
+        if _has_left(request):
+            raise ConnectionResetError
+        left -= LOOK_S
+    return False
+
+
 async def _stream(request: web.Request, source: AsyncGenerator[Json, None]) -> web.StreamResponse:
     """NDJSON with a heartbeat while nothing happens and an end line; a reader may go away."""
     step: asyncio.Future[Json] = asyncio.ensure_future(anext(source))
@@ -226,8 +262,7 @@ async def _stream(request: web.Request, source: AsyncGenerator[Json, None]) -> w
         try:
             await response.prepare(request)
             while True:
-                done, _ = await asyncio.wait({step}, timeout=request.app[HEARTBEAT])
-                if not done:
+                if not await _is_done(step, request):
                     await response.write(b'{"type":"heartbeat"}\n')
                     continue
                 try:

@@ -12,15 +12,18 @@ import errno
 import hashlib
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tarsd import files
 from tarsd.errors import DiskFull, NotFound, StoreError
+from tarsd.files import created
 from tarsd.protocol import Event, TurnRequest, encode, read_event
 from tarsd.session.record import Conversation, ConversationSummary, SummaryRecord, TurnRecord, interrupted, title_of
 
@@ -128,7 +131,19 @@ class Sessions:
             summary = self._summary(conversation)
             lines = list(_lines(self._file(conversation)))
             note = self._index().notes.get(conversation, "")
-            return Conversation(summary, tuple(_turns(lines)), note, _condensed(lines))
+            return Conversation(summary, tuple(_turns(lines)), note, _condensed(lines), self.machine)
+
+    @cached_property
+    def machine(self) -> str:
+        """Six hex digits that tell this machine from others with the same vault, synced; made at first use."""
+        file = self._folder / "machine"
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError), created(file) as handle:
+                handle.write(os.urandom(3).hex().encode())
+            if re.fullmatch(r"[0-9a-f]{6}", kept := file.read_text("ascii", errors="replace").strip()):
+                return kept
+        return hashlib.sha256(str(self._folder).encode()).hexdigest()[:6]  # it cannot be kept: the same every time
 
     def private_notes(self) -> frozenset[str]:
         """The paths of the notes of all conversations that saw private text; reads no log but at first use."""

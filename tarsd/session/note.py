@@ -14,6 +14,7 @@ from typing import Any
 
 from tarsd.errors import Refused
 from tarsd.parse import parse
+from tarsd.passage import link_to, read_link
 from tarsd.session import properties
 from tarsd.session.markdown import HEADING_CHARS, clean, closed, closing_line, code, contained, fenced, one_line
 from tarsd.session.record import Conversation, TurnRecord, title_of
@@ -100,6 +101,7 @@ def render_new(conversation: Conversation, *, zone: tzinfo | None = None) -> str
         sources=_targets(turns),
         updated=_moment(turns[-1].at if turns else conversation.summary.created, zone),
         private=conversation.private,
+        machine=conversation.machine,
     )
     summary = [render_summary(conversation.condensed.text) + "\n"] if conversation.condensed else []
     blocks = [render_turn(turn, private=conversation.private, zone=zone) for turn in turns]
@@ -141,11 +143,11 @@ def render_summary_note(
     conversation: Conversation, text: str, *, note: str = "", zone: tzinfo | None = None, updated: float | None = None
 ) -> str:
     """The summary of a conversation as a note of its own, which is searched; `note` is the path of the session note."""
-    path = (note or conversation.note).removesuffix(".md")
-    link = f"[[{path}]]"
-    linked = _LINK.fullmatch(link) is not None
+    path = note or conversation.note
+    link, linked = link_to(path), bool(path)
     lines = ["---", "tars: summary", f"id: {properties.quoted(conversation.summary.id)}"]
-    lines += [f"session: {properties.quoted(link)}"] if linked else []
+    lines += [f'machine: "{conversation.machine}"'] if conversation.machine else []
+    lines += [f"session: {properties.quoted(link if link.startswith('[[') else path)}"] if linked else []
     lines.append(f"started: {properties.stamp(_moment(conversation.summary.created, zone))}")
     lines.append(f"updated: {properties.stamp(_moment(updated or conversation.summary.updated, zone))}")
     lines += ["local_only: true"] if conversation.private else []
@@ -201,7 +203,10 @@ def _remarks(record: TurnRecord, private: bool) -> list[str]:
 def _sources(record: TurnRecord) -> list[str]:
     numbers: dict[str, list[str]] = {}
     for source in _cited(record):
-        numbers.setdefault(_shown(source), []).append(f"[{source.get('n', '?')}]")
+        shown = _shown(source)
+        if source.get("heading") and shown.startswith("[") and "#" not in shown:  # it has a twin that a link would find
+            shown += f" (line {source.get('start_line', 1)})"
+        numbers.setdefault(shown, []).append(f"[{source.get('n', '?')}]")
     return (
         ["\n".join(["Sources:", "", *(f"- {link} {' '.join(cited)}" for link, cited in numbers.items())])]
         if numbers
@@ -215,9 +220,10 @@ def _cited(record: TurnRecord) -> list[dict[str, Any]]:
 
 
 def _shown(source: dict[str, Any]) -> str:
-    """A wikilink that leads to the source, or its path where none can: in other collections, with brackets in it."""
+    """A link that leads to the source, or its path where none can: in other collections."""
     link = clean(str(source.get("link", "")))
-    if source.get("collection") or not _LINK.fullmatch(link) or "%%" in link:
+    readable = _LINK.fullmatch(link) if link.startswith("[[") else read_link(link)
+    if source.get("collection") or not readable or "%%" in link:
         return code("/".join(part for part in (source.get("collection"), source.get("path")) if part))
     return link
 
@@ -227,8 +233,11 @@ def _targets(records: Iterable[TurnRecord]) -> list[str]:
     targets: dict[str, None] = {}
     for record in records:
         for source in _cited(record):
-            link = _LINK.fullmatch(_shown(source))
-            targets.setdefault(f"[[{link[1]}]]" if link else _shown(source).strip("`"))
+            shown = _shown(source)
+            link = _LINK.fullmatch(shown)
+            # properties know no Markdown links
+            plain = str(source.get("path", "")) if shown.startswith("[") else shown.strip("`")
+            targets.setdefault(f"[[{link[1]}]]" if link else plain)
     return list(targets)
 
 

@@ -34,9 +34,19 @@ def stamp(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
 
 
-def block(id: str, started: datetime, *, model: str, sources: Sequence[str], updated: datetime, private: bool) -> str:
+def block(
+    id: str,
+    started: datetime,
+    *,
+    model: str,
+    sources: Sequence[str],
+    updated: datetime,
+    private: bool,
+    machine: str = "",
+) -> str:
     """The properties of a new session note, both rules included."""
-    lines = ["tars: session", f"id: {quoted(id)}", f"started: {stamp(started)}", f"updated: {stamp(updated)}"]
+    lines = ["tars: session", f"id: {quoted(id)}", *([f'machine: "{machine}"'] if machine else [])]
+    lines += [f"started: {stamp(started)}", f"updated: {stamp(updated)}"]
     lines.append(f"model: {quoted(model)}")
     lines += ["sources:", *(f"  - {quoted(source)}" for source in sources)] if sources else ["sources: []"]
     lines += ["local_only: true"] if private else []

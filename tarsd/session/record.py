@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tarsd.citation import without_numbers
 from tarsd.protocol import Event
 
 TITLE_CHARS = 80
@@ -57,6 +58,12 @@ class TurnRecord:
             elif event.type == "token":
                 said.append(str(event.data.get("text", "")))
         return "".join(said)
+
+    @property
+    def retold(self) -> str:
+        """The answer as later turns and summaries have it: its sources by their links, not by their numbers."""
+        shown = [*(self.outcome.get("sources") or ()), *(self.outcome.get("citations") or ())]
+        return without_numbers(self.text, [source for source in shown if isinstance(source, dict)])
 
     @property
     def model(self) -> str:
@@ -144,13 +151,15 @@ class SummaryRecord:
 class Conversation:
     """A conversation read whole from its log, turns in the order in which they were asked.
 
-    `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning.
+    `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning;
+    `machine` is the id of the one that it is kept on.
     """
 
     summary: ConversationSummary
     turns: tuple[TurnRecord, ...]
     note: str = ""
     condensed: SummaryRecord | None = None
+    machine: str = ""
 
     @property
     def private(self) -> bool:

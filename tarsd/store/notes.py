@@ -21,7 +21,7 @@ _COLUMNS = (
     "memory_type, ours, local_only, problems, state, indexed_at, stamp"
 )
 _FILE = "collection, path, disk, size, mtime_ns, id, hash, chunker, state, stamp"
-_PASSAGE = "c.text, c.start_line, c.end_line, c.trail, c.seq, c.tokens, c.hash, c.file_id, c.id"
+_PASSAGE = "c.text, c.start_line, c.end_line, c.trail, c.seq, c.tokens, c.hash, c.file_id, c.id, c.heading"
 
 
 class Notes:
@@ -267,7 +267,10 @@ class Notes:
         db.executemany(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (id, file_id, p.seq, p.heading, _json(p.trail), p.start_line, p.end_line, p.hash, p.tokens, p.text)
+                (
+                    *(id, file_id, p.seq, p.heading if p.place is None else p.place),
+                    *(_json(p.trail), p.start_line, p.end_line, p.hash, p.tokens, p.text),
+                )
                 for id, p in zip(chunk_ids, prepared.passages, strict=True)
             ),
         )
@@ -392,9 +395,10 @@ def _note(row: Sequence[Any]) -> NoteRow:
 
 
 def _passage(row: Sequence[Any], note: NoteRow) -> Passage:
-    text, start_line, end_line, trail, seq, tokens, hash, _, id = row
+    text, start_line, end_line, trail, seq, tokens, hash, _, id, heading = row
     headings = tuple(json.loads(trail)) if trail != "[]" else ()
-    return Passage(text, start_line, end_line, headings, seq, tokens, hash, note, id)
+    place = None if heading == (headings[-1] if headings else "") else heading
+    return Passage(text, start_line, end_line, headings, seq, tokens, hash, note, id, place=place)
 
 
 def _json(values: Iterable[Any]) -> str:

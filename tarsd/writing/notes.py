@@ -14,6 +14,7 @@ from tarsd.writing.changes import Loaded
 
 NAME_BYTES = 100
 """Longest name without its ending: disks allow 255, but sync tools and archives add to names."""
+UNNAMED = "Untitled"
 
 _DASHED = re.compile(r"\s*[\\/:|]+\s*")
 _DROPPED = re.compile(r'[*?"<>#^\[\]]|%%|%(?=2e|2f|5c|25|00)', re.IGNORECASE)
@@ -73,17 +74,18 @@ class Notebook:
             return []
         return sorted(f"{there}/{name}" for name in _names(self.vault.root / there) if kind_of(name) == "note")
 
-    def free_path(self, folder: str, title: str, ext: str = ".md") -> str:
+    def free_path(self, folder: str, title: str, ext: str = ".md", *, tail: str = "") -> str:
         """A path in `folder` that nothing has, named for `title`: legal on every system, and in Obsidian's links.
 
-        Raises PathRefused if the folder is none that may be written to.
+        `tail` stands at the name's end however long the title is. Raises PathRefused if the folder is none that may be
+        written to.
         """
         folder = nfc(folder).strip("/")
         folder = (self._actual(folder) or folder) if folder else ""
         inside = f"{folder}/" if folder else ""
         self._resolve(f"{inside}x{ext}")
         taken = {_key(name) for name in _names(self.vault.root / folder)}
-        stem = legal_name(title, ext)
+        stem = legal_name(title, ext, tail=tail)
         name, number = stem, 1
         while _key(name + ext) in taken:
             number += 1
@@ -111,19 +113,19 @@ class Notebook:
         return "/".join(found)
 
 
-def legal_name(title: str, ext: str = ".md") -> str:
-    """A file name without its ending that says `title` as far as disks, sync tools and links can."""
+def legal_name(title: str, ext: str = ".md", *, tail: str = "") -> str:
+    """A file name without its ending that says `title` as far as disks, sync tools and links can, then `tail`."""
     name = nfc(title)
     if name.casefold().endswith(ext):
         name = name[: -len(ext)]
     name = "".join(char for char in name if char in _JOINERS or char.isspace() or unicodedata.category(char)[0] != "C")
     name = _DROPPED.sub("", _DASHED.sub(" - ", _BETWEEN_DIGITS.sub("-", name)))
-    name = _cut(" ".join(name.split()), NAME_BYTES).strip(" .-").lstrip("~")
+    name = _cut(" ".join(name.split()), NAME_BYTES - len(tail.encode())).strip(" .-").lstrip("~")
     if reserved := _TAKEN_BY_WINDOWS.match(name):
         name = f"{reserved[0]}_{name[reserved.end() :]}"
     if is_conflict_copy(name + ext):  # such a name would keep it out of every search
         name = name.replace("(", "").replace(")", "")
-    return name if name.strip(_JOINERS + " ") else "Untitled"
+    return (name if name.strip(_JOINERS + " ") else UNNAMED) + tail
 
 
 def _cut(text: str, limit: int) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import io
 import json
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
@@ -24,6 +28,7 @@ from tarsd.protocol import (
 )
 from tarsd.providers.base import StreamEnd, Text
 from tarsd.server import application, peer_uid
+from tarsd.tools import build
 from tests.support.application import Stub
 
 
@@ -34,7 +39,7 @@ def engine(tmp_path: Path) -> Stub:
 
 @pytest.fixture
 async def server(engine: Stub, home: Path) -> AsyncIterator[Path]:
-    runner = web.AppRunner(application(engine, heartbeat=0.05), access_log=None)
+    runner = web.AppRunner(application(engine, heartbeat=0.05, left_s=0.05), access_log=None)
     await runner.setup()
     path = home / "s.sock"
     await web.UnixSite(runner, str(path)).start()
@@ -203,6 +208,72 @@ async def test_the_plain_chat_tells_failures(http: Http, engine: Stub) -> None:
     engine.provider.enqueue([Text("half")])
     status, reply = await http("POST", "/chat", {"message": "x"})
     assert (status, reply["reply"], reply["error"]["code"]) == (500, "half", "answer_cut")
+
+
+@pytest.mark.report("https://github.com/jonigl/ollama-mcp-bridge/issues/69")
+async def test_a_plain_chat_ends_with_its_caller(http: Http, engine: Stub) -> None:
+    engine.provider.enqueue([Text("begun"), 60.0])
+    asking = asyncio.create_task(http("POST", "/chat", {"conversation_id": "gone", "message": "x"}))
+    while not (engine.chat.sessions.summaries() and (await engine.chat.conversation("gone")).turns[0].text):
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    assert await state_of_last(engine, "gone") == ("stopped", "begun")
+
+
+async def state_of_last(engine: Stub, conversation: str) -> tuple[str, str]:
+    """How the conversation's last turn ended, and what it said."""
+    while (last := (await engine.chat.conversation(conversation)).turns[-1]).state == "running":
+        await asyncio.sleep(0.01)
+    return last.state, last.text
+
+
+@pytest.mark.parametrize("way", ["stream", "poll", "nobody"])
+async def test_a_turn_that_is_to_end_with_its_reader_does(http: Http, engine: Stub, way: str) -> None:
+    engine.provider.enqueue([Text("begun"), 60.0])
+    _, reply = await http("POST", "/v1/turns", turn_of("hello") | {"stop_when_left": True})
+    path = f"/v1/turns/{reply['turn']}/events"
+    if way == "stream":
+        async with http.session.get(f"http://tarsd{path}") as stream:
+            await stream.content.readline()
+    elif way == "poll":
+        await http("GET", f"{path}?wait=1")
+    assert await state_of_last(engine, "c") == ("stopped", "begun")
+
+
+async def test_a_reader_that_comes_back_keeps_its_turn(http: Http, engine: Stub) -> None:
+    engine.provider.enqueue([Text("begun"), 0.3, Text(" and done"), StreamEnd("stop")])
+    _, reply = await http("POST", "/v1/turns", turn_of("hello") | {"stop_when_left": True})
+    path = f"/v1/turns/{reply['turn']}/events"
+    async with http.session.get(f"http://tarsd{path}") as stream:
+        await stream.content.readline()
+    assert (await http.lines("GET", f"{path}?after=1"))[-2]["text"] == "begun and done"
+
+
+async def test_the_day_is_that_of_where_the_machine_is_now(
+    http: Http, engine: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = toolbox_clock()
+    days = []
+    try:
+        for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kolkata"):  # the first two never have one date
+            monkeypatch.setenv("TZ", zone)
+            engine.provider.enqueue([Text("so"), StreamEnd("stop")])
+            await http("POST", "/chat", {"message": zone})
+            now = datetime.now(ZoneInfo(zone))
+            assert f"Today is {now:%A}, {now.date()}." in engine.provider.requests[-1].system
+            assert (clock().utcoffset(), clock().date()) == (now.utcoffset(), now.date())
+            days.append(now.date())
+        assert days[0] != days[1]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def toolbox_clock() -> Callable[[], datetime]:
+    """The clock that tools have where none is handed in."""
+    clock = inspect.signature(build).parameters["now"].default
+    assert callable(clock)
+    return clock  # type: ignore[no-any-return]
 
 
 async def test_reindex_streams_and_plain_index_reports(http: Http, engine: Stub) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from tarsd.providers.base import StreamEnd, Text, ToolCall
 from tarsd.providers.fake import FakeProvider
 from tarsd.tools import Context, Result, ToolProposal
 from tarsd.tools.base import tool
+from tarsd.tools.daily import path_of, read_settings
 from tarsd.writing import create
 from tests.support.turns import Shelf, Talk, ask, of, passage, types, until
 
@@ -120,14 +123,76 @@ async def test_another_note_in_its_place_is_left_alone(tmp_path: Path) -> None:
     assert "two" in elsewhere.read_text()
 
 
-async def test_what_the_person_deleted_does_not_come_back(tmp_path: Path) -> None:
-    one = talk(tmp_path, "one", "two")
-    await one.ended(ask("first"))
+@pytest.mark.report("https://github.com/logancyang/obsidian-copilot/issues/2042")
+@pytest.mark.parametrize("turns", [1, 2, 4])
+async def test_a_note_that_was_deleted_comes_back_whole_or_not_at_all(tmp_path: Path, turns: int) -> None:
+    replies = [f"reply {number}" for number in range(turns + 1)]
+    one = talk(tmp_path, *replies)
+    for number in range(turns):
+        await one.ended(ask(f"question {number}"))
+    before = notes(one)[0].read_text()
     notes(one)[0].unlink()
-    await one.ended(ask("second"))
+    assert isinstance(one.chat.session_notes, SessionNotes)
+    await one.chat.session_notes.catch_up()
+    assert notes(one) == []  # not by itself
+    await one.ended(ask("once more"))
     (note,) = notes(one)
-    assert "two" in note.read_text()
-    assert "one" not in note.read_text()
+    text = note.read_text()
+    assert [text.count(reply) for reply in replies] == [1] * len(replies)
+    assert text.partition("## ")[2].startswith(before.partition("## ")[2])
+
+
+@pytest.mark.report("https://github.com/franciskafieh/obsidian-list-modified/issues/43")
+@pytest.mark.parametrize(
+    ("conversations", "question"),
+    [
+        (("default", "default"), "What is a quorl?"),
+        (("c", "d"), "What is a quorl?"),
+        (("default", "default"), "ぬ" * 90),
+    ],
+    ids=["one id", "one question", "a long name"],
+)
+async def test_two_machines_with_one_vault_never_write_one_file(
+    tmp_path: Path, conversations: tuple[str, str], question: str
+) -> None:
+    # the vault is synced: each sees the notes of the other, and goes on in its own
+    (tmp_path / "desk").mkdir()
+    here = talk(tmp_path / "desk", "desk one", SUMMARY, "desk two", SUMMARY)
+    (tmp_path / "lap").mkdir()
+    (tmp_path / "lap" / "vault").symlink_to(here.root)
+    there = talk(tmp_path / "lap", "lap one", SUMMARY, "lap two", SUMMARY)
+    for _ in range(2):
+        for one, conversation in zip((here, there), conversations, strict=True):
+            await one.ended(ask(question, conversation=conversation))
+            await closed(one, conversation, lambda: notes(here, "summaries"))
+    for folder in ("sessions", "summaries"):
+        first, second = notes(here, folder)
+        machines = [str(parse(note.read_text(), "n.md").properties["machine"]) for note in (first, second)]
+        assert set(machines) == {here.sessions.machine, there.sessions.machine}
+        assert all(note.stem.endswith(f" {machine}") for note, machine in zip((first, second), machines, strict=True))
+        assert all(len(note.name.encode()) < 110 for note in (first, second))
+    for note in notes(here):
+        assert ("desk" in note.read_text()) != ("lap" in note.read_text())
+
+
+def test_the_id_of_a_machine_stays(tmp_path: Path) -> None:
+    one = talk(tmp_path)
+    assert talk(tmp_path).sessions.machine == one.sessions.machine
+    assert oct((tmp_path / "h").rglob("machine").__next__().stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.parametrize("question", ["???", "2026-11-28", "[[]]", "…?!", ".", "#"])
+@pytest.mark.parametrize("form", ["YYYY-MM-DD", "YYYY-MM-DD [Conversation]", "YYYY/MM/YYYY-MM-DD"])
+async def test_no_note_of_ours_is_called_as_a_daily_note(tmp_path: Path, question: str, form: str) -> None:
+    one = talk(tmp_path, "so", SUMMARY)
+    (one.root / ".obsidian" / "daily-notes.json").write_text(json.dumps({"folder": "tars/sessions", "format": form}))
+    turn = await one.ended(ask(question))
+    await closed(one, done=lambda: notes(one, "summaries"))
+    daily = path_of(read_settings(one.root), datetime.now().astimezone()).rpartition("/")[2]
+    names = [note.name for folder in ("sessions", "summaries") for note in notes(one, folder)]
+    assert len(names) == 2 and daily not in names
+    assert all(name.removesuffix(".md").strip("0123456789- abcdef") for name in names) or question == "2026-11-28"
+    assert types(turn)[-1] == "done"
 
 
 async def test_a_note_without_its_properties_goes_on(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarsd.chat.evidence import finish
+from tarsd.citation import finish
 from tarsd.parse import access, inline, parse, spans
 from tarsd.parse.spans import Span, certain, comments, merged, split
 from tarsd.parse.visibility import without_hidden

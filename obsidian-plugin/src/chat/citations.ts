@@ -21,12 +21,14 @@ export type Piece =
  */
 export const NO_CITATIONS_IN = "code, pre, a, blockquote, .callout, .math, mjx-container, svg, .frontmatter";
 
-const MARKER = /\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)(\?)?\]/g;
+const MARKER = /\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)(\?)?\]/g;
 const WORD = /[\p{L}\p{N}_]/u;
 
-/** The link text for `openLinkText`: `[[Folder/Note#Heading|Alias]]` without brackets and alias. */
+/** The link text for `openLinkText`: `[[Folder/Note#Heading|Alias]]` without brackets and alias; encoded where it came so. */
 export function targetOf(source: Source): string {
-	const inside = /^!?\[\[([^\]|]*)(?:\|[^\]]*)?\]\]$/.exec(source.link.trim())?.[1]?.trim();
+	const link = source.link.trim();
+	const encoded = /^\[[^[\]]*\]\(([^()\s:]*)\)$/.exec(link)?.[1];
+	const inside = encoded ?? /^!?\[\[([^\]|]*)(?:\|[^\]]*)?\]\]$/.exec(link)?.[1]?.trim();
 	return inside || source.path.replace(/\.md$/i, "");
 }
 
@@ -97,7 +99,7 @@ export function citedIn(markdown: string, sources: readonly Source[]): Source[] 
 }
 
 function citations(whole: string, numbers: string, doubted: boolean, sources: readonly Source[]): Piece[] | null {
-	const all = numbers.split(/[,;]/).map((one) => Number(one.trim()));
+	const all = numbers.split(/[,;–-]/).map((one) => Number(one.trim()));
 	const only = all[0] ?? 0;
 	if (all.length === 1) {
 		const citation: Citation = doubted ? { kind: "unresolved", n: only } : citationOf(only, sources);
@@ -105,7 +107,7 @@ function citations(whole: string, numbers: string, doubted: boolean, sources: re
 	}
 	if (doubted || !all.every((n) => sources.some((source) => source.n === n))) return null;
 	// "[1, 2]" is cut at its separators, and nothing of it is lost
-	const parts = whole.match(/[^,;]+[,;]?/g) ?? [];
+	const parts = whole.match(/[^,;–-]+[,;–-]?/g) ?? [];
 	return all.map((n, index) => ({ kind: "citation", text: parts[index] ?? "", citation: citationOf(n, sources) }));
 }
 
@@ -119,7 +121,7 @@ function closesHere(preceding: string, following: string): boolean {
 	if (following.startsWith("(") || following.startsWith("]")) return false;
 	// `[1]: https://…` at the start of a line says where a link leads
 	if (following.startsWith(":") && /(?:^|\n) {0,3}$/.test(preceding.slice(-4))) return false;
-	return !following.startsWith("[") || /^\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\??\]/.test(following);
+	return !following.startsWith("[") || /^\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\??\]/.test(following);
 }
 
 // ------------------------------------------------------------------------------------------------ Markdown

@@ -3,7 +3,7 @@ import { parseLinktext, type App, type HoverParent, type PaneType, type TFile } 
 /** A place in a note as the daemon names it: a passage that was found, or a source of an answer. */
 export interface Place {
 	readonly path: string;
-	/** As a wikilink, with or without its brackets; "" when the path has to do. */
+	/** As a wikilink, with or without its brackets, or as a Markdown link; "" when the path has to do. */
 	readonly link: string;
 	readonly collection: string;
 	/** The first line of the passage, from 1; 0 for the whole note. */
@@ -16,9 +16,21 @@ export interface From {
 	readonly where?: PaneType | boolean;
 }
 
+/** A Markdown link with the path encoded: the daemon's way where no wikilink can hold the name. */
+const ENCODED = /^\[[^[\]]*\]\(([^()\s]*)\)$/;
+
 /** What a link to the place says: `Folder/Note#Heading`. */
 export function linktextOf(place: Pick<Place, "path" | "link">): string {
+	const encoded = ENCODED.exec(place.link)?.[1];
+	if (encoded !== undefined) return decodeURIComponent(encoded).replace(/\.md(?=#|$)/, "");
 	return place.link.replace(/^!?\[\[|(\||\]\]).*$/g, "") || place.path.replace(/\.md$/, "");
+}
+
+/** Where in its note the place is, `#Heading` or `#^block`: what follows the path, which may have a `#` itself. */
+export function subpathOf(place: Pick<Place, "path" | "link">): string {
+	const text = linktextOf(place);
+	const name = place.path.replace(/\.md$/, "");
+	return text.startsWith(name) ? text.slice(name.length) : parseLinktext(text).subpath;
 }
 
 /** The note of the place, or null when it is none of this vault's. */
@@ -46,9 +58,11 @@ export async function openLink(app: App, linktext: string, { source, where = fal
 /** Go to a place, at its heading or its line; false when its note is not in this vault. */
 export async function openPlace(app: App, place: Place, { source, where = false }: From): Promise<boolean> {
 	const file = noteOf(app, place);
-	const { subpath } = parseLinktext(linktextOf(place));
+	const subpath = subpathOf(place);
 	const line = subpath === "" && place.start_line > 1 ? { eState: { line: place.start_line - 1 } } : {};
-	if (file) await app.workspace.openLinkText(file.path + subpath, source, where, line);
+	// a link's text would end at a sign in the name
+	if (file && /[#^|]/.test(file.path)) await app.workspace.getLeaf(where).openFile(file, subpath ? { eState: { subpath } } : line);
+	else if (file) await app.workspace.openLinkText(file.path + subpath, source, where, line);
 	return file !== null;
 }
 
@@ -70,5 +84,5 @@ export function hoverLink(app: App, hover: Hover): void {
 /** A link to the place as this person writes links, for the note at `source`; null when it is not in this vault. */
 export function linkTo(app: App, place: Pick<Place, "path" | "link" | "collection">, source: string, alias = ""): string | null {
 	const file = noteOf(app, place);
-	return file && app.fileManager.generateMarkdownLink(file, source, parseLinktext(linktextOf(place)).subpath, alias);
+	return file && app.fileManager.generateMarkdownLink(file, source, subpathOf(place), alias);
 }

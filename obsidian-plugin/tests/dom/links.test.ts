@@ -1,7 +1,7 @@
 import type { App } from "obsidian";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { closeApp, makeApp, setConfig } from "../../mocks/obsidian/testing";
-import { linktextOf, linkTo, noteOf, openLink, openPlace, resolveLink } from "../../src/vault/links";
+import { linktextOf, linkTo, noteOf, openLink, openPlace, resolveLink, subpathOf } from "../../src/vault/links";
 
 let app: App;
 let opened: unknown[][];
@@ -29,6 +29,17 @@ describe("a place", () => {
 		expect(noteOf(app, place("Other/Note.md"))?.path).toBe("Other/Note.md");
 		expect(await openPlace(app, place("Other/Note.md", { link: "[[Other/Note#Part]]" }), { source: "Note.md", where: "tab" })).toBe(true);
 		expect(opened).toEqual([["Other/Note.md#Part", "Note.md", "tab", {}]]);
+	});
+
+	it("may have signs of links in its name", async () => {
+		const c = await app.vault.create("C# [a] ^b.md", "# Part\n");
+		const link = "[C a b](C%23%20%5Ba%5D%20%5Eb.md#Part)";
+		expect(linktextOf({ path: c.path, link })).toBe("C# [a] ^b#Part");
+		expect(subpathOf({ path: c.path, link })).toBe("#Part");
+		expect(subpathOf({ path: c.path, link: "" })).toBe("");
+		expect(await openPlace(app, place(c.path, { link }), { source: "Note.md" })).toBe(true);
+		expect(opened).toEqual([]);
+		expect(app.workspace.getActiveFile()?.path).toBe(c.path);
 	});
 
 	it("of another collection is not opened, even when a note of that path is here", async () => {

@@ -14,6 +14,7 @@ describe("targetOf", () => {
 		expect(targetOf(source(1))).toBe("Folder/Note 1#Part");
 		expect(targetOf(source(1, { link: "[[A/B#C > D|alias]]" }))).toBe("A/B#C > D");
 		expect(targetOf(source(1, { link: "![[B#^block]]" }))).toBe("B#^block");
+		expect(targetOf(source(1, { link: "[C tips](A/C%23%20tips.md#Part)" }))).toBe("A/C%23%20tips.md#Part");
 		expect(targetOf(source(1, { link: "", path: "A/B.md" }))).toBe("A/B");
 		expect(targetOf(source(1, { link: "https://example.org", path: "A/B.md" }))).toBe("A/B");
 	});
@@ -34,6 +35,7 @@ describe("markers in prose", () => {
 		["[1] begins, and ends [2]", "⟨h1⟩ begins, and ends ⟨h2⟩"],
 		["Both [1][2], or [1] [12].", "Both ⟨h1⟩⟨h2⟩, or ⟨h1⟩ ⟨h12⟩."],
 		["Both [1, 2] and [1;2].", "Both ⟨h1⟩⟨h2⟩ and ⟨h1⟩⟨h2⟩."],
+		["From to [1-2] and [1–12].", "From to ⟨h1⟩⟨h2⟩ and ⟨h1⟩⟨h12⟩."],
 		["Elsewhere [3].", "Elsewhere ⟨e3⟩."],
 		["Unknown [9] and [9?].", "Unknown ⟨u9⟩ and ⟨u9⟩."],
 		["Doubted [1?].", "Doubted ⟨u1⟩."],
