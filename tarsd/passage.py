@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from tarsd.parse.inline import WIKILINK
 
@@ -17,6 +17,14 @@ _NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
 
 Key = tuple[str, str]
 """(collection, path): the vault itself is the collection "", paths are NFC with "/"."""
+
+
+class Origin(NamedTuple):
+    """A note that something was made from: where it lay then, and the hash of the passage of it, hexadecimal or ""."""
+
+    collection: str
+    path: str
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,11 @@ class NoteRow:
     @property
     def key(self) -> Key:
         return (self.collection, self.path)
+
+    @property
+    def origin(self) -> Origin:
+        """As that of a passage, without its hash."""
+        return Origin(self.collection, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +109,11 @@ class Passage:
     @property
     def local_only(self) -> bool:
         return self.note.local_only
+
+    @property
+    def origin(self) -> Origin:
+        """What is kept of it with everything that is made from it."""
+        return Origin(self.collection, self.path, self.hash.hex())
 
     @property
     def link(self) -> str:

@@ -222,12 +222,12 @@ class Chat:
             conversation = self.sessions.load(turn.conversation)
         except NotFound:
             return History()
+        private = self.services.private_turns(conversation)
         turns, summary = conversation.since, conversation.condensed
         if summary is None or not conversation.summarised:
-            return History(turns)
-        before = conversation.finished[: conversation.summarised]
-        paths = dict.fromkeys(path for record in before for path in record.paths)
-        return History(turns, summary.text, summary.private, tuple(paths))
+            return History(turns, private=private)
+        before = tuple(record.id for record in conversation.finished[: conversation.summarised])
+        return History(turns, summary.text, self.services.private_summary(conversation), before, private)
 
     def _keep(self, turn: Turn, event: Event) -> None:
         try:

@@ -92,14 +92,16 @@ class NoteTools:
         about = f"“{_short(view.title)}” ({_line(view.path)}), version {version(view.loaded.hash)}"
         if first > last or not any(lines[first - 1 : last]):
             empty = "nothing stands there" if (first_line or last_line or text) else "the note is empty"
-            return Result(f"{about}: {empty}; it has {len(lines)} lines.", private=view.local_only)
+            said = f"{about}: {empty}; it has {len(lines)} lines."
+            return Result(said, private=view.local_only, named=(view.note,))
         part = passage(lines, first, last, text)
         said = f"{about}, lines {part.first} to {part.last} of {len(lines)}."
         if part.cut:
             said += f" Read on with first_line={part.last + 1}."
             said += "".join(f"\n{shown.line}: {'#' * shown.level} {shown.text}" for shown in note.headings[:OUTLINE])
         if kind == "session":  # a conversation is no source: an answer must not become its own proof
-            return Result(f"{said} It is an earlier conversation, not a source.\n\n{part.text}", (), view.local_only)
+            said = f"{said} It is an earlier conversation, not a source.\n\n{part.text}"
+            return Result(said, private=view.local_only, named=(view.note,))
         return Result(said, (evidence(view, part),), view.local_only)
 
     def note_list(
@@ -119,7 +121,7 @@ class NoteTools:
         lines = [_entry(row) for row in shown[:most]]
         if len(shown) > most:
             lines.append(f"… and more; give a folder or a tag, or a higher limit (at most {MOST_LISTED}).")
-        return Result("\n".join(lines), (), any(row.local_only for row in shown[:most]))
+        return Result("\n".join(lines), (), any(row.local_only for row in shown[:most]), tuple(shown[:most]))
 
     def note_create(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from tarsd.chat import SessionNotes, Turn, TurnServices
 from tarsd.config import ChatSettings, MemorySettings, ToolSettings, load
 from tarsd.errors import NotFound, PathRefused, Refused
 from tarsd.notes import NoteLibrary, Reader, Retrieval
-from tarsd.passage import NoteRow, Passage
+from tarsd.passage import NoteRow, Origin, Passage
 from tarsd.protocol import Approval, Audience, Event, TurnRequest
 from tarsd.providers.base import Provider, ProviderEvent, StreamEnd, Text, ToolCall
 from tarsd.providers.fake import FakeProvider
@@ -51,8 +51,12 @@ class Shelf(NoteLibrary):
         """The passages of the note with this title or path."""
         return [one for one in self.passages_held if name.casefold() in (one.title.casefold(), one.path.casefold())]
 
-    def any_private(self, paths: Collection[str]) -> bool:
+    def any_private(self, origins: Iterable[Origin]) -> bool:
+        paths = {origin.path for origin in origins}
         return any(one.local_only and one.path in paths for one in self.passages_held)
+
+    def session_private(self, session: str) -> bool:
+        return False
 
     def exists(self, name: str) -> bool:
         return any(one.title.casefold() == name.casefold() for one in self.passages_held)
