@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from tarsd.errors import NotFound, Refused, TarsdError, ToolError
+from tarsd.errors import NotFound, TarsdError, ToolError
 from tarsd.notes import NoteView
 from tarsd.notes.resolve import link_target
 from tarsd.parse import parse
@@ -19,7 +19,7 @@ from tarsd.tools.reading import OUTLINE, evidence, passage, section
 from tarsd.vault import nfc
 from tarsd.writing import edits
 from tarsd.writing.changes import Change
-from tarsd.writing.notes import Notebook
+from tarsd.writing.notes import Notebook, legal_name
 from tarsd.writing.places import Outline
 
 MOST_PASSAGES = 12
@@ -134,11 +134,14 @@ class NoteTools:
         wanted = f"{folder}/{title}.md" if folder else f"{title}.md"
         text = checked(text, "note_create")
         self._refuse(wanted)
-        if self._notebook.exists(wanted):
+        taken = self._notebook.exists(wanted)
+        if taken and self._may_be_told(wanted, context):
             raise ToolError(f"There is already a note at {wanted}. Add to it with note_append, or choose another name.")
         free = self._notebook.free_path(folder, title)
         self._refuse(free)
-        said = f"Created {free}."
+        # the person sees where it goes; a model elsewhere does not hear that a private note or folder has the name
+        named = f"{legal_name(title)}.md"
+        said = f"Created {free if context.local else f'{folder}/{named}' if folder else named}."
         if context.private and parse(text, free).properties.get("local_only") is not True:
             text = _kept_here(text)
             said += " It is marked private (local_only), for this turn has read private notes."
@@ -203,8 +206,6 @@ class NoteTools:
             return context.reader.open(wanted), heading
         except NotFound:
             raise ToolError(f"There is no note “{_short(wanted)}”. {self._alike(wanted, context)}") from None
-        except Refused:
-            raise ToolError("That note is private and would leave this machine: it stays closed.") from None
 
     def _open_to_write(self, name: str, context: Context) -> tuple[NoteView, str]:
         view, heading = self._open(name, context)
@@ -225,6 +226,14 @@ class NoteTools:
             if paths:
                 return f"Notes that come close: {', '.join(paths[:3])}."
         return "note_list shows the notes there are."
+
+    def _may_be_told(self, path: str, context: Context) -> bool:
+        """Whether this model may know of the note that is at a path, in whatever case and form."""
+        if context.local:
+            return True
+        with contextlib.suppress(TarsdError):
+            return bool(context.reader.open(path))
+        return False
 
     def _place(self, path: str) -> tuple[str, str]:
         """Folder and title of a new note. Raises `ToolError` for what can be no note."""

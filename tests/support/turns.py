@@ -41,6 +41,7 @@ class Shelf(NoteLibrary):
     def __init__(self, *passages: Passage) -> None:
         self.passages_held = passages
         self.asked: list[str] = []
+        self.kept_here: list[str] = []
         self.degraded: str | None = None
         self.notes_said: list[str] = []
         self.moved: dict[str, str] = {}
@@ -78,6 +79,7 @@ class ShelfReader(Reader):
 
     def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
         self.shelf.asked.append(query)
+        self.shelf.kept_here += [query] if private else []
         words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
         hits = [
             one
