@@ -139,10 +139,10 @@ class NoteLibrary:
         private = self._private()
         return [self._marked(row, private) for row in self._names[1].find(name, hidden)]
 
-    def exists(self, name: str) -> bool:
-        """Whether a link with this target leads to a note; False while the index cannot tell."""
+    def exists(self, name: str, *, private: bool = True) -> bool:
+        """Whether a link with this target leads to a note, `private` or not; False while nobody can tell."""
         try:
-            return bool(self.named(name))
+            return any(private or not row.local_only for row in self.named(name))
         except TarsdError:
             return False
 

@@ -59,8 +59,9 @@ class Shelf(NoteLibrary):
     def session_private(self, session: str) -> bool:
         return False
 
-    def exists(self, name: str) -> bool:
-        return any(one.title.casefold() == name.casefold() for one in self.passages_held)
+    def exists(self, name: str, *, private: bool = True) -> bool:
+        held = [one for one in self.passages_held if one.title.casefold() == name.casefold()]
+        return any(private or not one.local_only for one in held)
 
     def check(self, path: str, *, excluded: bool = False) -> None:
         if path.startswith("/") or ".." in path:
