@@ -6,7 +6,7 @@ Before anything is dropped, what is worth remembering is asked for. The log keep
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tarsd.errors import AnswerCut, ContextTooLong
@@ -44,12 +44,13 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
 class CompactionResult:
     """The summary of a conversation's beginning, and unconfirmed facts in it that may be worth remembering.
 
-    `private` is True when local-only text went into it.
+    `private` is True when local-only text went into it; `unseen` are the turns (ids) of which nothing did.
     """
 
     summary: str
     facts: tuple[str, ...] = ()
     private: bool = False
+    unseen: tuple[str, ...] = ()
 
 
 def plan(
@@ -117,22 +118,30 @@ def digest(head: Sequence[TurnRecord], earlier: str = "") -> str:
 
 
 async def summarise(
-    provider: Provider, head: Sequence[TurnRecord], earlier: str = "", *, earlier_private: bool = False
+    provider: Provider,
+    head: Sequence[TurnRecord],
+    earlier: str = "",
+    *,
+    private: Collection[str] = (),
+    earlier_private: bool = False,
 ) -> CompactionResult:
     """The summary of `head`, and of the summary of what came before it. Raises `ProviderError`.
 
-    A model on another machine sees no private turn and no `earlier_private` summary; a provider that only quotes is
-    never asked. Where no summary comes back, the questions themselves serve as one.
+    A model on another machine sees no private turn, no turn with an id in `private` and no `earlier_private` summary;
+    a provider that only quotes is never asked. Where no summary comes back, the questions themselves serve as one.
     """
     await provider.prepare()
-    seen = [turn for turn in head if provider.local or not turn.private]
+    closed = {turn.id for turn in head if turn.private or turn.id in private}
+    seen = [turn for turn in head if provider.local or turn.id not in closed]
     start = earlier if provider.local or not earlier_private else ""
-    private = any(turn.private for turn in seen) or (earlier_private and bool(start.strip()))
+    holds_private = any(turn.id in closed for turn in seen) or (earlier_private and bool(start.strip()))
+    unseen = () if provider.local else tuple(turn.id for turn in head if turn.id in closed)
     if provider.quotes or not seen:
-        return CompactionResult(digest(seen, start), (), private)
+        return CompactionResult(digest(seen, start), (), holds_private, unseen)
     room = max(provider.window - REPLY_TOKENS - tokens(_SYSTEM) - 100, 200)
     summary, facts = await _shorten(provider, seen, start, room, DEPTH)
-    return CompactionResult(summary or digest(seen, start), tuple(dict.fromkeys(facts))[:MOST_FACTS], private)
+    facts = list(dict.fromkeys(facts))[:MOST_FACTS]
+    return CompactionResult(summary or digest(seen, start), tuple(facts), holds_private, unseen)
 
 
 async def _shorten(

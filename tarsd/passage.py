@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from tarsd.parse.inline import WIKILINK, name_and_place
@@ -23,6 +23,14 @@ _OUTSIDE = re.compile(r"<?(?:[a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 
 Key = tuple[str, str]
 """(collection, path): the vault itself is the collection "", paths are NFC with "/"."""
+
+
+class Origin(NamedTuple):
+    """A note that something was made from: where it lay then, and the hash of the passage of it, hexadecimal or ""."""
+
+    collection: str
+    path: str
+    hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,11 @@ class NoteRow:
     @property
     def key(self) -> Key:
         return (self.collection, self.path)
+
+    @property
+    def origin(self) -> Origin:
+        """As that of a passage, without its hash."""
+        return Origin(self.collection, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,11 @@ class Passage:
     @property
     def local_only(self) -> bool:
         return self.note.local_only
+
+    @property
+    def origin(self) -> Origin:
+        """What is kept of it with everything that is made from it."""
+        return Origin(self.collection, self.path, self.hash.hex())
 
     @property
     def link(self) -> str:

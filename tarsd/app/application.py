@@ -72,15 +72,20 @@ class Application:
             for collection in config.collections
         }
         self.indexing = indexing(
-            config, vaults, busy=lambda: self._pool.busy, private_paths=lambda: self.assistant.private_paths()
+            config,
+            vaults,
+            busy=lambda: self._pool.busy,
+            private_paths=lambda: self.assistant.private_paths(),
+            remark=lambda: self.library.remark(),
         )
-        self.library = NoteLibrary(
+        self.library: NoteLibrary = NoteLibrary(
             self.indexing.searcher,
             vaults,
             config,
             behind=self.indexing.behind,
             notices=self.indexing.notices,
             private_paths=lambda: self.assistant.private_paths(),
+            drew_on=lambda session: self.assistant.drew_on(session),
         )
         self.assistant: Assistant = assistant(config, self.library, self._pool, self.indexing.indexed)
         self.chat = self.assistant.chat

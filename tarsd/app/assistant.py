@@ -14,8 +14,9 @@ from tarsd import keys, providers, tools
 from tarsd.chat import Chat, SessionNotes, TurnServices
 from tarsd.config import Config
 from tarsd.errors import Conflict, NotFound, TarsdError
-from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review
-from tarsd.notes import NoteLibrary
+from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review, session_name
+from tarsd.notes import WITHOUT_LOG, NoteLibrary
+from tarsd.passage import Origin
 from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
 from tarsd.providers.base import Message, ModelRequest, Provider, complete
 from tarsd.session import Sessions
@@ -65,7 +66,9 @@ class Assistant:
         self.notebook = Notebook(library.vaults[""], own=config.memory_folder)
         self._journal = Journal(config.paths.state / "undo")
         self.writer = writer(self.notebook, self._journal, executor=executor)
-        self._memory = Memory(self.notebook, config.memory_folder, enabled=config.memory.enabled)
+        self._memory = Memory(
+            self.notebook, config.memory_folder, enabled=config.memory.enabled, private=library.session_private
+        )
         if native is None:
             native = tools.build(config, self.notebook, self._memory, keys.get)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
@@ -168,6 +171,8 @@ class Assistant:
     async def remember(self, request: RememberRequest) -> Json:
         """Add a fact or a rule."""
         kind, session = request.kind, request.conversation
+        if session not in {*self.chat.sessions.ids(), *WITHOUT_LOG}:
+            session = ""  # what comes from no conversation that is known here has its own mark alone
         if kind == "noticed":
             private = self._is_private(session)
             return await self._change(lambda: self._memory.suggest(request.text, session=session, private=private))
@@ -185,9 +190,27 @@ class Assistant:
     def _is_private(self, conversation: str) -> bool:
         """Whether private text was seen in the conversation, so that what is learnt there stays here."""
         try:
-            return self.chat.sessions.load(conversation).private
+            found = self.chat.sessions.load(conversation)
         except NotFound:
             return False
+        return found.private or bool(self.chat.services.private_turns(found))
+
+    def drew_on(self, session: str) -> frozenset[Origin] | None:
+        """What a conversation drew on, named as in comments of the memory; None where there is no log of it."""
+        sessions = self.chat.sessions
+        found = [id for id in sessions.ids() if id == session or session_name(id) == session]
+        return frozenset().union(*map(sessions.drew_on, found)) if found else None
+
+    def _verdict_private(self, entry: feedback.FeedbackEntry) -> bool:
+        """Whether a verdict is on an answer that drew on what is private now; the whole conversation, if need be."""
+        sessions = self.chat.sessions
+        for id in sessions.ids():
+            if entry.session and entry.session in (id, session_name(id)):
+                found = sessions.load(id)
+                about = {turn.id for turn in found.turns if feedback.is_about(entry, turn.message)}
+                if about:
+                    return not about.isdisjoint(self.chat.services.private_turns(found))
+        return self._memory.is_private(entry.session)
 
     def private_paths(self) -> frozenset[str]:
         """The notes of conversations that saw private text, and of their summaries, whatever they say of themselves."""
@@ -237,6 +260,8 @@ class Assistant:
     async def feedback(self, request: FeedbackRequest) -> Json:
         """Keep a verdict on a turn."""
         conversation, turn = await self._thread(self.chat.sessions.turn, request.turn)
+        found = await self._thread(self.chat.sessions.load, conversation)
+        private = turn.id in await self._thread(self.chat.services.private_turns, found)
         return await self._change(
             lambda: feedback.record(
                 self._memory,
@@ -245,7 +270,7 @@ class Assistant:
                 turn.text,
                 request.note,
                 session=conversation,
-                private=turn.private,
+                private=private,
             )
         )
 
@@ -253,7 +278,9 @@ class Assistant:
         """Propose rules and facts from what was kept."""
         provider = self.provider
         await provider.prepare()
-        sources = await self._thread(lambda: review.gather(self._memory, local=provider.local))
+        sources = await self._thread(
+            lambda: review.gather(self._memory, local=provider.local, private=self._verdict_private)
+        )
         reply = None
         if not provider.quotes and sources.asks:
             system, question = review.prompt(sources)

@@ -46,10 +46,11 @@ class _Stopping(Exception):
 class Indexing:
     """Keeps the index of `vaults` true in threads of its own, once `start` was called.
 
-    `busy`: whether somebody waits for an answer, who goes first. `private_paths` as in `NoteLibrary`. `embedders` are
-    the table and, if there is one, the model, in place of those that the config names; without `in_background` the
-    model's vectors are made only by `embed`. `store`, `indexer` and `watcher` build these parts, as the classes do;
-    `on_event` hears what the index tells of itself, and of each pass that a worker ended. `pause_s`: as in `Worker`.
+    `busy`: whether somebody waits for an answer, who goes first. `private_paths` as in `NoteLibrary`; `remark` marks
+    our own notes anew after what they were made from has changed. `embedders` are the table and, if there is one, the
+    model, in place of those that the config names; without `in_background` the model's vectors are made only by
+    `embed`. `store`, `indexer` and `watcher` build these parts, as the classes do; `on_event` hears what the index
+    tells of itself, and of each pass that a worker ended. `pause_s`: as in `Worker`.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Indexing:
         *,
         busy: Callable[[], bool],
         private_paths: Callable[[], Collection[str]],
+        remark: Callable[[], object] = lambda: None,
         embedders: Sequence[Embedder] = (),
         in_background: bool = True,
         store: Callable[..., Store] = Store,
@@ -75,6 +77,7 @@ class Indexing:
         self._config = config
         self._busy = busy
         self._private_paths = private_paths
+        self._remark = remark
         self._in_background = in_background
         self._make_store, self._make_indexer, self._make_watcher = store, indexer, watcher
         self._on_event = on_event
@@ -184,6 +187,9 @@ class Indexing:
             report = self.indexer.reconcile(job.paths, full=job.full, progress=progress)
         except _Stopping:
             raise TarsdError("The daemon is stopping.") from None
+        if report.added or report.changed or report.moved or report.removed:
+            with contextlib.suppress(StoreError):  # the next pass does it
+                self._remark()
         whole = job.paths is None or any(not path for _, path in job.paths)
         self.history.passed(self.vaults, self.store.notes, whole=whole)
         if report.again_s is not None:

@@ -9,6 +9,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, TypeVar
 
 from tarsd.chat.answer import History, TurnRunner
@@ -202,7 +203,8 @@ class Chat:
 
     def _last_event(self, turn: Turn, *, stopped: bool = False) -> Event:
         # a link that stays one would tell that there is such a note, private or not
-        exists = _nowhere if turn.elsewhere else self.services.library.exists
+        local = next((event.data["local"] for event in reversed(turn.events) if event.type == "retrieved"), True)
+        exists = _nowhere if turn.elsewhere else partial(self.services.library.exists, private=local)
         text, citations = finish(turn.text, turn.evidence, exists)
         more: dict[str, Any] = {"stopped": True} if stopped else {}
         more |= {"private": True} if turn.private else {}
@@ -222,12 +224,12 @@ class Chat:
             conversation = self.sessions.load(turn.conversation)
         except NotFound:
             return History()
+        private = self.services.private_turns(conversation)
         turns, summary = conversation.since, conversation.condensed
         if summary is None or not conversation.summarised:
-            return History(turns)
-        before = conversation.finished[: conversation.summarised]
-        paths = dict.fromkeys(path for record in before for path in record.paths)
-        return History(turns, summary.text, summary.private, tuple(paths))
+            return History(turns, private=private)
+        before = tuple(record.id for record in conversation.finished[: conversation.summarised])
+        return History(turns, summary.text, self.services.private_summary(conversation), before, private)
 
     def _keep(self, turn: Turn, event: Event) -> None:
         try:

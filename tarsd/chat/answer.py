@@ -14,10 +14,10 @@ from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, PromptParts, fit
 from tarsd.chat.services import TurnServices
-from tarsd.chat.turn import Turn
+from tarsd.chat.turn import Turn, drew_on
 from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
 from tarsd.notes import Reader, Retrieval
-from tarsd.passage import Passage
+from tarsd.passage import Origin, Passage
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import (
     Message,
@@ -54,13 +54,32 @@ Thread = Callable[..., Awaitable[Any]]
 class History:
     """The conversation before this turn: the turns after the summary, oldest first, and the summary of the others.
 
-    `summary_paths` are the notes that the summarised turns drew on.
+    `summarised` are the ids of those others; `private` are the ids of turns that must not leave this machine now.
     """
 
     turns: tuple[TurnRecord, ...] = ()
     summary: str = ""
     summary_private: bool = False
-    summary_paths: tuple[str, ...] = ()
+    summarised: tuple[str, ...] = ()
+    private: frozenset[str] = frozenset()
+
+    def without_private(self) -> History:
+        """What of it a model elsewhere may see."""
+        turns = tuple(turn for turn in self.turns if turn.id not in self.private)
+        if not self.summary_private:
+            return replace(self, turns=turns, private=frozenset())
+        return History(turns)
+
+    @property
+    def holds_private(self) -> bool:
+        """Whether any of it must not leave this machine."""
+        return any(turn.id in self.private for turn in self.turns) or bool(self.summary and self.summary_private)
+
+    def lacks(self, shown: History) -> list[str]:
+        """The turns (ids) that are in this one and not in what was `shown` of it."""
+        left = {turn.id for turn in shown.turns}
+        gone = [turn.id for turn in self.turns if turn.id not in left]
+        return gone if shown.summary == self.summary else [*self.summarised, *gone]
 
 
 class TurnRunner:
@@ -82,6 +101,8 @@ class TurnRunner:
         self._thread = thread
         self._calls = Calls(services, turn, request, always)
         self._started = time.monotonic()
+        self._unseen: list[str] = []
+        self._selected: tuple[Origin, ...] = ()
 
     async def run(self) -> TarsdError | None:
         """Answer through the provider, or through the fallback when that is away; the turn has its text then.
@@ -132,8 +153,13 @@ class TurnRunner:
         selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
         private = private or any(passage.local_only for passage in attached)
+        # before anything is searched for: a question that refers back takes the one before along
+        history = self._history if local else self._history.without_private()
+        self._unseen = self._history.lacks(history)
+        turn.notice(PRIVATE_HISTORY if self._unseen else "")
+        private = private or history.holds_private
         turn.private |= private
-        guesses = queries(request.message, [record.query for record in self._history.turns])
+        guesses = queries(request.message, [record.query for record in history.turns])
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
         retrieval, at = await self._thread(self._find, reader, searched, provider.quotes, private)
         budget = services.settings.evidence_tokens
@@ -145,8 +171,6 @@ class TurnRunner:
             facts = await self._thread(lambda: services.memory.facts(local=local))
             rules = await self._thread(lambda: services.memory.rules(local=local))
             turn.private |= local and await self._thread(services.memory.withheld) > 0
-        history, summary = await self._thread(self._visible_history, local)
-        turn.private |= any(record.private for record in history) or bool(summary and self._history.summary_private)
         turn.notice(
             retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
         )
@@ -155,10 +179,10 @@ class TurnRunner:
             selection=selection,
             facts=facts,
             rules=rules,
-            summary=summary,
+            summary=history.summary,
             evidence=turn.evidence,
             closest=turn.closest,
-            history=history,
+            history=history.turns,
             query=guesses[at],
         )
         return retrieval, prompt, [*withheld, *retrieval.withheld]
@@ -182,6 +206,7 @@ class TurnRunner:
         It is judged by the note that it is from, or else by the attached ones of which some are `unseen`.
         """
         request = self._request
+        self._selected = ()
         if not request.selection:
             return "", False
         kept, private = not set(unseen) & set(request.notes), False
@@ -189,8 +214,10 @@ class TurnRunner:
             try:
                 attached = await self._thread(reader.attach, request.selection_note)
                 private = any(passage.local_only for passage in attached)
+                self._selected = tuple({passage.note.origin for passage in attached})
             except TarsdError:  # private, or it cannot be looked at
                 kept = False
+                self._selected = (Origin("", request.selection_note),)
         if kept or reader.sees_private:
             return request.selection, private or not kept
         self._turn.notice(PRIVATE_SELECTION)
@@ -199,6 +226,8 @@ class TurnRunner:
     def _announce(self, provider: Provider, retrieval: Retrieval, prompt: PromptParts, withheld: Sequence[str]) -> None:
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
+        shown = [*turn.evidence, *(turn.closest if provider.quotes else ())]
+        selected = self._selected if prompt.selection else ()
         turn.add(
             "retrieved",
             sources=[passage.as_source() for passage in turn.evidence],
@@ -210,6 +239,8 @@ class TurnRunner:
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name,
             local=provider.local,
+            **drew_on([*(passage.origin for passage in shown), *selected]),
+            **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
         )
 
@@ -224,20 +255,6 @@ class TurnRunner:
             if relevance >= RELEVANT:
                 break
         return best
-
-    def _visible_history(self, local: bool) -> tuple[tuple[TurnRecord, ...], str]:
-        """The turns before and the summary of those before them, without what must not leave this machine.
-
-        A note that has become private since makes private what was said from it.
-        """
-        history, library = self._history, self._services.library
-        if local:
-            return history.turns, history.summary
-        turns = tuple(turn for turn in history.turns if not turn.private and not library.any_private(turn.paths))
-        summary = "" if history.summary_private or library.any_private(history.summary_paths) else history.summary
-        if len(turns) < len(history.turns) or summary != history.summary:
-            self._turn.notice(PRIVATE_HISTORY)
-        return turns, summary
 
     # -------------------------------------------------------------------------------------------- rounds
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tarsd.chat.prompt import result_text
 from tarsd.chat.services import TurnServices
-from tarsd.chat.turn import Turn
+from tarsd.chat.turn import Turn, drew_on
 from tarsd.errors import Conflict, Refused, TarsdError, ToolError
 from tarsd.memory import MEMORY, NOTICED, RULES
 from tarsd.passage import Passage
@@ -224,6 +224,7 @@ class Calls:
             state="done",
             text=answer.text[:SHOWN_CHARS],
             sources=[passage.as_source() for passage in numbered],
+            **drew_on([*(passage.origin for passage in answer.evidence), *(row.origin for row in answer.named)]),
             **({"private": True} if turn.private else {}),
         )
         text = result_text(call.name, answer.text, numbered)

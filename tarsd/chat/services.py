@@ -10,6 +10,7 @@ from tarsd.memory import Memory
 from tarsd.notes import NoteLibrary, Reader
 from tarsd.protocol import Audience
 from tarsd.providers.base import Provider
+from tarsd.session import Conversation
 from tarsd.tools import Toolbox
 from tarsd.writing import Writer
 
@@ -29,6 +30,16 @@ class TurnServices:
     settings: ChatSettings = field(default_factory=ChatSettings)
     fallback: Provider | None = None
     indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
+
+    def private_turns(self, conversation: Conversation) -> frozenset[str]:
+        """The turns that no model elsewhere may see now: they saw private text, or drew on what has become private."""
+        drawn, private = conversation.drawn, self.library.any_private
+        return frozenset(turn.id for turn in conversation.turns if turn.private or private(drawn[turn.id]))
+
+    def private_summary(self, conversation: Conversation) -> bool:
+        """Whether that holds of the summary of the conversation's beginning."""
+        summary = conversation.condensed
+        return summary is not None and (summary.private or self.library.any_private(conversation.summary_drew_on))
 
     def reader(self, audience: Audience, model_is_local: bool) -> Reader:
         """What reads the notes for an audience, by way of a model on this machine or elsewhere."""

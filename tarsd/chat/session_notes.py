@@ -22,7 +22,7 @@ from tarsd.errors import TarsdError, VaultUnavailable
 from tarsd.protocol import Event, Writer
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import UNTITLED, begun, file_title, grown, holds, render_summary_note, summarised
-from tarsd.session.properties import properties
+from tarsd.session.properties import is_private, properties
 from tarsd.writing import Change, Loaded, Notebook, create, replace_text, until_written
 from tarsd.writing.notes import UNNAMED, legal_name
 
@@ -170,10 +170,14 @@ class SessionNotes:
             if not finished:
                 return None
             path = self._free_path("sessions", self._file_name(conversation), conversation)
-            return begun(path, replace(conversation, turns=finished))
+            return begun(path, replace(conversation, turns=finished), private=self._private(conversation))
         written = next((at for at in range(len(finished), 0, -1) if holds(loaded.text, finished[at - 1])), 0)
         missing = finished[written:] if written else () if late else finished[-1:]
-        return grown(loaded, *missing, private=conversation.private) if missing else None
+        return grown(loaded, *missing, private=self._private(conversation)) if missing else None
+
+    def _private(self, conversation: Conversation) -> bool:
+        """Whether the conversation's notes are private: text of private notes was seen, or has become private since."""
+        return conversation.private or bool(self._services.private_turns(conversation))
 
     def _note_of(self, conversation: Conversation) -> Loaded | None:
         """The conversation's note, wherever it lies now; a note is only that if it bears the conversation's id."""
@@ -249,12 +253,15 @@ class SessionNotes:
             return
         earlier = current.condensed
         before = earlier.text if earlier is not None else ""
-        result = await compact.summarise(
-            provider, head, before, earlier_private=earlier is not None and earlier.private
-        )
+        private = await self._thread(self._services.private_turns, current)
+        closed = await self._thread(self._services.private_summary, current)
+        result = await compact.summarise(provider, head, before, private=private, earlier_private=closed)
         if not result.summary:
             return
-        add = functools.partial(self._sessions.add_summary, private=result.private)
+        unseen = (*earlier.unseen, *result.unseen) if earlier is not None else result.unseen
+        if closed and not provider.local:
+            unseen = (*(record.id for record in current.finished[: current.summarised]), *result.unseen)
+        add = functools.partial(self._sessions.add_summary, private=result.private, unseen=unseen)
         await self._thread(add, conversation, head[-1].id, result.summary)
         await self._show(conversation, before)
         if result.facts:
@@ -276,7 +283,8 @@ class SessionNotes:
         loaded = self._note_of(conversation)
         if loaded is None or conversation.condensed is None:
             return None
-        return summarised(loaded, conversation.condensed.text, before=before, private=conversation.condensed.private)
+        private = self._services.private_summary(conversation)
+        return summarised(loaded, conversation.condensed.text, before=before, private=private)
 
     def _own_note(self, conversation: Conversation, before: str) -> Change | None:
         """The summary as a note of its own; one that the person has edited is theirs, and stays as it is."""
@@ -285,13 +293,15 @@ class SessionNotes:
             return None
         note = self._note_of(conversation)
         path = note.path if note is not None else ""
-        text = render_summary_note(conversation, summary.text, note=path, updated=summary.at)
+        private = self._private(conversation)
+        text = render_summary_note(conversation, summary.text, note=path, updated=summary.at, private=private)
         folder = f"{self._folder}/summaries"
         existing = self._first(self._notebook.paths(folder), conversation, "summary")
         if existing is None:
             name = path.rpartition("/")[2].removesuffix(".md") or self._file_name(conversation)
             return create(self._free_path("summaries", name, conversation), text)
-        written = render_summary_note(conversation, before, note=path, updated=summary.at)
+        was_private = is_private(existing.text)  # it may have become so since
+        written = render_summary_note(conversation, before, note=path, updated=summary.at, private=was_private)
         if not before or written != _stamped(existing.text, text):
             return None
         return replace_text(existing, text)

@@ -6,10 +6,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from typing import Any
 
-from tarsd.passage import Passage
+from tarsd.passage import Origin, Passage
 from tarsd.protocol import Approval, Event, EventType
 from tarsd.providers.text import printable
 from tarsd.session import TurnRecord
+
+
+def drew_on(origins: Iterable[Origin]) -> dict[str, Any]:
+    """The notes that something was made from, as a field of an event; no field for none."""
+    listed = [{key: value for key, value in origin._asdict().items() if value} for origin in dict.fromkeys(origins)]
+    return {"drew_on": listed} if listed else {}
 
 
 class Turn:

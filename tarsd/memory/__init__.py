@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tarsd.memory import feedback, review
 from tarsd.memory.drafts import MEMORY, NOTICED, RULES
-from tarsd.memory.lines import holds_private
+from tarsd.memory.lines import holds_private, session_name, sessions_of
 from tarsd.memory.review import ReviewProposal
 from tarsd.memory.store import Contradiction, Memory
 
@@ -21,4 +21,6 @@ __all__ = [
     "feedback",
     "holds_private",
     "review",
+    "session_name",
+    "sessions_of",
 ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tarsd.errors import Refused
 from tarsd.memory import lines
-from tarsd.memory.lines import MemoryLine, MemoryNote
+from tarsd.memory.lines import IsPrivate, MemoryLine, MemoryNote
 from tarsd.vault import encode
 from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.edits import create, replace_text
@@ -25,12 +25,13 @@ _SECTION = {MEMORY: "Facts", RULES: "Rules", NOTICED: "Noticed"}
 
 
 class NoteDraft:
-    """A note of lines with the edits planned so far; nothing is written."""
+    """A note of lines with the edits planned so far; nothing is written. `private` as in `lines.read`."""
 
-    def __init__(self, name: str, path: str, loaded: Loaded | None) -> None:
+    def __init__(self, name: str, path: str, loaded: Loaded | None, private: IsPrivate) -> None:
         self.name = name
         self.path = path
         self._loaded = loaded
+        self._private = private
         text = loaded.text if loaded is not None else ""
         self._before = text
         self._text = text if text.strip() else _NEW[name]
@@ -38,7 +39,7 @@ class NoteDraft:
     @property
     def page(self) -> MemoryNote:
         """The note as it would be now."""
-        return lines.read(self._text, self.name)
+        return lines.read(self._text, self.name, self._private)
 
     def insert(self, content: str, mark: str, section: str = "") -> None:
         """Add a line to a section. Raises Refused if the note is full, or cannot take it."""

@@ -119,6 +119,12 @@ def read(text: str, verdict: Verdict) -> list[FeedbackEntry]:
     ]
 
 
+def is_about(entry: FeedbackEntry, question: str) -> bool:
+    """Whether it is a verdict on an answer to this question."""
+    rows = _quoted(question, MAX_QUESTION).split("\n")
+    return entry.question == _unquoted([row[1:].removeprefix(" ") for row in rows])
+
+
 def without(text: str, ids: Collection[str], verdict: Verdict) -> str:
     """The note without these entries; every other byte stays."""
     source = lines.split(text)

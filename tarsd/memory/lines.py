@@ -5,10 +5,12 @@ Every change is read again before it is given out: all other lines must still sa
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from tarsd.errors import BadRequest, Refused
@@ -19,10 +21,15 @@ from tarsd.providers.text import visible
 from tarsd.writing.places import LineIndex
 from tarsd.writing.sanitize import sanitize
 
+BETWEEN = " · "
+"""Stands between the parts of a comment."""
 MAX_CHARS = 500
 """Longest text of one line."""
 READ_CHARS = 50_000
 """As much of a note is looked at; what is longer is no list of things to remember."""
+
+IsPrivate = Callable[[str], bool]
+"""Whether what was learnt in a conversation, named as in a comment, must stay on this machine now."""
 
 _ENDS = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _BULLET = re.compile(r"([ \t]*(?:>[ \t]?)*[ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?:\[[^\[\]]\][ \t]+)?(?=\S)")
@@ -35,11 +42,19 @@ _LEADING = re.compile(r"(?:[-*+•–>]|#{1,6}|\d{1,3}[.)]|\[[ xX]\])\s+|`{3,}|~
 
 
 class Mark(NamedTuple):
-    """What the comment after a line says of it: when and in which conversation it was learnt, and if it is private."""
+    """What the comment after a line says of it: when and in which conversation it was learnt, and if it is private.
+
+    `session` names several conversations where it comes from several.
+    """
 
     date: str = ""
     session: str = ""
     private: bool = False
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The conversations, each by its name in comments."""
+        return tuple(name for name in self.session.split(BETWEEN) if name)
 
     def joined(self, other: Mark) -> Mark:
         """What two comments of one line say; the first goes before."""
@@ -61,6 +76,11 @@ class MemoryLine:
     depth: int
     parent: bool
     raw: str
+
+    @property
+    def numbers(self) -> range:
+        """The file's lines that it covers, counted from 1."""
+        return range(self.start + 1, self.end + 2)
 
     def as_json(self) -> dict[str, object]:
         """As it stands in the listing of the memory."""
@@ -86,8 +106,8 @@ class MemoryNote:
     problem: str = ""
 
 
-def read(text: str, name: str = "Memory.md") -> MemoryNote:
-    """The lines of a note. Never raises, whatever the note looks like."""
+def read(text: str, name: str = "Memory.md", private: IsPrivate = lambda session: False) -> MemoryNote:
+    """The lines of a note; those are private, too, that come from a conversation that is `private`. Never raises."""
     problem = ""
     if len(text) > READ_CHARS:
         text = text[:READ_CHARS]
@@ -97,9 +117,10 @@ def read(text: str, name: str = "Memory.md") -> MemoryNote:
     for fault in note.problems:
         problem = problem or f"{name}, line {fault.line}: {fault.reason}"
     lines = _lines(note, source)
-    private = _private(note, source, lines)
-    marked = [replace(line, mark=line.mark._replace(private=line.start + 1 in private)) for line in lines]
-    return MemoryNote(source, note, tuple(marked), private, problem)
+    learnt = {number for line in lines if any(map(private, line.mark.sessions)) for number in line.numbers}
+    hidden = _private(note, source, lines, learnt)
+    marked = [replace(line, mark=line.mark._replace(private=line.start + 1 in hidden)) for line in lines]
+    return MemoryNote(source, note, tuple(marked), hidden, problem)
 
 
 def split(text: str) -> list[str]:
@@ -149,11 +170,14 @@ def _lines(note: Note, source: Sequence[str]) -> list[MemoryLine]:
     return [line for line in found if line.text]
 
 
-def _private(note: Note, source: Sequence[str], found: Sequence[MemoryLine]) -> frozenset[int]:
+def _private(
+    note: Note, source: Sequence[str], found: Sequence[MemoryLine], more: Collection[int] = ()
+) -> frozenset[int]:
+    """The private lines; `more` are some that are so whatever their comments say."""
     text = "".join(source)
     if access.says_private(note, text):
         return frozenset(range(1, len(source) + 1))
-    numbers = access.private_comments(text)
+    numbers = access.private_comments(text).union(more)
     if not numbers:
         return frozenset()
     for unit in note.units:  # half a table or fence would be none
@@ -169,10 +193,9 @@ def _private(note: Note, source: Sequence[str], found: Sequence[MemoryLine]) -> 
     depth = -1
     for line in found:
         depth = depth if 0 <= depth < line.depth else -1
-        covered = range(line.start + 1, line.end + 2)
-        if depth >= 0 or numbers.intersection(covered):
+        if depth >= 0 or numbers.intersection(line.numbers):
             depth = depth if depth >= 0 else line.depth
-            numbers.update(covered)
+            numbers.update(line.numbers)
     return frozenset(numbers)
 
 
@@ -243,8 +266,14 @@ def _mark(comment: str) -> Mark:
     parts = [part for part in parts if part.casefold() != "private"]
     if not parts or not _DATE.fullmatch(parts[0]):
         return Mark(private=private)
-    session = next((part for part in parts[1:] if _SESSION.fullmatch(part)), "")
-    return Mark(parts[0], session, private)
+    sessions = [part for part in parts[1:] if _SESSION.fullmatch(part)]
+    return Mark(parts[0], BETWEEN.join(sessions), private)
+
+
+def sessions_of(text: str) -> frozenset[str]:
+    """The conversations that the comments of a note of lines, or of verdicts, name."""
+    marks = (mark_of(row) for row in split(text) if "%%" in row or "<!--" in row)
+    return frozenset(session for mark in marks for session in mark.sessions)
 
 
 def holds_private(text: str) -> bool:
@@ -263,10 +292,19 @@ def private_lines(text: str) -> frozenset[int]:
 
 def comment(date: str, session: str = "", private: bool = False) -> str:
     """The comment that `mark_of` reads; of a session's id only harmless characters stay. "" for nothing."""
-    session = re.sub(r"[^A-Za-z0-9_-]+", "-", session)[:40].strip("-")
-    session = "" if session.casefold() == "private" else session
-    parts = [part for part in (date, session, "private" if private else "") if part]
+    several = session.split(BETWEEN)
+    sessions = several if all(session_name(one) == one for one in several) else [session_name(session)]
+    parts = [part for part in (date, *sessions, "private" if private else "") if part]
     return f"%% {' · '.join(parts)} %%" if parts else ""
+
+
+@lru_cache(10_000)
+def session_name(session: str) -> str:
+    """The id of a conversation as it stands in a comment: its harmless characters, or a hash where there are none."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", session)[:40].strip("-")
+    if session and (not name or name.casefold() == "private"):
+        return f"c-{hashlib.sha256(session.encode('utf-8', 'replace')).hexdigest()[:12]}"
+    return name
 
 
 def clean(text: str, limit: int = MAX_CHARS) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -49,8 +49,8 @@ _SOURCES = re.compile(r"\s*[(\[](?:from\s+)?#?(\d+(?:\s*(?:,|and|;)\s*#?\d+)*)[)
 class ReviewProposal:
     """Something that may become a line of memory; `from_ids` are the entries or noticed lines that it comes from.
 
-    `replaces` is the line that it differs from and takes the place of; `by` is who worded it; `session` is where it was
-    said, or "review" if in several.
+    `replaces` is the line that it differs from and takes the place of; `by` is who worded it; `session` names the
+    conversations that it comes from, or is "review" if none is known.
     """
 
     id: str
@@ -94,9 +94,13 @@ class Sources:
         return self.local and any(_is_private(source) for source in seen)
 
 
-def gather(memory: Memory, *, local: bool) -> Sources:
-    """Everything that waits for a review; with local=False private entries are kept from the model."""
-    entries = tuple(feedback.entries(memory))
+def gather(memory: Memory, *, local: bool, private: Callable[[FeedbackEntry], bool] = lambda entry: False) -> Sources:
+    """Everything that waits for a review; with local=False private entries are kept from the model.
+
+    Those that do not say so themselves are asked for with `private`.
+    """
+    kept = feedback.entries(memory)
+    entries = tuple(entry if entry.private else replace(entry, private=private(entry)) for entry in kept)
     noticed = memory.lines(NOTICED) if memory.enabled else ()
     newest = sorted(entries, key=lambda entry: entry.moment)
     shown = tuple([entry for entry in newest if local or not entry.private][-SHOWN:])
@@ -155,7 +159,7 @@ def _add(
     private = private or (old is not None and old.mark.private)
     why = f"{why} It is there already." if same else why
     sessions = {source.session if isinstance(source, FeedbackEntry) else source.mark.session for source in sources}
-    session = sessions.pop() if len(sessions) == 1 else "review"
+    session = lines.BETWEEN.join(sorted(filter(None, sessions))) or "review"
     id = hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "replace")).hexdigest()[:8]
     found.append(ReviewProposal(f"p-{id}", kind, text, why, ids, private, old.text if old else "", by, session))
 

@@ -12,7 +12,7 @@ from typing import Literal
 from tarsd.errors import BadRequest, Conflict, NotFound, Refused, TarsdError
 from tarsd.memory import compare, lines
 from tarsd.memory.drafts import MAX_LINES, MEMORY, NOTICED, RULES, NoteDraft
-from tarsd.memory.lines import MemoryLine, MemoryNote
+from tarsd.memory.lines import IsPrivate, MemoryLine, MemoryNote
 from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.notes import Notebook
 
@@ -38,16 +38,26 @@ class Contradiction(Conflict):
 
 
 class Memory:
-    """The memory in `folder` of the vault. `local=False` anywhere means: for a model on another machine."""
+    """The memory in `folder` of the vault. `local=False` anywhere means: for a model on another machine.
+
+    `private` as in `lines.read`: which lines such a model does not see is decided whenever they are read.
+    """
 
     def __init__(
-        self, notebook: Notebook, folder: str, *, enabled: bool = True, today: Callable[[], datetime] = datetime.now
+        self,
+        notebook: Notebook,
+        folder: str,
+        *,
+        enabled: bool = True,
+        today: Callable[[], datetime] = datetime.now,
+        private: IsPrivate = lambda session: False,
     ) -> None:
         self.notebook = notebook
         self.enabled = enabled
         self._folder = folder.strip("/")
         self.today = today
-        self._pages: dict[str, tuple[str, MemoryNote]] = {}
+        self._private = private
+        self._pages: dict[str, tuple[str, frozenset[str], MemoryNote]] = {}
 
     # ---------------------------------------------------------------------------------------------- its notes
 
@@ -68,7 +78,14 @@ class Memory:
 
     def open(self, name: str) -> NoteDraft:
         """A note of lines, to be changed. Raises as `load`."""
-        return NoteDraft(name, self.path(name), self.load(name))
+        return NoteDraft(name, self.path(name), self.load(name), self.is_private)
+
+    def is_private(self, session: str) -> bool:
+        """Whether what was learnt in a conversation must stay on this machine now; so it is while nobody can tell."""
+        try:
+            return self._private(session)
+        except TarsdError:
+            return True
 
     # ---------------------------------------------------------------------------------------------- reading
 
@@ -105,17 +122,18 @@ class Memory:
         return page.lines if page else ()
 
     def _page(self, name: str) -> tuple[MemoryNote | None, str]:
-        """The note, parsed anew when its hash changed, and a sentence on why it cannot be read."""
+        """The note, parsed anew when it changed or what it was made from, and a sentence on why it cannot be read."""
         try:
             note = self.load(name)
         except TarsdError as fault:
             return None, f"{name} cannot be read: {fault.message}"
         if note is None:
             return None, ""
+        private = frozenset(filter(self.is_private, lines.sessions_of(note.text)))
         known = self._pages.get(name)
-        if known is None or known[0] != note.hash:
-            known = self._pages[name] = (note.hash, lines.read(note.text, name))
-        return known[1], ""
+        if known is None or known[:2] != (note.hash, private):
+            known = self._pages[name] = (note.hash, private, lines.read(note.text, name, private.__contains__))
+        return known[2], ""
 
     def _shown(self, name: str, local: bool) -> tuple[str, str]:
         page, problem = self._page(name)

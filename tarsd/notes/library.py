@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from tarsd.chunk import chunk
 from tarsd.config import Config
-from tarsd.errors import NotFound, PathRefused, TarsdError, VaultUnavailable
+from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUnavailable
 from tarsd.index.prepare import note_row
-from tarsd.memory import holds_private
-from tarsd.notes.resolve import NameIndex, file_of, fold_path
-from tarsd.parse import Note, access, parse, source_lines
-from tarsd.passage import Key, NoteRow, Passage
+from tarsd.memory import holds_private, session_name, sessions_of
+from tarsd.notes.resolve import NameIndex, file_of, fold_path, link_target
+from tarsd.parse import JSON, Note, access, parse, source_lines
+from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.search import Searcher
+from tarsd.store import Batch
 from tarsd.vault import FileInfo, Vault, content_hash, decode, nfc
 from tarsd.writing import Loaded
+
+CONVERSATIONS = frozenset({"session", "summary"})
+"""Values of the property `tars` whose notes hold a conversation; the others' lines name the ones they come from."""
+WITHOUT_LOG = frozenset({"mcp", "review"})
+"""What a line may name as where it comes from that is no conversation: its own mark counts alone."""
+
+SETTLED_S = 2.0
+"""A file that is older than this has another time stamp when it changes, on any disk."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +67,37 @@ class NoteView:
         return [*source[:body], *note.lines[body:]]
 
 
+@dataclass(frozen=True)
+class _Stated:
+    """What a note says of itself: whether it is private, by text, tags and place; and of ours, what it was made from.
+
+    That are the `sessions` that its lines name, or the `conversation` that it holds and the `sources` of that.
+    """
+
+    private: bool
+    ours: bool = False
+    sessions: frozenset[str] = frozenset()
+    conversation: str | None = None
+    sources: JSON = None
+
+
+@dataclass
+class _Inquiry:
+    """Whether something is private, while it is looked into: the verdicts so far, and what is `asked` already.
+
+    What was made of each other is followed once.
+    """
+
+    leaves: dict[Key, bool | None] = field(default_factory=dict)
+    asked: set[object] = field(default_factory=set)
+
+
 class NoteLibrary:
     """Every note of the vault and its collections. `searcher` gives the searcher, and waits or raises without one.
 
     `private_paths` are the vault's notes that are ours and private whatever they say of themselves: those of
-    conversations, whose properties somebody may have taken out. `behind` and `notices` are the index's own.
+    conversations, whose properties somebody may have taken out. `drew_on` gives what a conversation drew on by its
+    log, None without one; it is named as comments name it. `behind` and `notices` are the index's own.
     """
 
     def __init__(
@@ -71,6 +109,7 @@ class NoteLibrary:
         behind: Callable[[], int] = lambda: 0,
         notices: Callable[[], list[str]] = list,
         private_paths: Callable[[], Collection[str]] = frozenset,
+        drew_on: Callable[[str], Collection[Origin] | None] = lambda session: None,
     ) -> None:
         self.searcher = searcher
         self.behind = behind
@@ -78,7 +117,10 @@ class NoteLibrary:
         self.config = config
         self.vaults = vaults
         self._private_paths = private_paths
+        self._drew_on = drew_on
         self._names: tuple[int, NameIndex] = (-1, NameIndex(()))
+        self._held: tuple[int, dict[str, list[list[JSON]]]] = (-1, {})
+        self._read: dict[Key, tuple[tuple[int, ...], _Stated]] = {}
 
     # -------------------------------------------------------------------------------------------- in the index
 
@@ -97,10 +139,10 @@ class NoteLibrary:
         private = self._private()
         return [self._marked(row, private) for row in self._names[1].find(name, hidden)]
 
-    def exists(self, name: str) -> bool:
-        """Whether a link with this target leads to a note; False while the index cannot tell."""
+    def exists(self, name: str, *, private: bool = True) -> bool:
+        """Whether a link with this target leads to a note, `private` or not; False while nobody can tell."""
         try:
-            return bool(self.named(name))
+            return any(private or not row.local_only for row in self.named(name))
         except TarsdError:
             return False
 
@@ -166,9 +208,10 @@ class NoteLibrary:
         """The note at (collection, path), and whether it is private, as it is on disk now. Raises as `load`."""
         info, loaded = self.load(key)
         note = parse(loaded.text, info.path)
-        listed = not info.collection and fold_path(info.path) in self._private()
-        private = listed or self._is_local_only(key, note, loaded.text)
-        row = note_row(info, loaded.raw, note, ours=note.ours or listed, local_only=private, mtime_ns=info.mtime_ns)
+        stated = self._stated(info.key, note, loaded.text)
+        private = stated.private or (stated.ours and self._follows(info.key, stated, _Inquiry()))
+        ours = note.ours or self._is_listed(info.key)
+        row = note_row(info, loaded.raw, note, ours=ours, local_only=private, mtime_ns=info.mtime_ns)
         return NoteView(row, loaded)
 
     def passages(self, view: NoteView) -> list[Passage]:
@@ -199,24 +242,151 @@ class NoteLibrary:
             if (now := private[passage.note.key]) is not None
         ]
 
-    def any_private(self, paths: Collection[str]) -> bool:
-        """Whether any of these notes of the vault must not leave this machine; one that is gone by its folder."""
-        if not self._private().isdisjoint(map(fold_path, paths)):
-            return True
-        wanted = set(paths)
-        rows = [row for row in self.searcher().store.notes.titles() if row.path in wanted]
-        gone = wanted - {row.path for row in rows}
-        rules = self.config.privacy.local_only
-        return any(row.local_only for row in rows) or any(
-            access.is_local_only(path, parse("", path), rules) for path in gone
-        )
+    def any_private(self, origins: Iterable[Origin]) -> bool:
+        """Whether what was made from these must stay on this machine, as they are now: moved, tagged, under new rules.
 
-    def _is_local_only(self, key: Key, note: Note, text: str) -> bool:
-        if access.is_local_only(key[1], note, self.config.privacy.local_only, text):
+        A note that is no more where it was is the one that has its passage now; one that is nowhere counts as private.
+        """
+        return self._any_private(origins, _Inquiry())
+
+    def session_private(self, session: str) -> bool:
+        """Whether what was learnt in a conversation, named as in a comment, must stay on this machine now."""
+        return self._session_private(session, _Inquiry())
+
+    def remark(self) -> list[str]:
+        """Bring the index's marks of our own notes in line with what these were made from; the paths that changed."""
+        store = self.searcher().store
+        wrong: list[tuple[Key, bool]] = []
+        inquiry = _Inquiry()
+        for row in [row for row in store.notes.titles() if row.ours]:
+            inquiry.asked.clear()
+            private = self._private_at(row.key, inquiry)
+            if private is not None and private != row.local_only:
+                wrong.append((row.key, private))
+        if wrong:
+            store.apply(Batch(mark=wrong))
+        return [path for (_, path), _ in wrong]
+
+    def _any_private(self, origins: Iterable[Origin], inquiry: _Inquiry) -> bool:
+        fresh = set(origins) - inquiry.asked
+        inquiry.asked |= fresh
+        return any(self._origin_private(origin, inquiry) for origin in fresh)
+
+    def _origin_private(self, origin: Origin, inquiry: _Inquiry) -> bool:
+        """Whether a note that something was made from is private now, or nobody can tell."""
+        place = (origin.collection, nfc(origin.path))
+        here = self._private_at(place, inquiry)
+        if here:
             return True
+        try:
+            rows = self.searcher().store.notes.holding(bytes.fromhex(origin.hash)) if origin.hash else []
+        except (StoreError, ValueError):
+            rows = []
+        keys = {row.key for row in rows}
+        if here is False and (place in keys or not keys):
+            return False
+        # it was moved; what lies in its place now, if anything does, is another note
+        moved = {self._private_at(key, inquiry) for key in keys - {place}}
+        return True in moved or (here is None and False not in moved)
+
+    def _private_at(self, key: Key, inquiry: _Inquiry) -> bool | None:
+        """Whether the note at (collection, path) is private on disk now, None when none can be read there."""
+        if key in inquiry.asked:
+            return False
+        if key not in inquiry.leaves:
+            try:
+                stated = self._stated_at(key)
+            except VaultUnavailable:
+                row = self.searcher().store.notes.note(key)
+                inquiry.leaves[key] = None if row is None else row.local_only
+            except TarsdError:
+                inquiry.leaves[key] = None
+            else:
+                if stated.ours and not stated.private:
+                    return self._follows(key, stated, inquiry)
+                inquiry.leaves[key] = stated.private
+        return inquiry.leaves[key]
+
+    def _stated_at(self, key: Key) -> _Stated:
+        """What the note at (collection, path) says now; read only when its file is another one. Raises as `load`."""
+        collection, path = key
+        if collection not in self.vaults:
+            raise NotFound(f"There is no collection “{collection}”.")
+        version = _version(self.vaults[collection].root / path)
+        known = self._read.get(key)
+        if known is not None and known[0] == version:
+            return known[1]
+        _, loaded = self.load(key)
+        stated = self._stated(key, parse(loaded.text, path), loaded.text)
+        if version is not None:
+            self._read[key] = (version, stated)
+        return stated
+
+    def _stated(self, key: Key, note: Note, text: str) -> _Stated:
         # somebody may have taken out the property by which a note of lines is known as ours
         own = not key[0] and fold_path(key[1]).startswith(f"{fold_path(self.config.memory_folder)}/")
-        return own and holds_private(text)
+        private = access.is_local_only(key[1], note, self.config.privacy.local_only, text)
+        private = private or (own and holds_private(text)) or self._is_listed(key)
+        if not (own or note.ours):
+            return _Stated(private)
+        if note.properties.get("tars") not in CONVERSATIONS:
+            return _Stated(private, True, sessions_of(text))
+        return _Stated(
+            private, True, conversation=str(note.properties.get("id", "")), sources=note.properties.get("sources")
+        )
+
+    def _follows(self, key: Key, stated: _Stated, inquiry: _Inquiry) -> bool:
+        """Whether a note of ours, which does not say so itself, is private by what it was made from."""
+        inquiry.asked.add(key)
+        if stated.conversation is None:
+            return any(self._session_private(session, inquiry) for session in stated.sessions)
+        origins = self._origins_of(stated.conversation, stated.sources)
+        return origins is None or self._any_private(origins, inquiry)
+
+    def _session_private(self, session: str, inquiry: _Inquiry) -> bool:
+        name = session_name(session)
+        if not name or name in WITHOUT_LOG or name in inquiry.asked:
+            return False
+        inquiry.asked.add(name)
+        origins = self._origins_of(name)
+        return origins is None or self._any_private(origins, inquiry)
+
+    def _origins_of(self, session: str, sources: JSON = None) -> Collection[Origin] | None:
+        """What a conversation drew on: by its log, else by the `sources` of notes that hold it; None: nobody knows."""
+        name = session_name(session)
+        found = self._drew_on(name) if name else None
+        if found is not None:
+            return found
+        listed = [sources] if isinstance(sources, list) else self._sources_of(name)
+        return [origin for names in listed for one in names for origin in self._named_origins(str(one))] or (
+            [] if listed else None
+        )
+
+    def _sources_of(self, session: str) -> list[list[JSON]]:
+        """The property `sources` of the notes that hold a conversation, wherever they lie."""
+        if not session:
+            return []
+        try:
+            store = self.searcher().store
+        except StoreError:
+            return []
+        generation = store.database.generation
+        if self._held[0] != generation:
+            ours = [row.id for row in store.notes.titles() if row.ours]
+            held: dict[str, list[list[JSON]]] = {}
+            for about in store.notes.properties(ours).values():
+                if about.get("tars") in CONVERSATIONS and isinstance(about.get("sources"), list):
+                    held.setdefault(session_name(str(about.get("id", ""))), []).append(about["sources"])
+            self._held = (generation, held)
+        return self._held[1].get(session, [])
+
+    def _named_origins(self, name: str) -> list[Origin]:
+        """The notes that an entry of `sources` names; one that leads nowhere is told as where it would be."""
+        target = link_target(name)[0]
+        return [row.origin for row in self.named(target)] or [Origin("", file_of(target))]
+
+    def _is_listed(self, key: Key) -> bool:
+        return not key[0] and fold_path(key[1]) in self._private()
 
     def _private(self) -> frozenset[str]:
         return frozenset(map(fold_path, self._private_paths()))
@@ -228,3 +398,13 @@ class NoteLibrary:
 
 def _is_in(row: NoteRow, private: Collection[str]) -> bool:
     return bool(private) and not row.collection and fold_path(row.path) in private
+
+
+def _version(file: Path) -> tuple[int, ...] | None:
+    """What tells a file's content from that of before; None if it is not there, or changed a moment ago."""
+    try:
+        about = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    young = time.time() - max(about.st_mtime, about.st_ctime) < SETTLED_S
+    return None if young else (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)

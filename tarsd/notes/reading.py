@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
@@ -119,9 +120,19 @@ class Reader:
     def open(self, name: str) -> NoteView:
         """The note with this path, title or alias, as it is on disk now.
 
-        Raises `NotFound`, `Unreadable`, `StoreError`, and `Refused` for a private note that the model may not see.
+        Raises `NotFound`, `Unreadable`, `StoreError`. A private note that the model may not see is none.
         """
-        return self._allowed(self._library.open(name), name)
+        if self.sees_private:
+            return self._library.open(name)
+        library = self._library
+        rows = [row for row in library.named(name) if library.private_now(row) is False]
+        try:
+            view = library.view(rows[0].key if rows else ("", file_of(name)))
+        except Unreadable:  # it may be private, and nobody can look
+            raise _missing(name) from None
+        if view.local_only:
+            raise _missing(name)
+        return view
 
     def open_path(self, path: str) -> NoteView:
         """As `open`, the note at exactly this path of the vault."""
@@ -135,7 +146,10 @@ class Reader:
     def listing(self, folder: str, tag: str, recent: bool, limit: int) -> Sequence[NoteRow]:
         """Notes in a folder (and below) and with a tag, "" for any; by path, or the last changed first."""
         rows = matching(self._library.rows(), folder, tag, recent=recent)
-        return [row for row in rows if self.sees_private or not row.local_only][:limit]
+        if self.sees_private:
+            return rows[:limit]
+        open_now = (row for row in rows if not row.local_only and self._library.private_now(row) is False)
+        return list(islice(open_now, limit))
 
     # -------------------------------------------------------------------------------------------- over the socket
 

@@ -15,7 +15,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,8 +24,12 @@ from typing import Any
 from tarsd import files
 from tarsd.errors import DiskFull, NotFound, StoreError
 from tarsd.files import created
+from tarsd.passage import Origin
 from tarsd.protocol import Event, TurnRequest, encode, read_event
 from tarsd.session.record import Conversation, ConversationSummary, SummaryRecord, TurnRecord, interrupted, title_of
+
+_PRIVATE = b'"private":true'
+_TELLS_OF_NOTES = (_PRIVATE, b'"sources":', b'"drew_on":')
 
 
 @dataclass
@@ -46,6 +50,7 @@ class Sessions:
         self._folder = folder
         self._lock = threading.RLock()
         self._known: _Index | None = None
+        self._drawn: dict[str, tuple[int, frozenset[Origin]]] = {}
 
     # -------------------------------------------------------------------------------------------- writing
 
@@ -92,10 +97,16 @@ class Sessions:
             if self._index().notes.get(conversation) != path:
                 self._append(conversation, [{"t": "note", "path": path}])
 
-    def add_summary(self, conversation: str, upto: str, text: str, *, private: bool) -> SummaryRecord:
-        """Record what was said up to and including the turn `upto`. Raises `NotFound`, `StoreError`."""
-        record = SummaryRecord(upto, text, private, time.time())
+    def add_summary(
+        self, conversation: str, upto: str, text: str, *, private: bool, unseen: Iterable[str] = ()
+    ) -> SummaryRecord:
+        """Record what was said up to and including the turn `upto`, but for the turns `unseen`.
+
+        Raises `NotFound`, `StoreError`.
+        """
+        record = SummaryRecord(upto, text, private, time.time(), tuple(unseen))
         line = {"t": "summary", "upto": upto, "text": text, "private": private, "at": record.at}
+        line |= {"unseen": record.unseen} if record.unseen else {}
         with self._lock:
             self._summary(conversation)
             self._append(conversation, [line], durable=True)
@@ -113,10 +124,16 @@ class Sessions:
             del index.summaries[conversation]
             index.notes.pop(conversation, None)
             index.private.discard(conversation)
+            self._drawn.pop(conversation, None)
             # request ids stay known: a repeated request must not ask a deleted question again
             index.turns = {turn: owner for turn, owner in index.turns.items() if owner != conversation}
 
     # -------------------------------------------------------------------------------------------- reading
+
+    def ids(self) -> list[str]:
+        """The ids of all conversations."""
+        with self._lock:
+            return list(self._index().summaries)
 
     def summaries(self) -> list[ConversationSummary]:
         """All conversations, the latest first."""
@@ -144,6 +161,20 @@ class Sessions:
             if re.fullmatch(r"[0-9a-f]{6}", kept := file.read_text("ascii", errors="replace").strip()):
                 return kept
         return hashlib.sha256(str(self._folder).encode()).hexdigest()[:6]  # it cannot be kept: the same every time
+
+    def drew_on(self, conversation: str) -> frozenset[Origin]:
+        """The notes that a conversation drew on in turns that are not marked as private. Raises `NotFound`."""
+        with self._lock:
+            summary, file = self._summary(conversation), self._file(conversation)
+            try:
+                size = file.stat().st_size
+            except OSError:
+                size = 0
+            known = self._drawn.get(conversation)
+            if known is None or known[0] != size:  # a log only grows
+                turns = tuple(_turns(_lines(file, events=_TELLS_OF_NOTES)))
+                known = self._drawn[conversation] = (size, Conversation(summary, turns).drew_on)
+            return known[1]
 
     def private_notes(self) -> frozenset[str]:
         """The paths of the notes of all conversations that saw private text; reads no log but at first use."""
@@ -210,7 +241,7 @@ class Sessions:
         return self._known
 
     def _take_in(self, file: Path, index: _Index) -> None:
-        lines = list(_lines(file, events=False))
+        lines = list(_lines(file, events=(_PRIVATE,)))
         owner = next((line["id"] for line in lines if line.get("t") == "conversation"), None)
         if not isinstance(owner, str) or self._file(owner) != file:
             return
@@ -258,15 +289,15 @@ def _saw_private(line: dict[str, Any]) -> bool:
     return line["event"]["private"] is True
 
 
-def _lines(file: Path, *, events: bool = True) -> Iterator[dict[str, Any]]:
-    """The readable lines of a log; without `events` none of those that say nothing of the whole conversation.
+def _lines(file: Path, *, events: Sequence[bytes] = (b"",)) -> Iterator[dict[str, Any]]:
+    """The readable lines of a log; of those of events within a turn the ones that hold any of `events`.
 
     A torn or foreign line is passed over.
     """
     try:
         with file.open("rb") as handle:
             for raw in handle:
-                if not events and raw.startswith(b'{"t":"event"') and b'"private":true' not in raw:
+                if raw.startswith(b'{"t":"event"') and not any(words in raw for words in events):
                     continue
                 try:
                     line = json.loads(raw)
@@ -283,7 +314,10 @@ def _condensed(lines: Iterable[dict[str, Any]]) -> SummaryRecord | None:
     for line in lines:
         with contextlib.suppress(KeyError, TypeError, ValueError):
             if line.get("t") == "summary":
-                latest = SummaryRecord(str(line["upto"]), str(line["text"]), _saw_private(line), float(line["at"]))
+                unseen = tuple(map(str, line.get("unseen") or ()))
+                latest = SummaryRecord(
+                    str(line["upto"]), str(line["text"]), _saw_private(line), float(line["at"]), unseen
+                )
     return latest
 
 

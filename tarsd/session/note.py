@@ -34,9 +34,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 # ------------------------------------------------------------------------------------------------ changes
 
 
-def begun(path: str, conversation: Conversation, *, zone: tzinfo | None = None) -> Change:
-    """The new note of a conversation, at `path`. Raises `PathRefused`."""
-    return create(path, render_new(conversation, zone=zone))
+def begun(path: str, conversation: Conversation, *, private: bool = False, zone: tzinfo | None = None) -> Change:
+    """The new note of a conversation, at `path`; `private` as in `grown`. Raises `PathRefused`."""
+    return create(path, render_new(conversation, private=private, zone=zone))
 
 
 def grown(loaded: Loaded, *records: TurnRecord, private: bool = False, zone: tzinfo | None = None) -> Change:
@@ -90,9 +90,10 @@ def file_title(conversation: Conversation) -> str:
     return one_line(title_of(first)) or UNTITLED
 
 
-def render_new(conversation: Conversation, *, zone: tzinfo | None = None) -> str:
-    """The whole note of a conversation as it stands, without turns that still run."""
+def render_new(conversation: Conversation, *, private: bool = False, zone: tzinfo | None = None) -> str:
+    """The whole note of a conversation as it stands, without turns that still run; `private` as in `grown`."""
     turns = conversation.finished
+    private = private or conversation.private
     models = [turn.model for turn in turns if turn.model]
     head = properties.block(
         conversation.summary.id,
@@ -100,11 +101,11 @@ def render_new(conversation: Conversation, *, zone: tzinfo | None = None) -> str
         model=models[-1] if models else "",
         sources=_targets(turns),
         updated=_moment(turns[-1].at if turns else conversation.summary.created, zone),
-        private=conversation.private,
+        private=private,
         machine=conversation.machine,
     )
     summary = [render_summary(conversation.condensed.text) + "\n"] if conversation.condensed else []
-    blocks = [render_turn(turn, private=conversation.private, zone=zone) for turn in turns]
+    blocks = [render_turn(turn, private=private, zone=zone) for turn in turns]
     return "\n".join([head, *summary, *blocks])
 
 
@@ -140,9 +141,18 @@ def render_summary(text: str) -> str:
 
 
 def render_summary_note(
-    conversation: Conversation, text: str, *, note: str = "", zone: tzinfo | None = None, updated: float | None = None
+    conversation: Conversation,
+    text: str,
+    *,
+    note: str = "",
+    private: bool | None = None,
+    zone: tzinfo | None = None,
+    updated: float | None = None,
 ) -> str:
-    """The summary of a conversation as a note of its own, which is searched; `note` is the path of the session note."""
+    """The summary of a conversation as a note of its own, which is searched; `note` is the path of the session note.
+
+    `private` says whether it is so now; without it what its turns say counts.
+    """
     path = note or conversation.note
     link, linked = link_to(path), bool(path)
     lines = ["---", "tars: summary", f"id: {properties.quoted(conversation.summary.id)}"]
@@ -150,7 +160,7 @@ def render_summary_note(
     lines += [f"session: {properties.quoted(link if link.startswith('[[') else path)}"] if linked else []
     lines.append(f"started: {properties.stamp(_moment(conversation.summary.created, zone))}")
     lines.append(f"updated: {properties.stamp(_moment(updated or conversation.summary.updated, zone))}")
-    lines += ["local_only: true"] if conversation.private else []
+    lines += ["local_only: true"] if (conversation.private if private is None else private) else []
     title = one_line(title_of(conversation.summary.title)) or UNTITLED
     lines += ["---", "", f"# {title}", "", contained(text), ""]
     if linked:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from tarsd.citation import without_numbers
+from tarsd.passage import Origin
 from tarsd.protocol import Event
 
 TITLE_CHARS = 80
@@ -77,10 +80,21 @@ class TurnRecord:
         return any(event.data.get("private") is True for event in self.events)
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of the notes whose text the model was shown."""
-        shown = (source for event in self.events for source in event.data.get("sources") or ())
-        return tuple(dict.fromkeys(str(source.get("path", "")) for source in shown if isinstance(source, dict)))
+    def origins(self) -> frozenset[Origin]:
+        """The notes that the model was shown in this turn, by text or by name."""
+        shown = (
+            source
+            for event in self.events
+            for source in event.data.get("drew_on") or event.data.get("sources") or ()
+            if isinstance(source, dict)
+        )
+        return frozenset(Origin(*(str(source.get(key) or "") for key in Origin._fields)) for source in shown)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The turns before this one that its model was not shown, for they were private."""
+        retrieved = [event for event in self.events if event.type == "retrieved"]
+        return tuple(map(str, retrieved[-1].data.get("unseen") or ())) if retrieved else ()
 
     @property
     def tools(self) -> tuple[ToolUse, ...]:
@@ -139,12 +153,16 @@ class ConversationSummary:
 
 @dataclass(frozen=True)
 class SummaryRecord:
-    """What was said up to and including the turn `upto`, in short; `at` in seconds since 1970."""
+    """What was said up to and including the turn `upto`, in short; `at` in seconds since 1970.
+
+    `unseen` are turns before that which did not go into it, for they were private.
+    """
 
     upto: str
     text: str
     private: bool
     at: float
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,6 +183,35 @@ class Conversation:
     def private(self) -> bool:
         """Whether local-only text was seen in any of its turns."""
         return any(turn.private for turn in self.turns) or (self.condensed is not None and self.condensed.private)
+
+    @cached_property
+    def drawn(self) -> Mapping[str, frozenset[Origin]]:
+        """What each turn drew on, by its id: the notes it was shown, and those that the turns before it drew on.
+
+        One that is not marked as private saw none that is.
+        """
+        drawn: dict[str, frozenset[Origin]] = {}
+        for at, turn in enumerate(self.turns):
+            before = self._seen(self.turns[:at], turn.unseen, turn.private)
+            drawn[turn.id] = turn.origins.union(*(drawn[other.id] for other in before))
+        return drawn
+
+    @property
+    def summary_drew_on(self) -> frozenset[Origin]:
+        """What the summary of the conversation's beginning drew on, as `drawn`."""
+        if self.condensed is None:
+            return frozenset()
+        before = self._seen(self.finished[: self.summarised], self.condensed.unseen, self.condensed.private)
+        return frozenset().union(*(self.drawn[turn.id] for turn in before))
+
+    @property
+    def drew_on(self) -> frozenset[Origin]:
+        """What was drawn on in all turns that are not marked as private."""
+        return frozenset().union(*(turn.origins for turn in self.turns if not turn.private))
+
+    @staticmethod
+    def _seen(turns: Iterable[TurnRecord], unseen: Collection[str], private: bool) -> list[TurnRecord]:
+        return [turn for turn in turns if turn.id not in unseen and (private or not turn.private)]
 
     @property
     def finished(self) -> tuple[TurnRecord, ...]:

@@ -136,6 +136,13 @@ class Notes:
             rows = fetch(db, f"SELECT {_PASSAGE} FROM {where}", (value,))
         return [_passage(row, notes[row[7]]) for row in rows if row[7] in notes]
 
+    def holding(self, hash: bytes) -> list[NoteRow]:
+        """The notes that have a passage with this hash."""
+        notes = self._all()
+        with self._database.reader() as db:
+            found = fetch(db, "SELECT DISTINCT file_id FROM chunks WHERE hash = ?", (hash,))
+        return [notes[row[0]] for row in found if row[0] in notes]
+
     def files_of(self, chunk_ids: Iterable[int]) -> dict[int, int]:
         """The file id of each chunk that is still there."""
         sql = "SELECT c.id, c.file_id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value"
@@ -190,12 +197,16 @@ class Notes:
             "UPDATE files SET state = ? WHERE collection = ? AND path = ?",
             ((state, *key) for key, state in batch.state),
         )
+        db.executemany(
+            "UPDATE files SET local_only = ? WHERE collection = ? AND path = ?",
+            ((private, *key) for key, private in batch.mark),
+        )
         added: dict[int, Sequence[int]] = {}
         for prepared in batch.put:
             file_id, new_ids = self._put(db, prepared, gone)
             added[file_id] = new_ids
         self.drop_passages(db, gone)
-        touched = [key for key, _ in batch.state]
+        touched = [key for key, _ in (*batch.state, *batch.mark)]
         touched += [prepared.key for prepared in batch.put] + [info.key for info in batch.restat]
         self._database.after_commit(lambda: self._refresh(removed, touched))
         return gone, added

@@ -126,10 +126,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes of one transaction, performed in this order: deletions, moves, restats, states, puts.
+    """Changes of one transaction, performed in this order: deletions, moves, restats, states, marks, puts.
 
     A restat keeps of a file how it is spelled on disk, its size and its time. A move takes the row of an old key to a
-    new one; a put of the new key belongs with it, since a title may come from the file's name.
+    new one; a put of the new key belongs with it, since a title may come from the file's name. A mark says whether a
+    note is local only.
     """
 
     put: Sequence[Prepared] = ()
@@ -137,6 +138,7 @@ class Batch:
     move: Sequence[tuple[Key, Key]] = ()
     restat: Sequence[FileInfo] = ()
     state: Sequence[tuple[Key, str]] = ()
+    mark: Sequence[tuple[Key, bool]] = ()
 
 
 class EmbedJob(NamedTuple):

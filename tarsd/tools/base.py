@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from tarsd.errors import ToolError
 from tarsd.notes import Reader
-from tarsd.passage import Passage
+from tarsd.passage import NoteRow, Passage
 from tarsd.tools.arguments import schema_of, validate
 from tarsd.writing.changes import Change
 
@@ -26,12 +26,13 @@ class Result:
     """What a tool found or did, as plain text for the model; it is data, whatever it says.
 
     `evidence` are passages that may be cited, numbers still 0; `text` does not repeat them, the turn shows them below
-    it. `private` is True when text of a private note is in it.
+    it. `private` is True when text of a private note is in it. `named` are further notes that `text` is about.
     """
 
     text: str
     evidence: tuple[Passage, ...] = ()
     private: bool = False
+    named: tuple[NoteRow, ...] = ()
 
 
 @dataclass(frozen=True)

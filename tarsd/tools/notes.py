@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Literal
 
-from tarsd.errors import NotFound, Refused, TarsdError, ToolError
+from tarsd.errors import NotFound, TarsdError, ToolError
 from tarsd.notes import NoteView
 from tarsd.notes.resolve import link_target
 from tarsd.parse import parse
@@ -19,7 +19,7 @@ from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, vers
 from tarsd.tools.reading import OUTLINE, evidence, passage, section
 from tarsd.vault import nfc
 from tarsd.writing import edits
-from tarsd.writing.notes import Notebook
+from tarsd.writing.notes import Notebook, legal_name
 from tarsd.writing.places import Outline
 
 MOST_PASSAGES = 12
@@ -92,14 +92,16 @@ class NoteTools:
         about = f"“{_short(view.title)}” ({_line(view.path)}), version {version(view.loaded.hash)}"
         if first > last or not any(lines[first - 1 : last]):
             empty = "nothing stands there" if (first_line or last_line or text) else "the note is empty"
-            return Result(f"{about}: {empty}; it has {len(lines)} lines.", private=view.local_only)
+            said = f"{about}: {empty}; it has {len(lines)} lines."
+            return Result(said, private=view.local_only, named=(view.note,))
         part = passage(lines, first, last, text)
         said = f"{about}, lines {part.first} to {part.last} of {len(lines)}."
         if part.cut:
             said += f" Read on with first_line={part.last + 1}."
             said += "".join(f"\n{shown.line}: {'#' * shown.level} {shown.text}" for shown in note.headings[:OUTLINE])
         if kind == "session":  # a conversation is no source: an answer must not become its own proof
-            return Result(f"{said} It is an earlier conversation, not a source.\n\n{part.text}", (), view.local_only)
+            said = f"{said} It is an earlier conversation, not a source.\n\n{part.text}"
+            return Result(said, private=view.local_only, named=(view.note,))
         return Result(said, (evidence(view, part),), view.local_only)
 
     def note_list(
@@ -119,7 +121,7 @@ class NoteTools:
         lines = [_entry(row) for row in shown[:most]]
         if len(shown) > most:
             lines.append(f"… and more; give a folder or a tag, or a higher limit (at most {MOST_LISTED}).")
-        return Result("\n".join(lines), (), any(row.local_only for row in shown[:most]))
+        return Result("\n".join(lines), (), any(row.local_only for row in shown[:most]), tuple(shown[:most]))
 
     def note_create(
         self,
@@ -132,11 +134,14 @@ class NoteTools:
         wanted = f"{folder}/{title}.md" if folder else f"{title}.md"
         text = checked(text, "note_create")
         self._refuse(wanted)
-        if self._notebook.exists(wanted):
+        taken = self._notebook.exists(wanted)
+        if taken and self._may_be_told(wanted, context):
             raise ToolError(f"There is already a note at {wanted}. Add to it with note_append, or choose another name.")
         free = self._notebook.free_path(folder, title)
         self._refuse(free)
-        said = f"Created {free}."
+        # the person sees where it goes; a model elsewhere does not hear that a private note or folder has the name
+        named = f"{legal_name(title)}.md"
+        said = f"Created {free if context.local else f'{folder}/{named}' if folder else named}."
         if context.private and parse(text, free).properties.get("local_only") is not True:
             text = _kept_here(text)
             said += " It is marked private (local_only), for this turn has read private notes."
@@ -198,8 +203,6 @@ class NoteTools:
             return context.reader.open(wanted), heading
         except NotFound:
             raise ToolError(f"There is no note “{_short(wanted)}”. {self._alike(wanted, context)}") from None
-        except Refused:
-            raise ToolError("That note is private and would leave this machine: it stays closed.") from None
 
     def _open_to_write(self, name: str, context: Context) -> tuple[NoteView, str]:
         view, heading = self._open(name, context)
@@ -220,6 +223,14 @@ class NoteTools:
             if paths:
                 return f"Notes that come close: {', '.join(paths[:3])}."
         return "note_list shows the notes there are."
+
+    def _may_be_told(self, path: str, context: Context) -> bool:
+        """Whether this model may know of the note that is at a path, in whatever case and form."""
+        if context.local:
+            return True
+        with contextlib.suppress(TarsdError):
+            return bool(context.reader.open(path))
+        return False
 
     def _place(self, path: str) -> tuple[str, str]:
         """Folder and title of a new note. Raises `ToolError` for what can be no note."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from tarsd.chat import SessionNotes, Turn, TurnServices
 from tarsd.config import ChatSettings, MemorySettings, ToolSettings, load
 from tarsd.errors import NotFound, PathRefused, Refused
 from tarsd.notes import NoteLibrary, Reader, Retrieval
-from tarsd.passage import NoteRow, Passage
+from tarsd.passage import NoteRow, Origin, Passage
 from tarsd.protocol import Approval, Audience, Event, TurnRequest
 from tarsd.providers.base import Provider, ProviderEvent, StreamEnd, Text, ToolCall
 from tarsd.providers.fake import FakeProvider
@@ -41,6 +41,7 @@ class Shelf(NoteLibrary):
     def __init__(self, *passages: Passage) -> None:
         self.passages_held = passages
         self.asked: list[str] = []
+        self.kept_here: list[str] = []
         self.degraded: str | None = None
         self.notes_said: list[str] = []
         self.moved: dict[str, str] = {}
@@ -51,11 +52,16 @@ class Shelf(NoteLibrary):
         """The passages of the note with this title or path."""
         return [one for one in self.passages_held if name.casefold() in (one.title.casefold(), one.path.casefold())]
 
-    def any_private(self, paths: Collection[str]) -> bool:
+    def any_private(self, origins: Iterable[Origin]) -> bool:
+        paths = {origin.path for origin in origins}
         return any(one.local_only and one.path in paths for one in self.passages_held)
 
-    def exists(self, name: str) -> bool:
-        return any(one.title.casefold() == name.casefold() for one in self.passages_held)
+    def session_private(self, session: str) -> bool:
+        return False
+
+    def exists(self, name: str, *, private: bool = True) -> bool:
+        held = [one for one in self.passages_held if one.title.casefold() == name.casefold()]
+        return any(private or not one.local_only for one in held)
 
     def check(self, path: str, *, excluded: bool = False) -> None:
         if path.startswith("/") or ".." in path:
@@ -74,6 +80,7 @@ class ShelfReader(Reader):
 
     def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
         self.shelf.asked.append(query)
+        self.shelf.kept_here += [query] if private else []
         words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
         hits = [
             one

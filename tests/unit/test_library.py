@@ -10,6 +10,7 @@ import pytest
 from tarsd.errors import Refused, VaultUnavailable
 from tarsd.index.prepare import PrepareSettings, ReadJob, prepare_group
 from tarsd.notes import Reader
+from tarsd.passage import Origin
 from tests.support.engine import Engine, write
 
 STRIPPED = "tars/sessions/Åland talk.md"
@@ -66,7 +67,8 @@ def test_the_note_of_a_private_conversation_is_private_and_no_source(desk: Desk,
     assert (view.local_only, view.ours) == (True, True)
     assert STRIPPED not in [one.path for one in desk.reader(False).listing("", "", False, 50)]
     assert [one.local_only for one in desk.reader(True).listing("tars", "", False, 50)] == [True]
-    assert desk.library.any_private([STRIPPED]) and not desk.library.any_private(["Quorl.md"])
+    assert desk.library.any_private([Origin("", STRIPPED)])
+    assert not desk.library.any_private([Origin("", "Quorl.md")])
 
 
 def test_a_vault_that_is_away_gives_no_private_conversation_either(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,7 +223,7 @@ async def test_a_model_elsewhere_sees_no_private_note(desk: Desk) -> None:
         ("note_append", {"text": "x", "heading": "Nothing"}),
         ("note_patch", {"text": "x", "target": "Doctor", "version": "123456789012"}),
     ):
-        with pytest.raises(ToolError, match="That note is private") as error:
+        with pytest.raises(ToolError, match="There is no note") as error:
             await desk.ask(name, name="Diary", **more)
         assert "Doctor" not in error.value.message + error.value.hint
     with pytest.raises(ToolError) as error:
@@ -268,7 +268,7 @@ async def test_memory_without_its_property_is_as_private_as_its_lines(desk: Desk
     toolkit.fill(desk.notes.vault.root, {"tars/Memory.md": "- Otto is ill %% 2026-11-28 · private %%\n- Tea %% x %%\n"})
     assert (await desk.result("note_read", name="tars/Memory")).private
     desk.local = False
-    with pytest.raises(ToolError, match="That note is private"):
+    with pytest.raises(ToolError, match="There is no note"):
         await desk.ask("note_read", name="tars/Memory")
 
 
@@ -444,3 +444,41 @@ async def test_collections_and_boards_are_only_read(desk: Desk) -> None:
         await desk.ask("note_append", name="Board.canvas", text="x")
     with pytest.raises(ToolError, match="only read"):
         await desk.ask("note_append", name="Work", text="x")
+
+
+@pytest.mark.parametrize("folder", ["Private/", ""])
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [
+        ("note_read", {}),
+        ("note_read", {"heading": "Money"}),
+        ("note_append", {"text": "more"}),
+        ("note_patch", {"text": "more", "target": "Money", "version": "0" * 12}),
+    ],
+)
+async def test_a_private_note_and_none_sound_the_same_elsewhere(
+    desk: Desk, tool: str, more: dict[str, str], folder: str
+) -> None:
+    toolkit.fill(desk.notes.vault.root, {"Private/Project Hydra.md": "# Project Hydra\n\n## Money\n\n4711\n"})
+    desk.local = False
+    told = []
+    for name in ("Hydra", "Hydro"):
+        with pytest.raises(ToolError) as refused:
+            await desk.ask(tool, name=f"{folder}Project {name}", **more)
+        told.append(f"{refused.value.message} {refused.value.hint}".replace("Hydro", "Hydra"))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("spelled", ["Private/Project Hydra", "private/project hydra.md", "Private/PROJECT HYDRA"])
+async def test_a_private_note_in_the_way_of_a_new_one_is_not_told_elsewhere(desk: Desk, spelled: str) -> None:
+    toolkit.fill(desk.notes.vault.root, {"Private/Project Hydra.md": "4711\n"})
+    desk.local = False
+    told = []
+    for path in (spelled, spelled.replace("ydra", "ydro").replace("YDRA", "YDRO")):
+        proposal = await desk.proposal("note_create", path=path, text="New.")
+        told.append((await proposal.apply()).text.replace("ydro", "ydra").replace("YDRO", "YDRA"))
+    assert told[0] == told[1]
+    assert desk.text("Private/Project Hydra.md") == "4711\n"
+    desk.local = True
+    with pytest.raises(ToolError, match="already a note"):
+        await desk.ask("note_create", path="Private/Project Hydra", text="New.")

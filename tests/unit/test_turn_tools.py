@@ -399,3 +399,37 @@ async def test_a_selection_is_judged_by_its_note_which_is_not_attached(tmp_path:
     assert "ZQMARKED" in str(here.requests)
     assert turn.events[-1].data["private"] is True
     assert here.requests[0].evidence == ()
+
+
+async def test_a_follow_up_to_a_private_turn_is_embedded_nowhere_else(tmp_path: Path) -> None:
+    fake = FakeProvider("The code is 0000 [1].", "Yesterday.", "A wedge.")
+    here = talk(tmp_path, fake)
+    shelf = here.services.library
+    assert isinstance(shelf, Shelf)
+    await here.ended(ask("what is the secret quorl code?"))
+    first = len(shelf.asked)
+    await here.ended(ask("and when was that?"))
+    await here.ended(ask("tell me about the harbour light then"))
+    assert set(shelf.asked[first:]) <= set(shelf.kept_here)
+    await here.ended(ask("what is a quorl, the brass wedge?", "other", notes=()))
+    assert shelf.asked[-1] not in shelf.kept_here
+
+
+async def test_a_model_elsewhere_searches_with_no_question_of_a_private_turn(tmp_path: Path) -> None:
+    here = talk(tmp_path, FakeProvider("The code is 0000 [1]."))
+    await here.ended(ask("what is the secret quorl code?"))
+    away = talk(tmp_path, FakeProvider("I do not know.", local=False))
+    await away.ended(ask("and when was that?"))
+    shelf = away.services.library
+    assert isinstance(shelf, Shelf)
+    assert shelf.asked and not any("secret" in query for query in shelf.asked)
+
+
+@pytest.mark.parametrize("local", [True, False])
+async def test_a_link_that_a_model_elsewhere_guessed_tells_of_no_private_note(
+    tmp_path: Path, local: bool
+) -> None:
+    here = talk(tmp_path, FakeProvider("See [[Private/Diary]] and [[Private/Dairy]].", local=local))
+    turn = await here.ended(ask("which notes are there?"))
+    kept = "[[Private/Diary]]" if local else "Private/Diary"
+    assert turn.text == f"See {kept} and Private/Dairy."
