@@ -185,7 +185,7 @@ class OllamaEmbedder(Remote):
                 method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S)
             )
             if not reply.is_success:
-                return fault(reply.status_code, reply.text, reply.headers)
+                return fault(reply.status_code, reply.text, reply.headers, sent=body)
             value = reply.json()
         except httpx.RequestError as error:
             if not isinstance(error, httpx.TimeoutException):
