@@ -29,7 +29,7 @@ from tarsd.errors import (
 
 Kind = Literal[
     "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
-    "refused", "failed", "away", "silent", "cut",
+    "refused", "failed", "crashed", "away", "silent", "cut",
 ]  # fmt: skip
 Use = Literal["chat", "embedding"]
 
@@ -46,7 +46,11 @@ _MISSING = (
     r"model_not_found|not_found_error|no models? (?:is )?loaded|not a valid model"
     r"|\bmodel\b.{0,120}(?:not found|not exist|not available|unknown)"
 )
+_CRASHED = (
+    r"do embedding request.*(?:EOF|reset|refused|broken pipe)|unexpectedly stopped|runner (?:process )?has terminated"
+)
 _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
+    ("crashed", (), _CRASHED),
     ("too long", (413,), _TOO_LONG),
     ("credit", (402,), r"billing_error|insufficient_quota|spend_limit|credit balance"),
     ("key", (401,), r"authentication_error"),
@@ -99,6 +103,10 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
     ),
     "refused": (ProviderRefused, EmbedError, "{place} refuses the request{status}", "See the server's own log."),
     "failed": (ProviderError, EmbedError, "{place} failed{status}", "See the server's own log."),
+    "crashed": (
+        ProviderError, EmbedderUnreachable,
+        "The engine behind {place} has died", "It is started again with the next request; see the server's own log.",
+    ),
     "away": (ProviderUnreachable, EmbedderUnreachable, "{place} does not answer", "Start the model's server."),
     "silent": (
         ResponseTimeout, EmbedError,

@@ -100,13 +100,14 @@ class OpenAIEmbedder(Remote):
         extra: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             # Without a format the SDK asks for base64, which several local servers do not know.
-            reply = self._connected().embeddings.create(
+            raw = self._connected().embeddings.with_raw_response.create(
                 model=self._model_name,
                 input=list(batch),
                 encoding_format="float",
                 timeout=httpx2.Timeout(seconds, connect=CONNECT_S),
                 **extra,
             )
+            reply = raw.parse()
         except openai.APIStatusError as error:
             found = fault(error.status_code, error.body, error.response.headers, secret=self._key, sent=batch)
             raise self._refusal(found) from error
@@ -117,7 +118,18 @@ class OpenAIEmbedder(Remote):
                 f"{self.place} sent no embeddings ({type(error).__name__}).",
                 "Is this an embedding model, and the URL complete?",
             ) from error
+        if inside := _error_of(reply):
+            raise self._refusal(fault(0, inside, raw.headers, secret=self._key, sent=batch))
         return _rows(reply, len(batch))
+
+
+def _error_of(reply: Any) -> object:
+    """The error in a reply of status 200 without vectors: some gateways know no other status."""
+    if getattr(reply, "data", None):
+        return None
+    error = getattr(reply, "error", None)
+    about = {key: getattr(reply, key, None) for key in ("message", "detail", "code", "type")}
+    return {"error": error} if error else about if any(about.values()) else None
 
 
 def _rows(reply: Any, n: int) -> list[object]:
