@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 from tarsd.errors import Conflict
+from tarsd.providers.text import revealed
 from tarsd.vault import content_hash, decode
 
 Op = Literal["create", "append", "modify"]
@@ -70,7 +71,13 @@ class Change:
             if line.startswith("@@"):
                 line = _HUNK.sub(lambda match: f"{match[1]}{int(match[2]) + skip}", line)
             parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-        return "".join(parts)
+        return revealed("".join(parts))[0]
+
+    @cached_property
+    def unseen(self) -> int:
+        """How many signs that nobody sees the change adds; `diff` shows where."""
+        before = "" if self.before is None else decode(self.before).text
+        return max(0, revealed(decode(self.after).text)[1] - revealed(before)[1])
 
 
 def _lines(text: str) -> list[str]:
