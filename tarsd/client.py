@@ -120,19 +120,35 @@ class Client:
 
 
 def _check_folder(path: Path) -> None:
-    """In /tmp anybody could have made the folder first; then whoever listens there is not our daemon."""
-    if path.parent != short_folder():
-        return
+    """Where others can put a socket, or a folder in its place, whoever listens need not be our daemon.
+
+    A folder above may be open to others if it is sticky, as /tmp: then they cannot replace what is ours in it.
+    """
     try:
-        about = os.lstat(path.parent)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
-        raise ClientError(
-            f"{path.parent} is not a private folder of yours; nothing is sent to a socket in it.",
-            "Look who made it, and remove it.",
-            code="refused",
-        )
+        folder = Path(os.path.realpath(path.parent))
+        about = os.lstat(folder)
+        private = path.parent != short_folder() or (not path.parent.is_symlink() and not about.st_mode & 0o077)
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or _others_write(about) or not private:
+            raise _open_to_others(path.parent)
+        for above in folder.parents:
+            about = os.lstat(above)
+            if about.st_uid not in (0, os.getuid()) or (_others_write(about) and not about.st_mode & stat.S_ISVTX):
+                raise _open_to_others(above)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # nobody listens there
+
+
+def _others_write(about: os.stat_result) -> bool:
+    """A group that has the user's own number is private on most systems, where new folders let it write."""
+    return bool(about.st_mode & 0o002 or (about.st_mode & 0o020 and about.st_gid not in (0, os.getuid())))
+
+
+def _open_to_others(folder: Path) -> ClientError:
+    return ClientError(
+        f"{folder} is not a private folder of yours; nothing is sent to a socket in it.",
+        "Look who made it, and remove it, or take the right to write there from others.",
+        code="refused",
+    )
 
 
 class _Response:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tarsd import files
+from tarsd import files, foreign
 from tarsd.config import config_file
 from tarsd.errors import BadRequest, ConfigError
 
@@ -27,7 +27,9 @@ def get(name: str, env: Mapping[str, str] | None = None) -> str | None:
 
     Raises ConfigError when the file of keys is open to others, or is no such file.
     """
-    return _find(name, os.environ if env is None else env)[0]
+    key = _find(name, os.environ if env is None else env)[0]
+    foreign.keep_secret(key)
+    return key
 
 
 def source(name: str, env: Mapping[str, str] | None = None) -> str | None:
@@ -40,6 +42,7 @@ def put(name: str, key: str, env: Mapping[str, str] | None = None) -> str:
     env = os.environ if env is None else env
     _check(name)
     key = key.strip()
+    foreign.keep_secret(key)
     if not key or not key.isprintable() or any(letter.isspace() for letter in key):
         raise BadRequest("That is no key: it is empty, or has spaces or line ends in it.", field="key")
     if keyring := _keyring():

@@ -9,9 +9,10 @@ import os
 import re
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from tarsd import foreign
 from tarsd.errors import (
     AnswerCut,
     ChatModelMissing,
@@ -28,11 +29,10 @@ from tarsd.errors import (
 
 Kind = Literal[
     "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
-    "refused", "failed", "away", "silent", "cut",
+    "refused", "failed", "crashed", "away", "silent", "cut",
 ]  # fmt: skip
 Use = Literal["chat", "embedding"]
 
-SAID_CHARS: Final = 300
 CLOUD: Final = ("-cloud", ":cloud")
 """How the names end of models that Ollama only passes on to another machine."""
 
@@ -46,7 +46,11 @@ _MISSING = (
     r"model_not_found|not_found_error|no models? (?:is )?loaded|not a valid model"
     r"|\bmodel\b.{0,120}(?:not found|not exist|not available|unknown)"
 )
+_CRASHED = (
+    r"do embedding request.*(?:EOF|reset|refused|broken pipe)|unexpectedly stopped|runner (?:process )?has terminated"
+)
 _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
+    ("crashed", (), _CRASHED),
     ("too long", (413,), _TOO_LONG),
     ("credit", (402,), r"billing_error|insufficient_quota|spend_limit|credit balance"),
     ("key", (401,), r"authentication_error"),
@@ -99,6 +103,10 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
     ),
     "refused": (ProviderRefused, EmbedError, "{place} refuses the request{status}", "See the server's own log."),
     "failed": (ProviderError, EmbedError, "{place} failed{status}", "See the server's own log."),
+    "crashed": (
+        ProviderError, EmbedderUnreachable,
+        "The engine behind {place} has died", "It is started again with the next request; see the server's own log.",
+    ),
     "away": (ProviderUnreachable, EmbedderUnreachable, "{place} does not answer", "Start the model's server."),
     "silent": (
         ResponseTimeout, EmbedError,
@@ -115,15 +123,14 @@ _SPENT = re.compile(r"billing|credit|quota|spend", re.IGNORECASE)
 _WINDOW = re.compile(
     r"(?:context (?:length|size|window)(?: is| of)?(?: only)?|available context size) \(?(\d{3,8})", re.IGNORECASE
 )
-_ECHO = re.compile(r"""['"]input['"]\s*:.*""", re.DOTALL)
-"""Where a server repeats what it was sent."""
 _AGAIN = re.compile(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An error as a server tells it: its HTTP status (0: it came inside a stream), and its words on one short line.
+    """An error as a server tells it: its HTTP status (0: it came inside a stream), and its words as they may be shown.
 
+    `said` is all its words, keys and note text included: to look for patterns in, and for nothing else.
     `wait_s` is how long the server asks to wait; `asked` and `window` are the tokens of the prompt and those that the
     model reads, 0 where nobody told. `seconds` is how long a server was waited for that said nothing.
     """
@@ -135,6 +142,7 @@ class Fault:
     asked: int = 0
     window: int = 0
     seconds: float = 0
+    said: str = field(default="", repr=False, compare=False)
 
     def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
         """The error to raise for a chat model at `place`; `hints` are better ones than the usual."""
@@ -154,12 +162,23 @@ class Fault:
         return worded(sentence.format_map(fill).rstrip(), said), hints.get(self.kind, hint).format_map(fill)
 
 
-def fault(status: int, body: object, headers: Mapping[str, str] | None = None, *, secret: str | None = None) -> Fault:
-    """What is the matter; `body` is JSON, read or not, or any text; `secret` is a key that the server may repeat."""
+def fault(
+    status: int,
+    body: object,
+    headers: Mapping[str, str] | None = None,
+    *,
+    secret: str | None = None,
+    sent: object = None,
+) -> Fault:
+    """What is the matter; `body` is JSON, read or not, or any text.
+
+    `secret` is a key that the server may repeat, `sent` the request, of which it may repeat the texts.
+    """
+    foreign.keep_secret(secret)
     value = _unwrapped(body)
     about: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
     text = about.get("message") or about.get("detail") or "" if about else value
-    text = _line(text, secret)
+    text = _line(text)
     details = about.get("details")
     names = [about.get("type"), about.get("code"), details.get("error_code") if isinstance(details, Mapping) else ""]
     said = " ".join([text, *(str(name) for name in names if isinstance(name, str | int))])
@@ -169,7 +188,8 @@ def fault(status: int, body: object, headers: Mapping[str, str] | None = None, *
     wait_s = _wish(text) if wait_s is None else wait_s
     found = _WINDOW.search(text)
     window = count(about.get("n_ctx")) or (int(found[1]) if found else 0)
-    return Fault(_kind(status, said, wait_s), status, text, wait_s, count(about.get("n_prompt_tokens")), window)
+    shown, asked = foreign.told(text, sent), count(about.get("n_prompt_tokens"))
+    return Fault(_kind(status, said, wait_s), status, shown, wait_s, asked, window, said=text)
 
 
 def lost(error: Exception, seconds: float, *, begun: bool = False) -> Fault:
@@ -206,16 +226,14 @@ def _unwrapped(body: object) -> object:
     return body.decode("utf-8", "replace") if isinstance(body, bytes) else body
 
 
-def _line(text: object, secret: str | None) -> str:
-    """One short line; of a list of faults their messages, for these do not repeat the prompt."""
+def _line(text: object) -> str:
+    """One line; of a list of faults their messages, for these do not repeat the prompt."""
     if isinstance(text, list):
         faults = [entry for entry in text if isinstance(entry, Mapping)]
         text = "; ".join(str(entry.get("msg") or entry.get("message") or "") for entry in faults)
     if not isinstance(text, str) or text.lstrip().startswith("<"):
         return ""
-    text = text.replace(secret, "…") if secret else text
-    text = " ".join(_ECHO.sub("", text).split())
-    return text if len(text) <= SAID_CHARS else text[:SAID_CHARS] + "…"
+    return " ".join(text.split())
 
 
 def worded(what: str, said: str) -> str:
@@ -270,6 +288,7 @@ def is_loopback(host: str | None) -> bool:
 def ollama_headers(host: str) -> dict[str, str]:
     """The key of Ollama's cloud from the environment, where it is not sent in the clear."""
     key = os.environ.get("OLLAMA_API_KEY")
+    foreign.keep_secret(key)
     return {"authorization": f"Bearer {key}"} if key and host.startswith("https:") else {}
 
 

@@ -19,7 +19,7 @@ from io import FileIO, TextIOWrapper
 from pathlib import Path
 from types import TracebackType
 
-from tarsd import files
+from tarsd import files, foreign
 from tarsd.errors import TarsdError
 
 MAX_BYTES = 5_000_000
@@ -58,10 +58,12 @@ def _line(record: logging.LogRecord) -> dict[str, object]:
     line: dict[str, object] = {
         "time": f"{stamp}.{int(record.msecs):03d}Z",
         "level": record.levelname.lower(),
-        "event": event.replace("\n", " ")[:500],
+        "event": foreign.without_keys(event.replace("\n", " ")[:500]),
         "logger": record.name,
     }
-    line |= {key: value for key, value in vars(record).items() if key not in _PLAIN} if ours else {}
+    if ours:
+        more = {key: value for key, value in vars(record).items() if key not in _PLAIN}
+        line |= {key: foreign.without_keys(value) if isinstance(value, str) else value for key, value in more.items()}
     repeated = getattr(record, "repeated", 0)
     if repeated:
         line["repeated"] = repeated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -114,8 +113,6 @@ class MiniLM:
             if self._rest_s is not None and self._timer is None:
                 self._watch(self._rest_s)
             if self._session is None:
-                # Otherwise it keeps a device id and an event log in the user's cache folder, for sending home.
-                os.environ["ORT_DISABLE_TELEMETRY"] = "1"
                 import onnxruntime
 
                 options = onnxruntime.SessionOptions()

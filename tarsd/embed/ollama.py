@@ -185,8 +185,10 @@ class OllamaEmbedder(Remote):
                 method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S)
             )
             if not reply.is_success:
-                return fault(reply.status_code, reply.text, reply.headers)
+                return fault(reply.status_code, reply.text, reply.headers, sent=body)
             value = reply.json()
+            if isinstance(value, dict) and value.get("error"):
+                return fault(0, value, reply.headers, sent=body)
         except httpx.RequestError as error:
             if not isinstance(error, httpx.TimeoutException):
                 with self._lock:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from tarsd import foreign
 from tarsd.embed.base import fingerprint
 from tarsd.embed.remote import Remote
 from tarsd.errors import EmbedError
@@ -39,7 +40,7 @@ class OpenAIEmbedder(Remote):
         self._base_url = settings.openai_base_url.rstrip("/")
         super().__init__("openai", model, settings, urlsplit(self._base_url).hostname)
         self.dim = 0  # what the server gives counts, not what it is asked for
-        self.place = self._base_url
+        self.place = foreign.without_keys(self._base_url)
         self.local = self._stays_here
         self._key = settings.openai_key
         self._client: openai.OpenAI | None = None
@@ -99,23 +100,36 @@ class OpenAIEmbedder(Remote):
         extra: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             # Without a format the SDK asks for base64, which several local servers do not know.
-            reply = self._connected().embeddings.create(
+            raw = self._connected().embeddings.with_raw_response.create(
                 model=self._model_name,
                 input=list(batch),
                 encoding_format="float",
                 timeout=httpx2.Timeout(seconds, connect=CONNECT_S),
                 **extra,
             )
+            reply = raw.parse()
         except openai.APIStatusError as error:
-            found = fault(error.status_code, error.body, error.response.headers, secret=self._key)
+            found = fault(error.status_code, error.body, error.response.headers, secret=self._key, sent=batch)
             raise self._refusal(found) from error
         except openai.APIConnectionError as error:
             raise self._lost(error, seconds) from error
         except (openai.OpenAIError, ValueError, TypeError) as error:
             raise EmbedError(
-                f"{self._base_url} sent no embeddings: {error}", "Is this an embedding model, and the URL complete?"
+                f"{self.place} sent no embeddings ({type(error).__name__}).",
+                "Is this an embedding model, and the URL complete?",
             ) from error
+        if inside := _error_of(reply):
+            raise self._refusal(fault(0, inside, raw.headers, secret=self._key, sent=batch))
         return _rows(reply, len(batch))
+
+
+def _error_of(reply: Any) -> object:
+    """The error in a reply of status 200 without vectors: some gateways know no other status."""
+    if getattr(reply, "data", None):
+        return None
+    error = getattr(reply, "error", None)
+    about = {key: getattr(reply, key, None) for key in ("message", "detail", "code", "type")}
+    return {"error": error} if error else about if any(about.values()) else None
 
 
 def _rows(reply: Any, n: int) -> list[object]:

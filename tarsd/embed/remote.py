@@ -160,7 +160,7 @@ class Remote(ABC):
     def _refusal(self, found: Fault) -> EmbedError:
         """The error for a batch that was refused: the texts', or the server's."""
         if found.kind in ("too long", "refused", "failed"):
-            certain = found.kind == "too long" or bool(_ABOUT_TEXT.search(found.text))
+            certain = found.kind == "too long" or bool(_ABOUT_TEXT.search(found.said))
             if certain or found.status in (400, 422):
                 return TextRefused(worded(f"{self.place} refuses the text", found.text), certain=certain)
         return found.embed_error(self.place, self._model_name, self.hints)

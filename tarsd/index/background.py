@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +26,7 @@ _MARKS = 2
 _BUILTIN = "minilm"
 _QUEUE = 2_048
 _BATCH, _FEW = 32, 8
+_NAMES_OF_SERVERS = ("ollama:", "openai:")
 _BATCH_TOKENS = 8_192
 _IDLE_S = 60.0
 _BUSY_S = 0.02
@@ -220,6 +221,8 @@ class Background:
                 if not dim or bool(is_bad(sample)[0]):
                     raise EmbedError(f"{model.name} gives no vectors.", "Is it an embedding model?")
             known = self._store.vectors.ensure_space(model.name, fingerprint, dim, "model")
+            if self._space is None and model.name.startswith(_NAMES_OF_SERVERS):
+                self._store.vectors.forgive(fingerprint)  # a server may have been ill: a new start tries again
             self._space, self._fingerprint, self._dim = known.id, fingerprint, known.dim
             self._later = {}
             self._stale = True
@@ -239,9 +242,9 @@ class Background:
         if not error.permanent and self._failures < _FAILURES_BEFORE_PARTS:
             raise error
         if len(batch) == 1:
-            self._give_up([(batch[0], error)], permanent=self._delivered)
-            if not self._delivered and batch[0].tries == 0:
+            if not self._delivered:
                 raise error
+            self._give_up([(batch[0], error)])
             return
         delivered, self._delivered = self._delivered, False
         try:
@@ -251,11 +254,19 @@ class Background:
             self._delivered = self._delivered or delivered
         if not fine:
             raise error
-        self._give_up(bad, permanent=True)
+        self._give_up(bad)
 
-    def _give_up(self, bad: Sequence[tuple[EmbedJob, EmbedError]], *, permanent: bool) -> None:
-        failures = [(job.passage.hash, error.message) for job, error in bad]
-        self._store.vectors.fail(self._fingerprint, failures, permanent=permanent)
+    def _give_up(self, bad: Sequence[tuple[EmbedJob, EmbedError]]) -> None:
+        """Texts that failed alone, while others did not: for now, and after several such times until the next start."""
+        for job, error in bad:
+            failure = (job.passage.hash, error.message)
+            self._store.vectors.fail(self._fingerprint, [failure], permanent=error.permanent)
+        self._leave_alone([job for job, error in bad if not error.permanent])
+
+    def _leave_alone(self, jobs: Iterable[EmbedJob]) -> None:
+        for job in jobs:
+            pause = _LEFT_ALONE_S[min(job.tries, len(_LEFT_ALONE_S) - 1)]
+            self._later[job.passage.hash] = time.monotonic() + pause
 
     def _try_parts(self, model: Embedder, batch: Sequence[EmbedJob]) -> list[tuple[EmbedJob, EmbedError]]:
         """In groups, then one by one in a group that fails: no text is asked for more than three times."""
@@ -299,9 +310,7 @@ class Background:
             reason = f"{model.name} {'sent nothing usable for' if again else 'makes no vector of'} this text"
             reason = NOT_READ if model.name == _BUILTIN else reason
             self._store.vectors.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
-            for at in some if again else ():
-                pause = _LEFT_ALONE_S[min(batch[at].tries, len(_LEFT_ALONE_S) - 1)]
-                self._later[hashes[at]] = time.monotonic() + pause
+            self._leave_alone(batch[at] for at in some if again)
 
     def _vectors_of(self, model: Embedder, texts: Sequence[str]) -> Vectors:
         """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""

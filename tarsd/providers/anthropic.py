@@ -135,7 +135,7 @@ class AnthropicProvider:
                     async with asyncio.timeout(DRAIN_S):
                         await anext(stream, None)
         except Exception as error:
-            raise self._server.failure(error, self._model, answers=answers) from None
+            raise self._server.failure(error, self._model, answers=answers, sent=body) from None
 
 
 async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
@@ -216,8 +216,11 @@ class _AnthropicClient:
             return isinstance(error.__cause__, httpx2.ConnectTimeout)
         return isinstance(error, anthropic.APIConnectionError | anthropic.AuthenticationError | ProviderError)
 
-    def failure(self, error: Exception, model: str, *, answers: bool = False) -> ProviderError:
-        """What to say of an exception, before or after the server `answers`, with a reply or with nonsense."""
+    def failure(self, error: Exception, model: str, *, answers: bool = False, sent: object = None) -> ProviderError:
+        """What to say of an exception, before or after the server `answers`, with a reply or with nonsense.
+
+        `sent` as in `upstream.fault`.
+        """
         import anthropic
         import httpx2
 
@@ -226,7 +229,7 @@ class _AnthropicClient:
         if isinstance(error, anthropic.APIStatusError):
             # Errors in the middle of a stream come with status 200, and only their type says which they are.
             status = 0 if error.status_code == 200 else error.status_code
-            return fault(status, error.body, error.response.headers, secret=self.key).chat_error(
+            return fault(status, error.body, error.response.headers, secret=self.key, sent=sent).chat_error(
                 self.place, model, HINTS
             )
         if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):

@@ -58,7 +58,7 @@ class OllamaServer:
         except (httpx.HTTPError, OSError) as error:
             raise self._lost(error, seconds) from error
         if response.status_code != 200:
-            raise self.fault(response.status_code, response.text, response.headers, model)
+            raise self.fault(response.status_code, response.text, response.headers, {"model": model})
         try:
             reply = response.json()
         except ValueError as error:
@@ -81,15 +81,15 @@ class OllamaServer:
             async with client.stream("POST", "/api/chat", json=body, timeout=timeout) as response:
                 if response.status_code != 200:
                     text = (await response.aread()).decode("utf-8", "replace")
-                    raise self.fault(response.status_code, text, response.headers, str(body.get("model")))
+                    raise self.fault(response.status_code, text, response.headers, body)
                 lines = LineBuffer()
                 async with contextlib.aclosing(response.aiter_bytes()) as pieces:  # type: ignore[type-var]
                     async for piece in pieces:
                         for line in lines.feed(piece):
-                            yield self._checked(line, begun, str(body.get("model")))
+                            yield self._checked(line, begun, body)
                             begun = True
                 if rest := lines.end():
-                    yield self._checked(rest, begun, str(body.get("model")))
+                    yield self._checked(rest, begun, body)
         except (httpx.HTTPError, OSError) as error:
             raise self._lost(error, self._silence_s, begun=begun) from error
 
@@ -116,7 +116,7 @@ class OllamaServer:
                 )
         return self._client
 
-    def _checked(self, line: bytes, begun: bool, model: str) -> Json:
+    def _checked(self, line: bytes, begun: bool, sent: Mapping[str, Any]) -> Json:
         try:
             value = json.loads(line)
         except ValueError:
@@ -126,7 +126,7 @@ class OllamaServer:
                 AnswerCut(f"Ollama at {self.host} sent what is no answer.", "Ask again.") if begun else self._stranger()
             )
         if value.get("error"):
-            raise self.fault(0, value, {}, model)
+            raise self.fault(0, value, {}, sent)
         return value
 
     def _lost(self, error: Exception, seconds: float, *, begun: bool = False) -> ProviderError:
@@ -135,10 +135,12 @@ class OllamaServer:
     def _stranger(self) -> ProviderError:
         return ProviderError(f"What answers at {self.host} is not Ollama.", "Check ollama.host in the configuration.")
 
-    def fault(self, status: int, body: str | Json, headers: Mapping[str, str], model: str) -> ProviderError:
-        """What an error reply means; `status` is 0 for one in the middle of a stream."""
-        told = fault(status, body, headers)
-        if status == 404 and not (model and "model" in told.text.lower()):
+    def fault(
+        self, status: int, body: str | Json, headers: Mapping[str, str], sent: Mapping[str, Any]
+    ) -> ProviderError:
+        """What an error reply to the request `sent` means; `status` is 0 for one in the middle of a stream."""
+        told, model = fault(status, body, headers, sent=sent), str(sent.get("model") or "")
+        if status == 404 and not (model and "model" in told.said.lower()):
             return self._stranger()
         return told.chat_error(f"Ollama at {self.host}", model, HINTS)
 

@@ -123,7 +123,8 @@ class OpenAIProvider:
             for event in reader.end():
                 yield event
         except wire.StreamFailure as error:
-            raise self._told(self._server.fault(error.body), begun=reader.begun) from None
+            sent = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=False)
+            raise self._told(self._server.fault(error.body, sent=sent), begun=reader.begun) from None
         except (ValueError, RecursionError):
             raise self._server.cut("sent something that is no answer") from None
         finally:
@@ -138,7 +139,7 @@ class OpenAIProvider:
             try:
                 return await self._server.post("chat/completions", body)
             except HttpFailure as error:
-                change = "" if error.fault.kind == "too long" else self._change(error.fault.text, body)
+                change = "" if error.fault.kind == "too long" else self._change(error.fault.said, body)
                 if not change or change in left_out:
                     raise self._told(error.fault) from None
                 left_out.add(change)

@@ -66,7 +66,8 @@ class OpenAIServer:
         stream: openai.AsyncStream[object] = await self._send(
             self._connected().post(
                 f"/{path}", cast_to=object, body=body, stream=True, stream_cls=openai.AsyncStream[object]
-            )
+            ),
+            sent=body,
         )
         return stream
 
@@ -95,9 +96,11 @@ class OpenAIServer:
         if client is not None:
             await client.close()
 
-    def fault(self, body: object, status: int = 0, headers: Mapping[str, str] | None = None) -> Fault:
-        """What an error is about; without a status it came inside a stream."""
-        return fault(status, body, headers, secret=self._key)
+    def fault(
+        self, body: object, status: int = 0, headers: Mapping[str, str] | None = None, *, sent: object = None
+    ) -> Fault:
+        """What an error is about; without a status it came inside a stream. `sent` as in `upstream.fault`."""
+        return fault(status, body, headers, secret=self._key, sent=sent)
 
     def failure(self, error: Fault, model: str, *, begun: bool = False) -> ProviderError:
         """The error to raise; `begun` when a part of the answer was there."""
@@ -135,11 +138,11 @@ class OpenAIServer:
             )
         return self._client
 
-    async def _send(self, sent: Any, seconds: float | None = None) -> Any:
+    async def _send(self, answer: Any, seconds: float | None = None, *, sent: object = None) -> Any:
         try:
-            return await sent
+            return await answer
         except openai.APIStatusError as error:
-            raise HttpFailure(self.fault(error.body, error.status_code, error.response.headers)) from None
+            raise HttpFailure(self.fault(error.body, error.status_code, error.response.headers, sent=sent)) from None
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise self.unreachable(error, seconds) from None
         except UnicodeError:

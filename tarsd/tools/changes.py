@@ -48,6 +48,8 @@ def propose(
         hash = await until_written(lambda: context.write(planned), again=replan)
         return Result(f"{said} Its version is now {version(hash)}.")
 
+    if unseen := change.unseen:
+        title = f"{title} (with {unseen:,} invisible sign{'' if unseen == 1 else 's'}, shown as ⟨U+…⟩)"
     return ToolProposal(title, apply, change, _capped(change.diff()))
 
 

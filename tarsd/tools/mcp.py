@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tarsd import foreign
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
 from tarsd.providers.text import cap, escape, visible
@@ -98,7 +99,7 @@ class McpServers:
 
         async def call(arguments: Mapping[str, Any]) -> Result:
             answer = await connection.call(listed.name, arguments)
-            text = rendered(answer)
+            text = foreign.without_keys(rendered(answer), shapes=False)
             if answer.is_error:
                 raise ToolError(cap(text, 2000) or f"{server.name} says that the call failed, and not why.")
             return Result(text or "(an empty answer)")

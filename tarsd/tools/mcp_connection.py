@@ -11,6 +11,7 @@ import json
 import logging
 import math
 import os
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -18,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
-from tarsd import __version__
+from tarsd import __version__, foreign
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
-from tarsd.tools.mcp_streams import MonitoredStream, Stderr, line, load
+from tarsd.tools.mcp_streams import MonitoredStream, Stderr, complaint, line, load, secrets_of
 from tarsd.upstream import is_loopback
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ BACKOFF_S = (0.0, 1.0, 60.0)
 TOOLS, PAGES = 128, 20
 NAME_CHARS, SCHEMA_CHARS = 128, 20_000
 EVENT_BYTES = 32 * 2**20
+SENT = 8
+"""Calls whose arguments are looked for in what a server says."""
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +84,9 @@ class Connection:
         self._over = asyncio.Event()
         self._changed = asyncio.Event()
         self._helpers: dict[str, asyncio.Task[None]] = {}
-        self._stderr = Stderr(server.name)
+        self._sent: deque[Mapping[str, Any]] = deque(maxlen=SENT)
+        self._stderr = Stderr(self._sent)
+        foreign.keep_secret(*secrets_of(server))
 
     # What others ask of it
 
@@ -115,6 +120,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         until = loop.time() + self.server.timeout_s
         given = _sound(arguments)
+        self._sent.append(given)
         client = await self._connected(until)
         try:
             async with asyncio.timeout_at(until + 1):
@@ -353,7 +359,7 @@ class Connection:
             if code == CONNECTION_CLOSED or forgotten:
                 self._lose(client, self._stderr.last or "The connection broke.")
                 return self._broke()
-            return ToolError(f"{name} refused the call: {line(error.message)}")
+            return ToolError(f"{name} refused the call: {complaint(error.message)}")
         log.warning("an MCP call failed", extra={"server": name, "kind": type(error).__name__})
         return ToolError(f"{name} answered with something that does not fit what it says of its tools.")
 
@@ -391,7 +397,7 @@ class Connection:
                 return f"{program} was not found.", f"Install it, or give its whole path as command of {name}."
             if (isinstance(error, OSError) and not isinstance(error, TimeoutError)) or type(error) is ValueError:
                 return f"{program} cannot be started: {kind}.", f"Check the command of the [[mcp]] server {name}."
-            hint = f"Run it by hand: {' '.join(self.server.command)[:200]}"
+            hint = f"Run it by hand: {foreign.without_keys(' '.join(self.server.command))[:200]}"
         else:
             url = urlsplit(self.server.url)
             shown = f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
@@ -404,7 +410,7 @@ class Connection:
             return f"{name} ended before it answered. {said}".strip(), hint
         if isinstance(error, ImportError):
             return "The package mcp cannot be loaded.", "Install tarsd again."
-        return f"{name} gave no proper answer ({line(getattr(error, 'message', '')) or kind}).", hint
+        return f"{name} gave no proper answer ({complaint(getattr(error, 'message', ''), self._sent) or kind}).", hint
 
     def _set(self, state: State, reason: str = "", hint: str = "") -> None:
         self.state, self.reason, self.hint = state, reason, hint

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable
+import re
+from collections.abc import AsyncGenerator, Callable, Collection
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
 
+from tarsd import foreign
+from tarsd.config import McpServer
 from tarsd.providers.text import visible
 
 GARBAGE = 1000
 """Lines on standard output that are no MCP, before a server is given up."""
 
-log = logging.getLogger(__name__)
+_KEY_NAME = re.compile(r"key|token|secret|passw|auth|credential|pat\b", re.IGNORECASE)
+_KEY_LOOK = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^\s/]{16,}")
 
 
 class MonitoredStream:
@@ -64,10 +69,10 @@ class MonitoredStream:
 
 
 class Stderr(asyncio.Protocol):
-    """Where a child's complaints go: its last line is kept for `state`, the rest is for a log that wants to know."""
+    """Where a child's complaints go: its last line is kept for `state`, without what the child was `sent`."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, sent: Collection[object] = ()) -> None:
+        self._sent = sent
         self._tail = b""
         self._file: Any = None
         self._transport: asyncio.BaseTransport | None = None
@@ -76,7 +81,7 @@ class Stderr(asyncio.Protocol):
     def last(self) -> str:
         """The last line that says anything."""
         lines = [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
-        return line(lines[-1]) if lines else ""
+        return complaint(lines[-1], self._sent) if lines else ""
 
     async def open(self) -> Any:
         """A file that a child can write to; open until `close`."""
@@ -91,7 +96,6 @@ class Stderr(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """As `asyncio.Protocol`."""
         self._tail = (self._tail + data)[-4000:]
-        log.debug("an MCP server says: %s", data.decode("utf-8", "replace").strip(), extra={"server": self._name})
 
     def close(self) -> None:
         """Stop listening."""
@@ -114,6 +118,19 @@ def load() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def secrets_of(server: McpServer) -> list[str]:
+    """What of a server's settings may be a key: by the name of the variable, or by its look."""
+    url = urlsplit(server.url)
+    named = [*server.env.items(), *parse_qsl(url.query), *zip(server.command, server.command[1:], strict=False)]
+    found = [value for name, value in named if _KEY_NAME.search(name) or _KEY_LOOK.fullmatch(value)]
+    return [*found, *(argument.partition("=")[2] for argument in server.command), url.password or ""]
+
+
 def line(text: object) -> str:
-    """What a server wrote, as one short line."""
+    """A name that a server gives, as one short line."""
     return " ".join(visible(str(text)[:2000]).split())[:200]
+
+
+def complaint(text: object, sent: object = None) -> str:
+    """What a server says is wrong, as one short line; `sent` is what it was sent, and may repeat."""
+    return foreign.told(visible(str(text)[:2000]), sent, longest=200)

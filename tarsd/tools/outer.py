@@ -49,5 +49,5 @@ def unreachable(service: str, error: Exception, *, changes: bool = False) -> Too
 
 
 def text_of(value: object, limit: int = 500) -> str:
-    """A text of a server on one line, and not without end."""
+    """A text on one line, and not without end."""
     return " ".join(str(value).split())[:limit]

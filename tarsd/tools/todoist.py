@@ -11,9 +11,11 @@ from contextlib import asynccontextmanager
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
+from tarsd import foreign
 from tarsd.errors import ToolError
 from tarsd.tools.base import Result, Tool, ToolProposal, tool
 from tarsd.tools.outer import client, text_of, unreachable
+from tarsd.upstream import retry_after
 
 if TYPE_CHECKING:
     import httpx
@@ -147,6 +149,7 @@ class TodoistTools:
     async def _api(self, changes: bool) -> AsyncGenerator[TodoistAPIAsync, None]:
         """The official client, with our words for its errors."""
         token = self._key()
+        foreign.keep_secret(token)
         if not token:
             raise ToolError("There is no Todoist token any more.", "tarsd key set todoist")
         import httpx
@@ -181,15 +184,16 @@ def _refused(response: httpx.Response) -> ToolError:
     with contextlib.suppress(ValueError):
         body = response.json()
     about = body if isinstance(body, dict) else {}
-    said = text_of(about.get("error") or "", 200)
+    said = foreign.told(str(about.get("error") or ""), longest=200)
     if response.status_code in (401, 403):
         return ToolError("Todoist does not take the token.", "Make a new one there, then: tarsd key set todoist")
     if response.status_code == 404:
         return ToolError("Todoist has no such task any more. List the tasks again.")
     if response.status_code == 429:
         extra = about.get("error_extra")
-        wait = response.headers.get("retry-after") or (extra.get("retry_after") if isinstance(extra, dict) else "")
-        return ToolError(f"Todoist takes no more requests now{f'; again in {text_of(wait, 20)} s' if wait else ''}.")
+        told = {"retry-after": str(extra.get("retry_after"))} if isinstance(extra, dict) else {}
+        wait = retry_after(response.headers) or retry_after(told)
+        return ToolError(f"Todoist takes no more requests now{f'; again in {wait:.0f} s' if wait else ''}.")
     if response.status_code >= 500:
         return ToolError(f"Todoist has a fault of its own ({response.status_code}). Try again later.")
     return ToolError(f"Todoist refused that{f': {said}' if said else f' ({response.status_code})'}.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from tarsd import foreign
 from tarsd.config.settings import ToolSettings
 from tarsd.errors import ToolError
 from tarsd.tools.base import Result, Tool, ToolProposal, tool
@@ -102,7 +103,7 @@ async def _get(url: str, query: Mapping[str, Any]) -> dict[str, Any]:
         raise ToolError(f"{SERVICE} takes no more requests now. Try again later.")
     if response.status_code == 200 and isinstance(body, dict):
         return body
-    said = text_of(body.get("reason", ""), 200) if isinstance(body, dict) else ""
+    said = foreign.told(str(body.get("reason") or ""), longest=200) if isinstance(body, dict) else ""
     raise ToolError(f"{SERVICE} did not answer as it should ({response.status_code}{f': {said}' if said else ''}).")
 
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 
 from tarsd.errors import Conflict
 from tarsd.parse import parse
+from tarsd.providers.text import revealed
 from tarsd.vault import content_hash, decode
 
 Op = Literal["create", "append", "modify"]
@@ -71,7 +72,13 @@ class Change:
             if line.startswith("@@"):
                 line = _HUNK.sub(lambda match: f"{match[1]}{int(match[2]) + skip}", line)
             parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
-        return "".join(parts)
+        return revealed("".join(parts))[0]
+
+    @cached_property
+    def unseen(self) -> int:
+        """How many signs that nobody sees the change adds; `diff` shows where."""
+        before = "" if self.before is None else decode(self.before).text
+        return max(0, revealed(decode(self.after).text)[1] - revealed(before)[1])
 
     def is_as_shown(self, shown: Change) -> bool:
         """Whether this change, planned anew, is the one that was `shown`, made to the note that was shown.

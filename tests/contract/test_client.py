@@ -15,6 +15,7 @@ import pytest
 from tarsd import client as client_module
 from tarsd.client import Client, lines
 from tarsd.errors import EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_REFUSED, EXIT_USAGE, ClientError, NoDaemon
+from tests.support.stub import Stub
 
 STREAM = '{"t":"港の灯り 👩‍🚀 Größe"}\r\n\n{"t":" : [\\"x\\"]"}\n{"type":"heartbeat"}\n{"type":"end"}'.encode()
 EXPECTED = [{"t": "港の灯り 👩‍🚀 Größe"}, {"t": ' : ["x"]'}]
@@ -246,3 +247,37 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(folder: Path, monkeypa
     with pytest.raises(ClientError, match="not a private folder") as caught:
         Client(folder / "x.sock").get("/v1/hello")
     assert caught.value.code == "refused"
+
+
+@pytest.mark.parametrize(
+    ("below", "mode", "fine"),
+    [
+        ("", 0o777, False),  # the socket's own folder
+        ("", 0o1777, False),  # where anybody can listen first, sticky or not
+        ("", 0o757, False),
+        ("", 0o700, True),
+        ("", 0o755, True),
+        ("a", 0o777, False),  # the folder can be replaced
+        ("a", 0o757, False),
+        ("a", 0o1777, True),  # as /tmp: it cannot
+        ("a/b", 0o777, False),
+        ("a/b", 0o755, True),
+    ],
+)
+def test_nothing_is_sent_to_a_socket_that_others_can_put_in_place(
+    short_tmp: Path, below: str, mode: int, fine: bool
+) -> None:
+    folder = short_tmp / "t" / below
+    folder.mkdir(parents=True)
+    (short_tmp / "t").chmod(mode)
+    stub = Stub(folder / "0123456789ab.sock")
+    stub.replies["GET /v1/hello"] = {"name": "tarsd"}
+    with stub.answering():
+        client = Client(folder / "0123456789ab.sock")
+        if fine:
+            assert client.get("/v1/hello")["name"] == "tarsd"
+        else:
+            with pytest.raises(ClientError, match="not a private folder") as caught:
+                client.get("/v1/hello")
+            assert caught.value.code == "refused" and stub.asked == []
+    (short_tmp / "t").chmod(0o700)

@@ -659,3 +659,47 @@ def test_ollama_that_tells_no_width_or_a_wrong_one(made: Make, double: Double) -
     with pytest.raises(OtherWidth):
         wrong.embed(["one"], "document")
     assert wrong.fingerprint == first and wrong.embed(["one"], "document").shape == (1, 16)
+
+
+@pytest.mark.parametrize("model", REMOTE)
+@pytest.mark.parametrize(
+    ("body", "kind", "wait_s"),
+    [
+        ({"error": {"code": 429, "message": "slow down"}}, RateLimited, 7.0),
+        ({"error": {"code": "429", "message": "slow down", "type": "rate_limit_error"}}, RateLimited, 7.0),
+        ({"error": {"code": 503, "message": "overloaded"}}, RateLimited, 7.0),
+        ({"error": {"code": 404, "message": "no such model"}}, ModelMissing, 7.0),
+        ({"error": "server busy, please try again"}, RateLimited, 7.0),
+        ({"error": {"code": 500, "message": "boom"}}, EmbedError, 7.0),
+        ({"error": 'do embedding request: Post "http://127.0.0.1:1/embedding": EOF'}, EmbedderUnreachable, 7.0),
+    ],
+)
+@pytest.mark.report("https://github.com/Lapis0x0/obsidian-yolo/issues/297")
+def test_an_error_inside_a_200_is_the_error_it_names(
+    made: Make, double: Double, model: str, body: Any, kind: type[EmbedError], wait_s: float
+) -> None:
+    it = made(model)
+    assert it.embed(["first"], "document").shape == (1, 16)
+    double.answer = lambda batch: (200, body, {"retry-after": "7"})
+    with pytest.raises(kind) as caught:
+        it.embed(["one", "two"], "document")
+    assert caught.value.retry_after == wait_s and not caught.value.permanent
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'do embedding request: Post "http://127.0.0.1:43441/embedding": EOF',
+        'do embedding request: Post "http://127.0.0.1:43441/embedding": read: connection reset by peer',
+        "model runner has unexpectedly stopped, this may be due to resource limitations",
+        "llama runner process has terminated: signal: killed",
+    ],
+)
+def test_an_engine_that_dies_blames_and_cuts_no_text(made: Make, double: Double, text: str) -> None:
+    it = made("ollama:nomic-embed-text")
+    it.embed(["first"], "document")
+    double.batches.clear()
+    double.answer = lambda batch: (400, {"error": text}, {})
+    with pytest.raises(EmbedderUnreachable):
+        it.embed(["one long text", "two"], "document")
+    assert len(double.batches) == 1

@@ -16,15 +16,15 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "files", "config", "keys", "protocol", "vault", "watch", "parse", "passage", "citation", "chunk",
-    "upstream", "embed", "store", "index", "search", "why", "providers", "writing", "memory", "notes", "tools",
+    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "parse", "passage", "citation",
+    "chunk", "upstream", "embed", "store", "index", "search", "why", "providers", "writing", "memory", "notes", "tools",
     "session", "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
 """A module imports only modules before it; the clients reach the engine only through the socket."""
 
-SHARED_WITH_CLIENTS = {"errors", "files", "config", "keys", "protocol"}
+SHARED_WITH_CLIENTS = {"errors", "files", "config", "foreign", "keys", "protocol"}
 LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor")}
 """Who may be imported inside a function although the order forbids it."""
 
