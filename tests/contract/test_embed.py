@@ -659,3 +659,19 @@ def test_ollama_that_tells_no_width_or_a_wrong_one(made: Make, double: Double) -
     with pytest.raises(OtherWidth):
         wrong.embed(["one"], "document")
     assert wrong.fingerprint == first and wrong.embed(["one"], "document").shape == (1, 16)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OtherWidth(384, 768),
+        remote.TextRefused("Refused.", certain=True),
+        EmbedError("No.", "Hint.", retry_after=3.0),
+        RateLimited("Slow.", retry_after=9.0),
+        ModelMissing("None."),
+    ],
+)
+def test_a_failure_of_any_class_is_told_again_while_the_server_rests(error: EmbedError) -> None:
+    again = remote.same(error)
+    assert again is not error and type(again) is type(error) and str(again) == str(error)
+    assert again.__dict__ == error.__dict__
