@@ -15,7 +15,7 @@ from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, PromptParts, fit
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
-from tarsd.errors import AnswerCut, ProviderBusy, ProviderUnreachable, Refused, TarsdError
+from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError
 from tarsd.notes import Reader, Retrieval
 from tarsd.passage import Origin, Passage
 from tarsd.protocol import TurnRequest
@@ -43,6 +43,8 @@ RETRIES = 2
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
+ALL_REASONING = "The model used up all {most:,} tokens of its reply for reasoning, and none was left for an answer."
+UNFINISHED = "The server ended the answer without saying that it was finished: its end may be missing."
 PRIVATE_PASSAGES = "Passages of private notes were left out, for they would leave this machine."
 PRIVATE_SELECTION = "The selection may be from a private note, and would leave this machine: it was left out."
 PRIVATE_HISTORY = "Earlier answers that drew on private notes were left out, for they would leave this machine."
@@ -113,9 +115,10 @@ class TurnRunner:
         try:
             await self._converse(first, patient=second is None)
             return None
-        except (ProviderUnreachable, ProviderBusy) as error:
+        except ProviderError as error:
             # what was said, or done by tools, cannot be taken back
-            if second is None or turn.pieces or self._calls.count:
+            too_long = isinstance(error, ContextTooLong)  # that is for the person to mend
+            if second is None or too_long or turn.pieces or self._calls.count:
                 raise
             reason = error
         told = f"{first.name} did not answer ({reason.message.rstrip('.')}); this answer is from {{}}."
@@ -274,7 +277,9 @@ class TurnRunner:
                 self._turn.notice(SHORTENED)
             before = self._turn.text
             calls, done = await self._stream(provider, fitted.request, patient)
-            if done.stop_reason == "length":
+            if done.stop_reason == "length" and not self._turn.text[len(before) :].strip():
+                self._turn.notice(ALL_REASONING.format(most=fitted.request.max_tokens))
+            elif done.stop_reason == "length":
                 self._turn.notice("The reply was cut off: the model reached the most tokens that it may write.")
             elif done.stop_reason == "refusal":
                 self._turn.notice("The model refused to go on.")
@@ -332,6 +337,9 @@ class TurnRunner:
             turn.notice(
                 f"The time limit of {self._services.settings.seconds:g} seconds was passed; this is what had come."
             )
+            return [], StreamEnd("stop")
+        if done is None and turn.text[len(before) :].strip():
+            turn.notice(UNFINISHED)
             return [], StreamEnd("stop")
         if done is None:
             raise AnswerCut("The answer broke off before its end.", "Ask again.")

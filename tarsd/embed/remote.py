@@ -147,7 +147,7 @@ class Remote(ABC):
         """What `ask` returns; after a failure the same one for a while, without asking."""
         error, until = self._failed
         if error is not None and time.monotonic() < until:
-            raise type(error)(error.message, error.hint, retry_after=error.retry_after)
+            raise same(error)
         try:
             return ask()
         except EmbedError as fresh:
@@ -164,6 +164,14 @@ class Remote(ABC):
             if certain or found.status in (400, 422):
                 return TextRefused(worded(f"{self.place} refuses the text", found.text), certain=certain)
         return found.embed_error(self.place, self._model_name, self.hints)
+
+
+def same(error: EmbedError) -> EmbedError:
+    """The error again, of its class and with all that it holds, whatever its class is made from."""
+    again = EmbedError.__new__(type(error))
+    again.args = error.args
+    again.__dict__.update(error.__dict__)
+    return again
 
 
 def checked(raw: object, n: int, dim: int, probe: Callable[[], int]) -> Vectors:

@@ -8,11 +8,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import AsyncGenerator
 from typing import Final
 from urllib.parse import urlsplit
 
-from tarsd.errors import ProviderError
-from tarsd.providers.base import Forwarding, Provider
+from tarsd.errors import ContextTooLong, ProviderError
+from tarsd.providers.base import (
+    Forwarding,
+    ModelRequest,
+    Notice,
+    Provider,
+    ProviderEvent,
+    StreamEnd,
+    Text,
+    ToolCall,
+)
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.providers.ollama import OllamaProvider, choose_model, connect
 
@@ -79,6 +89,28 @@ class AutoProvider(Forwarding):
         with contextlib.suppress(OSError):
             await writer.wait_closed()
         return True
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """As `Provider.stream`; where the model fails before it has said anything, the notes are quoted after all."""
+        model, said = self._inner.name, False
+        try:
+            async with contextlib.aclosing(super().stream(request)) as events:
+                async for event in events:
+                    said = said or isinstance(event, Text | ToolCall | StreamEnd)
+                    yield event
+            if said:
+                return
+            reason = "it ended without a word"
+        except ContextTooLong:
+            raise
+        except ProviderError as error:
+            if said or self._inner.quotes or request.messages[-1].role == "tool":
+                raise
+            reason = error.message.rstrip(".")
+        yield Notice(f"{model} did not answer ({reason}); this answer quotes the notes.")
+        async with contextlib.aclosing(self._extractive.stream(request)) as events:
+            async for event in events:
+                yield event
 
     def _failed(self, error: ProviderError) -> None:
         self._fresh_until = 0.0  # it may be gone: look again before the next answer

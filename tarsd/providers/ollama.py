@@ -48,6 +48,11 @@ REASONING: Final = 4096
 SILENCE_S: Final = 300.0
 """A large model may have to be read from a slow disk before the first word."""
 FRESH_S: Final = 60.0
+NEWEST: Final[tuple[int, ...]] = (1, 0, 0)
+SHIFT_LOADS: Final = (0, 30, 0)
+"""Since then `shift` is a flag of the engine: another value than that of the last request loads the model anew."""
+COUNTS_CACHED: Final = (0, 30, 1)
+"""Since then the tokens that were read count what was in the cache."""
 ASIDE_S: Final = 3.0
 """What a question may take that an answer does not depend on."""
 
@@ -70,7 +75,7 @@ class OllamaProvider:
         self._num_ctx = 0
         self._tools = self._reasons = self._streamed = False
         self._never: set[str] = set()  # what the server said it can do, and then would not
-        self._counts_cached = True
+        self._release: tuple[int, ...] = NEWEST
         self._fresh_until = 0.0
 
     @property
@@ -98,7 +103,7 @@ class OllamaProvider:
             running = None
             with contextlib.suppress(ProviderError):
                 running = await self._running()
-            self._counts_cached = await self._version() >= (0, 30, 1)
+            self._release = await self._version()
             most = model_info(shown, "context_length")
             there = (most,) if self._elsewhere else (own_window(shown.get("parameters")), context_of(running))
             self._num_ctx = choose_window(self._context, most, there)
@@ -153,8 +158,9 @@ class OllamaProvider:
             "options": {"num_ctx": self.window, "num_predict": most},
             # Too long is an error that is told, not a prompt without its beginning.
             "truncate": False,
-            "shift": False,
         }
+        if self._release < SHIFT_LOADS:
+            body["shift"] = False
         if self._reasons:
             body["think"] = True
         if request.tools and self.tools:
@@ -184,7 +190,7 @@ class OllamaProvider:
             said = (await self._server.ask("GET", "/api/version", seconds=ASIDE_S)).get("version")
             if match := re.match(r"(\d+)\.(\d+)\.(\d+)", str(said)):
                 return tuple(int(part) for part in match.groups())
-        return (1, 0, 0)
+        return NEWEST
 
     async def _unread(self, request: ModelRequest, read: int) -> bool:
         """Whether the model clearly saw less than it was sent; the estimate is rather too high, so doubts are none."""
@@ -194,7 +200,7 @@ class OllamaProvider:
         full, halved = self._num_ctx - 1, self._num_ctx // 2 + 2
         if sent > self._num_ctx and (read >= full or abs(read - halved) <= 2):
             return True
-        if not self._counts_cached:
+        if self._release < COUNTS_CACHED:
             return False  # these versions count only what was not read before
         if read < 0.4 * sent:
             return True

@@ -19,7 +19,7 @@ from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
 from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, Waiting
 from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer
-from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, tokens
+from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, ollama_name, tokens
 
 QUIET_S: Final = 3.0
 """After so long without an answer of a server on this machine it is said why."""
@@ -211,7 +211,7 @@ class OpenAIProvider:
         if entry.get("owned_by") == OLLAMA:
             running = (await self._server.native("api/ps")).get("models")
             for entry in _mappings(running):
-                if self._model in (entry.get("name"), entry.get("model")):
+                if _same_name(entry.get("name") or entry.get("model"), self._model):
                     return count(entry.get("context_length"))
             return 0
         for listed in _mappings((await self._server.native("api/v1/models")).get("models")):  # LM Studio
@@ -249,6 +249,11 @@ async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
     return infos
 
 
+def _same_name(listed: object, model: str) -> bool:
+    """Whether Ollama lists a model under this name: case does not count, and no tag means `:latest`."""
+    return isinstance(listed, str) and ollama_name(listed).lower() == ollama_name(model).lower()
+
+
 def _meta(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     meta = entry.get("meta")
     return meta if isinstance(meta, Mapping) else {}
@@ -272,7 +277,9 @@ def _entry(reply: object, model: str) -> Mapping[str, Any]:
     """What `/models` says of a model: the entry of its name, or the only one of a server that takes any name."""
     entries = _mappings(_data(reply))
     for entry in entries:
-        aliases = entry.get("aliases")
-        if entry.get("id") == model or (isinstance(aliases, list) and model in aliases):
+        aliases, id = entry.get("aliases"), entry.get("id")
+        if id == model or (entry.get("owned_by") == OLLAMA and _same_name(id, model)):
+            return entry
+        if isinstance(aliases, list) and model in aliases:
             return entry
     return entries[0] if len(entries) == 1 else {}

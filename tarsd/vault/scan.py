@@ -63,8 +63,7 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Scan:
-    """What is on disk. `marker`: the folder `.obsidian` is there, which the mount point of an absent disk lacks.
-    """
+    """What is on disk. `marker`: the folder `.obsidian` is there, which the mount point of an absent disk lacks."""
 
     files: dict[Key, FileInfo]
     skipped: tuple[Skipped, ...]

@@ -703,3 +703,19 @@ def test_an_engine_that_dies_blames_and_cuts_no_text(made: Make, double: Double,
     with pytest.raises(EmbedderUnreachable):
         it.embed(["one long text", "two"], "document")
     assert len(double.batches) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OtherWidth(384, 768),
+        remote.TextRefused("Refused.", certain=True),
+        EmbedError("No.", "Hint.", retry_after=3.0),
+        RateLimited("Slow.", retry_after=9.0),
+        ModelMissing("None."),
+    ],
+)
+def test_a_failure_of_any_class_is_told_again_while_the_server_rests(error: EmbedError) -> None:
+    again = remote.same(error)
+    assert again is not error and type(again) is type(error) and str(again) == str(error)
+    assert again.__dict__ == error.__dict__

@@ -84,13 +84,27 @@ async def test_whole_schemas_ids_and_the_window_are_sent() -> None:
     assert sent["properties"]["place"]["properties"] == {"town": {"type": "string"}, "any": {}}
     assert sent["properties"]["free"] == {}, "the server cannot read `true` there"
     assert first["options"] == {"num_ctx": WINDOW, "num_predict": 2048}
-    assert first["truncate"] is False and first["shift"] is False and "think" not in first
+    assert first["truncate"] is False and "shift" not in first and "think" not in first
     assert second["messages"][-2]["tool_calls"] == [
         {"id": call.id, "function": {"name": "plan", "arguments": {"when": "tomorrow"}}}
     ]
     assert second["messages"][-1] == {"role": "tool", "tool_name": "plan", "tool_call_id": call.id, "content": ""}
     assert second["options"] == {"num_ctx": WINDOW, "num_predict": 99}
     assert len(double.loads) == 1, "the model was loaded once"
+
+
+@pytest.mark.parametrize(
+    ("version", "sent"),
+    [("0.29.9", True), ("0.30.0", False), ("0.30.0-rc1", False), ("0.33.0", False), ("1.0.0", False), ("dev", False)],
+)
+async def test_the_flag_that_makes_newer_servers_load_anew_is_sent_to_older_ones_alone(
+    version: str, sent: bool
+) -> None:
+    with OllamaDouble(version=version) as double:
+        provider = OllamaProvider(double.model, host=double.url)
+        await collect(provider, ask("hello"))
+        await provider.close()
+        assert ("shift" in double.requests[0]) is sent
 
 
 async def test_a_key_of_the_environment_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:

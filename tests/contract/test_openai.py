@@ -469,6 +469,26 @@ async def test_the_context_is_found_where_the_server_tells_it(
         assert len(double.calls) == asked or not known, "what is known is not asked again"
 
 
+@pytest.mark.parametrize(
+    ("named", "listed"),
+    [
+        ("smol", "smol:latest"),
+        ("smol:latest", "smol"),
+        ("Smol", "smol:latest"),
+        ("hf.co/someone/smol", "hf.co/someone/smol:latest"),
+        ("smol:135m", "smol:135m"),
+    ],
+)
+async def test_ollama_lists_a_model_by_its_whole_name(named: str, listed: str) -> None:
+    with OpenAIDouble(dialect="ollama", model=named) as double:
+        double.listed = [{"id": "other:latest", "owned_by": "library"}, {"id": listed, "owned_by": "library"}]
+        double.native = {"/api/ps": {"models": [{"name": "other:latest"}, {"name": listed, "context_length": 5000}]}}
+        provider = OpenAIProvider(named, base_url=f"{double.url}/v1", key=None)
+        await provider.prepare()
+        await provider.close()
+    assert provider.window == 5000
+
+
 @pytest.mark.parametrize("listed", [None, [], [None], "odd"])
 async def test_a_server_that_lists_nothing_can_be_asked_all_the_same(listed: Any) -> None:
     async with server() as (double, provider):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,13 +12,13 @@ from tarsd.errors import ConfigError, ProviderError
 from tarsd.passage import NoteRow, Passage
 from tarsd.providers import AVAILABLE, make, offered
 from tarsd.providers.auto import AutoProvider
-from tarsd.providers.base import Message, ModelRequest, Provider, ProviderEvent, StreamEnd, Text, Usage
+from tarsd.providers.base import Message, ModelRequest, Notice, Provider, ProviderEvent, StreamEnd, Text, Usage
 from tarsd.providers.extractive import NOTHING, compose, excerpt
 from tarsd.providers.fake import FakeProvider
 from tests.support.doubles.anthropic import AnthropicDouble
 from tests.support.doubles.ollama import OllamaDouble, entry
 from tests.support.doubles.openai import OpenAIDouble
-from tests.support.doubles.script import Fail, Say
+from tests.support.doubles.script import Cut, Fail, Say, Step, Think
 from tests.support.doubles.server import Reply
 from tests.support.provider_contract import Silence, ask, dead_url, eventually, text_of
 
@@ -118,6 +119,10 @@ def test_any_passage_can_be_quoted(text: str, query: str) -> None:
 
 async def collect(provider: object, request: ModelRequest) -> list[ProviderEvent]:
     return [event async for event in provider.stream(request)]  # type: ignore[attr-defined]
+
+
+def notices_in(events: Sequence[ProviderEvent]) -> str:
+    return " ".join(event.text for event in events if isinstance(event, Notice))
 
 
 async def test_the_extractive_provider_streams_and_ends() -> None:
@@ -276,13 +281,57 @@ async def test_auto_does_not_wait_for_a_server_that_says_nothing() -> None:
         await eventually(lambda: silence.left == 2)
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (Fail(500, "model runner has unexpectedly stopped"),),
+        (Fail(404, "model 'gemma3:4b' not found"),),
+        (Fail(503, "server busy, please try again.  maximum pending requests exceeded"),),
+        (Think("hm"), Fail(500, "an error was encountered while running the model")),
+        (Cut(),),
+        (Cut(abort=True),),
+    ],
+)
+async def test_auto_quotes_when_its_model_fails_before_a_word(steps: tuple[Step, ...]) -> None:
+    with OllamaDouble(capabilities=("completion", "thinking")) as double:
+        auto = AutoProvider(host=double.url)
+        await auto.prepare()
+        double.enqueue(*steps)
+        request = ModelRequest("", (Message("user", "how long does the soup simmer?"),), evidence=(passage(SOUP),))
+        events = await collect(auto, request)
+        await auto.close()
+    assert f"ollama:{double.model} did not answer" in notices_in(events)
+    assert any(isinstance(event, Text) and "Simmer" in event.text for event in events)
+    assert isinstance(events[-1], StreamEnd)
+
+
+async def test_auto_quotes_when_the_server_stops_between_question_and_answer() -> None:
+    with OllamaDouble() as double:
+        auto = AutoProvider(host=double.url)
+        await auto.prepare()
+        assert auto.name == f"ollama:{double.model}"
+        await auto.close()  # its connections, which the stand-in would serve on
+    events = await collect(auto, ModelRequest("", (Message("user", "soup?"),), evidence=(passage(SOUP),)))
+    await auto.close()
+    assert "this answer quotes the notes" in notices_in(events)
+
+
+async def test_auto_does_not_quote_after_a_model_that_has_said_something() -> None:
+    with OllamaDouble() as double:
+        auto = AutoProvider(host=double.url)
+        await auto.prepare()
+        double.enqueue(Say("Well, "), Say("then "), Fail(500, "model runner has unexpectedly stopped"))
+        with pytest.raises(ProviderError):
+            await collect(auto, ask("hello"))
+        await auto.close()
+
+
 async def test_auto_looks_again_when_its_model_failed() -> None:
     with OllamaDouble() as double:
         auto = AutoProvider(host=double.url)
         await auto.prepare()
         double.enqueue(Fail(500, "model runner has unexpectedly stopped"))
-        with pytest.raises(ProviderError):
-            await collect(auto, ask("hello"))
+        assert "did not answer" in notices_in(await collect(auto, ask("hello")))
         double.models.clear()
         assert await name_after_prepare(auto) == "extractive"
         await auto.close()

@@ -200,9 +200,7 @@ class Engine:
 
     def reconcile(self, paths: Iterable[str] | None = None, *, full: bool = False, force: bool = False) -> Report:
         """One pass."""
-        return self.indexer.reconcile(
-            paths, full=full, force=force, progress=lambda *step: self.progress.append(step)
-        )
+        return self.indexer.reconcile(paths, full=full, force=force, progress=lambda *step: self.progress.append(step))
 
     def embed(self) -> int:
         """Everything that wants a vector gets it, if the model delivers."""

@@ -34,6 +34,7 @@ from tests.support.index_dump import dump
 
 Start = Callable[..., Daemon]
 
+
 def ollama(url: str, model: str = "nomic-embed-text", rest_s: float = REST_S) -> Embedder:
     embedder = embed.make(EmbeddingSettings(model=f"ollama:{model}", ollama_host=url))
     assert isinstance(embedder, OllamaEmbedder)

@@ -22,6 +22,8 @@ from tests.support.doubles.script import Call, Say, Step, Think
 from tests.support.engine import until, write
 
 Start = Callable[..., Daemon]
+
+
 def types(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 

@@ -12,7 +12,7 @@ import pytest
 
 from tarsd.chat import Chat, Turn
 from tarsd.chat.evidence import mentions, pack, queries, widen
-from tarsd.errors import Conflict, EmbedError, NotFound, PathRefused
+from tarsd.errors import AnswerCut, Conflict, EmbedError, NotFound, PathRefused
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import Provider, Retract, StreamEnd, Text, Thinking
 from tarsd.providers.extractive import NOTHING
@@ -187,7 +187,7 @@ async def test_readers_may_come_late_and_leave_early(start: Start) -> None:
 @pytest.mark.parametrize(
     ("reply", "code"),
     [
-        ([Text("half")], "answer_cut"),
+        ([Text("half"), AnswerCut("torn")], "answer_cut"),
         ([Text("half"), EmbedError("no")], "embedding_failed"),
         ([Text("half"), RuntimeError("secret")], "error"),
     ],

@@ -11,7 +11,18 @@ import pytest
 from tarsd.chat.answer import NO_ANSWER
 from tarsd.chat.calls import MOST_CALLS, NOBODY
 from tarsd.config import ChatSettings
-from tarsd.errors import Conflict, NotFound, ProviderBusy, ProviderUnreachable, ToolError
+from tarsd.errors import (
+    AnswerCut,
+    ChatModelMissing,
+    Conflict,
+    ContextTooLong,
+    NotFound,
+    ProviderBusy,
+    ProviderError,
+    ProviderRefused,
+    ProviderUnreachable,
+    ToolError,
+)
 from tarsd.protocol import Approval
 from tarsd.providers.base import StreamEnd, Text, Thinking, ToolCall
 from tarsd.providers.fake import FakeProvider
@@ -295,7 +306,17 @@ async def test_a_private_tool_result_makes_the_turn_private(tmp_path: Path) -> N
 # ------------------------------------------------------------------------------------------------ another model
 
 
-@pytest.mark.parametrize("error", [ProviderUnreachable("Nobody answers."), ProviderBusy("Overloaded.", retry_after=60)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ProviderUnreachable("Nobody answers."),
+        ProviderBusy("Overloaded.", retry_after=60),
+        ChatModelMissing("It is not pulled."),
+        ProviderRefused("It only embeds."),
+        ProviderError("Its engine died."),
+        AnswerCut("It broke off."),
+    ],
+)
 async def test_the_fallback_answers_and_says_so(tmp_path: Path, error: Exception) -> None:
     first, second = FakeProvider([error], local=True), FakeProvider("from the second", local=False)
     turn = await talk(tmp_path, first, fallback=second).ended(ask("what is the secret quorl code?"))
@@ -338,6 +359,26 @@ async def test_length_and_refusal_are_said(tmp_path: Path) -> None:
     assert "cut off" in (await one.ended(ask("x"))).events[-1].data["notices"][0]
     assert "refused" in (await one.ended(ask("x"))).events[-1].data["notices"][0]
     assert of(await one.ended(ask("x")), "tool") == []
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        ([Thinking("hm"), StreamEnd("length")], "none was left for an answer"),
+        ([Text(" \n"), StreamEnd("length")], "none was left for an answer"),
+        ([StreamEnd("length")], "none was left for an answer"),
+        ([Text("all of it."), 0.0], "without saying that it was finished"),
+    ],
+)
+async def test_an_answer_without_a_proper_end_says_which(tmp_path: Path, stream: list[Any], said: str) -> None:
+    done = (await talk(tmp_path, FakeProvider(stream)).ended(ask("x"))).events[-1]
+    assert done.type == "done" and said in str(done.data["notices"])
+
+
+async def test_a_question_that_is_too_long_is_told_and_not_passed_on(tmp_path: Path) -> None:
+    first, second = FakeProvider([ContextTooLong("Too long.")]), FakeProvider("never")
+    turn = await talk(tmp_path, first, fallback=second).ended(ask("x"))
+    assert turn.events[-1].data["error"]["code"] == "context_too_long" and second.requests == []
 
 
 async def test_a_selection_whose_note_cannot_be_looked_at_stays_here(tmp_path: Path) -> None:

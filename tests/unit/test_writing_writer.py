@@ -32,9 +32,7 @@ LONG_S = 3600.0
 class Desk:
     """A vault with a writer, and all that the writer told."""
 
-    def __init__(
-        self, vault: Path, home: Path, claim_s: float = LONG_S, report_s: float = LONG_S, **more: Any
-    ) -> None:
+    def __init__(self, vault: Path, home: Path, claim_s: float = LONG_S, report_s: float = LONG_S, **more: Any) -> None:
         self.root = vault
         self.book = Notebook(Vault(vault))
         self.journal = Journal(home / "undo")

@@ -85,6 +85,7 @@ def serve(file: str, context: int, alias: str) -> None:
     params.model_alias = {alias}
     params.n_ctx = context
     params.n_parallel = 1
+    params.n_predict = 128  # so small a model talks on and on, whatever a request allows
     params.cpuparams.n_threads = 2
     params.warmup = False
     params.sampling.temp = 0.0

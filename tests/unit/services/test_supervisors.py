@@ -102,9 +102,7 @@ def test_launchd_needs_a_moment_after_the_old_one(on: Start) -> None:
         ("bootout", 150, "Boot-out failed: 150: Operation not permitted\n", "launchctl bootout failed", "status"),
     ],
 )  # fmt: skip
-def test_what_launchd_refuses_is_said(
-    on: Start, verb: str, code: int, text: str, message: str, hint: str
-) -> None:
+def test_what_launchd_refuses_is_said(on: Start, verb: str, code: int, text: str, message: str, hint: str) -> None:
     system, service = agent_on(on)
     if verb == "bootout":
         service.install(LAUNCH)
