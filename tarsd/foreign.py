@@ -27,13 +27,13 @@ _GAP: Final = 12
 _SHAPES: Final = re.compile(
     r"(?i:\bbearer\s+)[^\s\"',;}\]]{6,}"
     r"|(?i:\b(?:basic|token)\s+)(?=[^\s\"',;}\]]*\d)[^\s\"',;}\]]{8,}"
-    r"|(?i:\b(?:[\w-]*api[_-]?key|[\w-]*token|authorization|key)[\"']?\s*[:=]\s*[\"']?)"
+    r"|(?i:\b(?:[\w-]{0,40}?api[_-]?key|[\w-]{0,40}?token|authorization|key)[\"']?\s*[:=]\s*[\"']?)"
     r"(?=[^\s\"',;&}\]]*\d)[^\s\"',;&}\]]{6,}"
-    r"|(?i:\b(?:[\w-]*secret|password)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&}\]]{4,}"
-    r"|(?i:--?[\w-]*(?:key|token|secret|password)[=\s]+)\S+"
+    r"|(?i:\b(?:[\w-]{0,40}?secret|password)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;&}\]]{4,}"
+    r"|(?i:--?[\w-]{0,40}?(?:key|token|secret|password)[=\s]+)\S+"
     r"|(?<=://)[^/\s@]+(?=@)"
     r"|\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|ghs|github_pat|glpat|xox[abps]|AKIA|AIza|ya29|eyJ)[-_.A-Za-z0-9]{12,}"
-    r"|(?=[A-Za-z0-9+/=_]*[0-9])(?=[A-Za-z0-9+/=_]*[A-Z])(?=[A-Za-z0-9+/=_]*[a-z])[A-Za-z0-9+/=_]{28,}"
+    r"|(?<![A-Za-z0-9+/=_])(?=[A-Za-z0-9+/=_]*[0-9])(?=[A-Za-z0-9+/=_]*[A-Z])(?=[A-Za-z0-9+/=_]*[a-z])[A-Za-z0-9+/=_]{28,}"
 )
 """What looks like a key, whoever's it is."""
 _QUOTED: Final = re.compile(r"\"([^\"]{2,})\"|'([^']{2,})'|`([^`]{2,})`|“([^”]{2,})”|«([^»]{2,})»|‘([^’]{2,})’")
@@ -100,6 +100,8 @@ def _without(text: str, parts: Sequence[str], run: int) -> str:
     Compared without case, accents, spaces, marks and escapes, and once more by the letters of ASCII alone: servers
     repeat things in their own spelling.
     """
+    if not parts:
+        return text
     hit = bytearray(len(text))
     for ascii_only in (False, True):
         letters, where = _letters(text, ascii_only=ascii_only)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from urllib.parse import quote
 
 import pytest
@@ -114,3 +115,14 @@ def test_scripts_without_spaces_and_single_words_in_quotes_are_found_too() -> No
 def test_it_is_one_short_line() -> None:
     assert foreign.told("a\n\tb  c") == "a b c"
     assert len(foreign.told("word " * 5000)) == foreign.LONGEST + 1
+
+
+@pytest.mark.parametrize("piece", ["x", "-a", "A1b", "sk", "token-", "://a", "--key", "'", "%41", "bearer "])
+def test_a_long_line_takes_no_longer_than_its_length(piece: str) -> None:
+    def seconds(length: int) -> float:
+        text = piece * (length // len(piece))
+        begun = time.process_time()
+        foreign.without_keys(text)
+        return time.process_time() - begun
+
+    assert any(seconds(40_000) < 20 * max(seconds(4_000), 0.001) for _ in range(3))
