@@ -88,7 +88,8 @@ def read(body_lines: Sequence[str], first: int, *, include_comments: bool) -> St
                 kind: Literal["fence", "math"] = "fence" if span.kind == "fence" else "math"
                 units.append(Unit(kind, line, end, span.opener, span.closer))
             elif span.opener:
-                faults.append((first + body.count("\n", 0, span.start), span.opener))
+                line, at = line + body.count("\n", at, span.start), span.start
+                faults.append((line, span.opener))
         shown = _without(body, [s for s in found if s.kind == "html" or (s.kind == "comment" and not include_comments)])
         prose = _without(body, found)
     if (plain and not _AMBIGUOUS.search("\n" + prose)) or len(body) > PARSER_LIMIT:
@@ -179,11 +180,11 @@ def _tables(prose: str, first: int) -> list[Unit]:
         return []
     tables: list[Unit] = []
     lines = prose.split("\n")
-    after = 0
+    after = row = at = 0
     for delimiter in _DELIMITER.finditer(prose):
         if "|" not in delimiter[0]:
             continue
-        row = prose.count("\n", 0, delimiter.start())
+        row, at = row + prose.count("\n", at, delimiter.start()), delimiter.start()
         if row <= after or "|" not in lines[row - 1]:
             continue
         after = row

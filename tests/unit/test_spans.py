@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tarsd.citation import finish
 from tarsd.parse import access, inline, parse, spans
 from tarsd.parse.spans import Span, certain, comments, merged, split
+from tarsd.parse.structure import _tables
 from tarsd.parse.visibility import without_hidden
 from tarsd.providers.extractive import _fenced
 from tarsd.session.markdown import as_note_text
@@ -182,6 +183,10 @@ class _Text(str):
         self.work.chars += (len(self) if end is None else end) - max(place, at)
         return place
 
+    def count(self, mark: str, at: int = 0, end: int | None = None) -> int:  # type: ignore[override]  # as it is called
+        self.work.chars += (len(self) if end is None else end) - at
+        return super().count(mark, at, end)
+
     def __getitem__(self, index: Any) -> str:
         part = super().__getitem__(index)
         self.work.chars += len(part)
@@ -235,6 +240,17 @@ def test_work_grows_as_the_text_does(
         done.append(work.chars / size)
     assert done[1] < 1.2 * done[0] + 10
     assert done[1] < 60
+
+
+@pytest.mark.parametrize("piece", ["a|b\n-|-\n", "|-|-\n", "a|b\n-|-\n1|2\n\n", "> |a|\n> |-|\n\n"])
+def test_many_tables_are_each_counted_once(piece: str) -> None:
+    work = Work()
+    done = []
+    for size in (4_000, 8_000, 16_000):
+        work.chars = 0
+        assert _tables(work.text(piece * (size // len(piece))), 1)
+        done.append(work.chars / size)
+    assert max(done) < 3
 
 
 @pytest.mark.parametrize("piece", ["a <!-- b\n", "a ^b\n", "^b\n", "](", "[a](b) ", "a%%b ", "  ```\n", "$$ a\n", "[["])
