@@ -43,6 +43,7 @@ _SIGN: Final = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+|\\+u[0-9A-Fa-f]{4}|\\+x[0-9A-Fa-f]{2}|\\+[nrt]|&#?\w{1,8};|.", re.DOTALL
 )
 """A sign, or the escape of one."""
+_ESCAPED: Final = re.compile(r"[%\\\\&]")
 _MARKS: Final = re.compile(r"[\W_]+")
 _WORD_BEFORE, _WORD_AFTER = re.compile(r"\w*\Z"), re.compile(r"\w*")
 _NO_TEXT: Final = frozenset({"model", "tools", "options", "role", "type", "id", "name", "tool_call_id", "tool_name"})
@@ -100,7 +101,7 @@ def _without(text: str, parts: Sequence[str], run: int) -> str:
     Compared without case, accents, spaces, marks and escapes, and once more by the letters of ASCII alone: servers
     repeat things in their own spelling.
     """
-    if not parts:
+    if not _ESCAPED.search(text) and not _may_hold(text, parts, run):
         return text
     hit = bytearray(len(text))
     for ascii_only in (False, True):
@@ -108,9 +109,8 @@ def _without(text: str, parts: Sequence[str], run: int) -> str:
         if not letters:
             continue
         for part in parts:
-            known = _bare(part, ascii_only=ascii_only).encode("utf-8", "replace")
-            size = min(run, len(known))
-            if size < min(run, _KEY_RUN):  # a few letters stand anywhere
+            known, size = _known(part, run, ascii_only=ascii_only)
+            if not size:
                 continue
             for at in range(len(letters) - size + 1):
                 if letters[at : at + size] in known:
@@ -125,6 +125,25 @@ def _without(text: str, parts: Sequence[str], run: int) -> str:
         pieces += [text[end : max(start, end)], "…"]
         end = max(stop, end)
     return "".join([*pieces, text[end:]])
+
+
+def _known(part: str, run: int, *, ascii_only: bool) -> tuple[bytes, int]:
+    """The letters and digits of a part, and how many in a row give it away; 0: so few stand anywhere."""
+    known = _bare(part, ascii_only=ascii_only).encode("utf-8", "replace")
+    size = min(run, len(known))
+    return known, size if size >= min(run, _KEY_RUN) else 0
+
+
+def _may_hold(text: str, parts: Sequence[str], run: int) -> bool:
+    """The same question for a text without escapes, in a fraction of the time: most texts hold nothing."""
+    for ascii_only in (False, True):
+        letters = _bare(text, ascii_only=ascii_only).encode("utf-8", "replace")
+        for part in parts:
+            known, size = _known(part, run, ascii_only=ascii_only)
+            less, more = sorted((letters, known), key=len)
+            if size and any(less[at : at + size] in more for at in range(len(less) - size + 1)):
+                return True
+    return False
 
 
 def _spans(hit: bytearray) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
@@ -44,6 +45,8 @@ LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
 ALL_REASONING = "The model used up all {most:,} tokens of its reply for reasoning, and none was left for an answer."
+_ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
+"""How a whole text ends: a sentence, a citation, a quotation, a table, code."""
 UNFINISHED = "The server ended the answer without saying that it was finished: its end may be missing."
 PRIVATE_PASSAGES = "Passages of private notes were left out, for they would leave this machine."
 PRIVATE_SELECTION = "The selection may be from a private note, and would leave this machine: it was left out."
@@ -338,7 +341,7 @@ class TurnRunner:
                 f"The time limit of {self._services.settings.seconds:g} seconds was passed; this is what had come."
             )
             return [], StreamEnd("stop")
-        if done is None and turn.text[len(before) :].strip():
+        if done is None and _ENDED.search(turn.text[len(before) :]):
             turn.notice(UNFINISHED)
             return [], StreamEnd("stop")
         if done is None:

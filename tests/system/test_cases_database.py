@@ -76,7 +76,7 @@ def test_space_is_given_back_without_being_asked(short_tmp: Path) -> None:
         before = engine.config.paths.index_db.stat().st_size
         for note in notes[100:]:
             note.unlink()
-        engine.reconcile()
+        engine.reconcile(force=True)
         engine.restart()
         engine.reconcile()
         engine.stop()

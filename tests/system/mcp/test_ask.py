@@ -103,7 +103,7 @@ async def test_an_answer_changes_nothing_and_says_what_was_refused(answering: An
 
         again, _ = await call(client, "ask", question="And again?", conversation=data["conversation"])
         assert again["conversation"] == data["conversation"] and again["answer"] == "As I said."
-        assert "brass wedge [1]" in json.dumps(double.requests[-1])
+        assert "brass wedge ([[Ferry/Quorl" in json.dumps(double.requests[-1])
     assert len(answering.turns()) == 2
 
 
