@@ -103,7 +103,8 @@ async def test_an_answer_changes_nothing_and_says_what_was_refused(answering: An
 
         again, _ = await call(client, "ask", question="And again?", conversation=data["conversation"])
         assert again["conversation"] == data["conversation"] and again["answer"] == "As I said."
-        assert "brass wedge ([[Ferry/Quorl" in json.dumps(double.requests[-1])
+        told_again = json.dumps(double.requests[-1])
+        assert "brass wedge [[Ferry/Quorl" in told_again and "wedge [1]" not in told_again
     assert len(answering.turns()) == 2
 
 
