@@ -1,7 +1,10 @@
 """Every form of reasoning that models write into their answers, however the stream is cut."""
 
+from types import SimpleNamespace as _event
+
 import pytest
 
+from tarsd.providers.anthropic_wire import MessageDecoder
 from tarsd.providers.base import Text, Thinking
 from tarsd.providers.thinking import Splitter
 
@@ -55,3 +58,21 @@ def test_a_tag_that_is_mentioned_stays_text_at_any_cut(text: str) -> None:
 
 def test_reasoning_ends_only_as_it_began() -> None:
     assert _split("[THINK]a </think> b[/THINK]", ANSWER) == (ANSWER, "a </think> b")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_anthropic_message_is_told_apart_like_the_others(form: str) -> None:
+    text = form.format("The plan.") + ANSWER
+    for cut in range(1, len(text)):
+        decoder = MessageDecoder()
+        events = [
+            event
+            for kind in (
+                _event(type="content_block_delta", index=0, delta=_event(type="text_delta", text=text[:cut])),
+                _event(type="content_block_delta", index=0, delta=_event(type="text_delta", text=text[cut:])),
+                _event(type="message_delta", delta=_event(stop_reason="end_turn")),
+            )
+            for event in decoder.feed(kind)
+        ]
+        assert "".join(event.text for event in events if isinstance(event, Text)) == ANSWER
+        assert "".join(event.text for event in events if isinstance(event, Thinking)).strip() == "The plan."
