@@ -15,13 +15,13 @@ from tarsd.providers.base import (
     Notice,
     ProviderEvent,
     StreamEnd,
-    Text,
     Thinking,
     ToolCall,
     Usage,
     arguments_of,
 )
 from tarsd.providers.text import sound
+from tarsd.providers.thinking import Splitter
 from tarsd.upstream import count
 
 _RAW: Final = "anthropic"
@@ -174,6 +174,7 @@ class MessageDecoder:
         self._pieces: dict[tuple[int, str], list[str]] = {}
         self.counts: dict[str, int] = {}
         self._explanation = ""
+        self._splitter = Splitter()
 
     def feed(self, event: Any) -> Iterator[ProviderEvent]:
         """The events of ours that come from one of the stream. Unknown kinds are ignored."""
@@ -181,11 +182,13 @@ class MessageDecoder:
             self._count(event.message.usage)
         elif event.type == "content_block_start":
             block = self.blocks[event.index] = event.content_block.to_dict(mode="json")
-            yield from _said(block.get("type"), block)
+            yield from self._said(block.get("type"), block)
         elif event.type == "content_block_delta":
             yield from self._grow(event.index, event.delta)
         elif event.type == "message_delta":
             self._count(getattr(event, "usage", None))
+            if self.reason is None and event.delta.stop_reason:
+                yield from self._splitter.end()
             self.reason = event.delta.stop_reason or self.reason
             details = getattr(event.delta, "stop_details", None)
             self._explanation = str(getattr(details, "explanation", None) or "")
@@ -196,7 +199,7 @@ class MessageDecoder:
             if not isinstance(piece, str):
                 raise TypeError(delta.type)
             self._pieces.setdefault((index, part), []).append(piece)
-            yield from _said(part, {part: piece})
+            yield from self._said(part, {part: piece})
         elif delta.type == "citations_delta" and index in self.blocks:
             block = self.blocks[index]
             block["citations"] = [*(block.get("citations") or []), delta.citation.to_dict(mode="json")]
@@ -239,6 +242,7 @@ class MessageDecoder:
     def end(self, before: Sequence[dict[str, Any]]) -> Iterator[ProviderEvent]:
         """The calls, and how it ended; nothing when it was cut. `before` are blocks of the same message."""
         if self.reason is None:
+            yield from self._splitter.end()
             return
         calls = [index for index in sorted(self.blocks) if self.blocks[index].get("type") == "tool_use"]
         if self.reason == "tool_use" and calls:
@@ -254,10 +258,10 @@ class MessageDecoder:
             yield Notice("The model could hold no more text, and the answer ends there.")
         yield StreamEnd(_ENDS.get(self.reason, "stop"))
 
-
-def _said(kind: object, block: Mapping[str, Any]) -> Iterator[ProviderEvent]:
-    """The text or the reasoning in a piece of a block, if there is any."""
-    if kind == "text" and block.get("text"):
-        yield Text(sound(str(block["text"])))
-    elif kind == "thinking" and block.get("thinking"):
-        yield Thinking(sound(str(block["thinking"])))
+    def _said(self, kind: object, block: Mapping[str, Any]) -> Iterator[ProviderEvent]:
+        """The text or the reasoning in a piece of a block, if there is any."""
+        if kind == "text" and block.get("text"):
+            yield from self._splitter.feed(sound(str(block["text"])))
+        elif kind == "thinking" and block.get("thinking"):
+            self._splitter.apart()
+            yield Thinking(sound(str(block["thinking"])))

@@ -1,15 +1,31 @@
-"""Reasoning that a model writes into its answer, between `<think>` tags, told apart from the answer as it streams."""
+"""Reasoning that a model writes into its answer, between tags, told apart from the answer as it streams."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from tarsd.parse.spans import Span, spans
 from tarsd.providers.base import Retract, Text, Thinking
 
-_OPENING = ("<think>", "<thinking>")
-_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_HALF_TAG = re.compile(r"<[/a-z]{0,9}\Z", re.IGNORECASE)
+_THINK = ("</think>", "</thinking>")
+_HARMONY = ("<|end|>", "<|start|>assistant", "<|channel|>final<|message|>")
+
+# What opens reasoning, and what closes that form of it; all in lower case.
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "<think>": _THINK,
+    "<thinking>": _THINK,
+    "[think]": ("[/think]",),
+    "<thought>": ("</thought>",),
+    "<seed:think>": ("</seed:think>",),
+    "<|channel|>analysis<|message|>": _HARMONY,
+    "<|channel|>commentary<|message|>": _HARMONY,
+    "<|channel>thought\n": ("<channel|>",),
+}
+# These close reasoning that a template opened outside the stream; others are too likely to be an answer's own words.
+_LONE = (*_THINK, "[/think]", "</seed:think>")
+# What stands between the parts of a harmony message, and is for nobody's eyes.
+_SILENT = ("<|start|>assistant", "<|channel|>final<|message|>")
 
 Piece = Text | Thinking | Retract
 
@@ -24,6 +40,7 @@ class Splitter:
     def __init__(self) -> None:
         self._rest = ""  # what is not decided yet
         self._mode = "start"
+        self._closing: Sequence[str] = _LONE
         self._apart = False  # reasoning was seen as such, so a lone closing tag is only a word
         self._block = ""  # what is decided of this block of reasoning, or of the answer
         self._answer = ""
@@ -46,7 +63,7 @@ class Splitter:
         """What was held back, when nothing follows any more."""
         pieces = self._run(last=True)
         fence = _open_fence(self._block) if self._mode == "thinking" else None
-        if fence and (tag := _CLOSING.search(self._block, fence.start)):
+        if fence and (tag := _any_of(self._closing).search(self._block, fence.start)):
             # A fence that nobody closed hid the end of the reasoning: better said late than never.
             self._answer = self._block[tag.end() :].lstrip()
             pieces += [Text(self._answer)] if self._answer else []
@@ -66,24 +83,26 @@ class Splitter:
     def _start(self, last: bool) -> None:
         """Nothing was said yet: is this an opening tag?"""
         bare = self._rest.lstrip()
-        low = bare[:12].lower()
-        tag = next((tag for tag in _OPENING if low.startswith(tag)), None)
-        if tag:
+        low = bare[:_LONGEST].lower()
+        tag = next((tag for tag in (*FORMS, *_SILENT) if low.startswith(tag)), None)
+        if tag is not None and tag in _SILENT:
+            self._rest, self._apart = bare[len(tag) :], True
+        elif tag:
+            self._closing = FORMS[tag]
             self._mode, self._rest, self._apart, self._block = "thinking", bare[len(tag) :], True, ""
-        elif not last and any(tag.startswith(low) for tag in _OPENING):
+        elif not last and any(tag.startswith(low) for tag in (*FORMS, *_SILENT)):
             return
         elif bare:
-            self._mode, self._block = "answer", ""
+            self._mode, self._block, self._closing = "answer", "", _LONE
             self._rest = bare if self._apart else self._rest
         elif last:
             self._rest = ""
 
     def _scan(self, pieces: list[Piece], last: bool) -> None:
         """Say what is certain of the rest, up to a tag that counts or to what the next piece has to decide."""
-        half = None if last else _HALF_TAG.search(self._rest, max(0, len(self._rest) - 10))
-        stop = half.start() if half else len(self._rest)
+        stop = len(self._rest) - (0 if last else _half(self._rest, self._closing))
         may_close = self._mode == "thinking" or not self._apart
-        for tag in _CLOSING.finditer(self._rest, 0, stop) if may_close else ():
+        for tag in _any_of(self._closing).finditer(self._rest, 0, stop) if may_close else ():
             counts = _counts(self._block + self._rest, len(self._block) + tag.start(), last)
             if counts is None:
                 stop = tag.start()
@@ -104,6 +123,20 @@ class Splitter:
             self._answer += text
         if text:
             pieces.append(Thinking(text) if self._mode == "thinking" else Text(text))
+
+
+_LONGEST = max(map(len, (*FORMS, *_SILENT)))
+
+
+def _any_of(tags: Sequence[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, tags)), re.IGNORECASE)
+
+
+def _half(text: str, tags: Sequence[str]) -> int:
+    """How many characters at the end of `text` may be the beginning of a tag."""
+    low = text[-_LONGEST:].lower()
+    starts = {tag[:size] for tag in tags for size in range(1, len(tag))}
+    return next((size for size in range(len(low), 0, -1) if low[-size:] in starts), 0)
 
 
 def _counts(text: str, at: int, last: bool) -> bool | None:
