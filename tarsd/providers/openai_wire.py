@@ -187,7 +187,7 @@ class StreamDecoder:
             self._calls.append(call)
         call.id = call.id or ("" if any(begun.id == id for begun in self._calls) else id)  # some give one id to all
         call.name += name if name != call.name else ""
-        if piece.strip() and (call.empty or call.arguments == piece and call.whole or not isinstance(arguments, str)):
+        if piece.strip() and (call.empty or (call.arguments == piece and call.whole) or not isinstance(arguments, str)):
             call.arguments = piece
         else:
             call.arguments += piece
