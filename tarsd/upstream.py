@@ -49,17 +49,24 @@ _MISSING = (
 _CRASHED = (
     r"do embedding request.*(?:EOF|reset|refused|broken pipe)|unexpectedly stopped|runner (?:process )?has terminated"
 )
+_LOADING = (
+    r"(?<!error )loading (?:the )?model|(?:is|still)(?: currently| still)? loading\b|being loaded|model is starting"
+)
 _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
     ("crashed", (), _CRASHED),
     ("too long", (413,), _TOO_LONG),
     ("credit", (402,), r"billing_error|insufficient_quota|spend_limit|credit balance"),
-    ("key", (401,), r"authentication_error"),
+    (
+        "key",
+        (401,),
+        r"authentication_error|API_KEY_INVALID|(?:api )?key (?:is )?(?:not valid|invalid|expired)|invalid api.?key",
+    ),
     ("denied", (403,), r"permission_error"),
     ("unable", (), r"does not support (?:chat|embeddings)"),
     ("memory", (), r"requires more system memory"),
     ("call", (), r"invalid tool call"),
+    ("loading", (), _LOADING),
     ("busy", (429, 499, 503, 529), r"overloaded|rate.?limit|unavailable_error|server busy|maximum pending requests"),
-    ("loading", (), r"(?<!error )loading model|is loading"),
     ("late", (408, 502, 504), r"timeout_error"),
     ("failed", range(500, 600), ""),
     ("missing", (404,), _MISSING),
@@ -123,7 +130,12 @@ _SPENT = re.compile(r"billing|credit|quota|spend", re.IGNORECASE)
 _WINDOW = re.compile(
     r"(?:context (?:length|size|window)(?: is| of)?(?: only)?|available context size) \(?(\d{3,8})", re.IGNORECASE
 )
-_AGAIN = re.compile(r"try again in (?:(\d+)m)?(\d+(?:\.\d+)?)(ms|s)\b", re.IGNORECASE)
+_AGAIN = re.compile(
+    r"(?:try again|retry|wait)(?: again)?(?: in| after| for)? "
+    r"(?:(\d+) ?m(?:in(?:utes?)?)? ?)?(\d+(?:\.\d+)?) ?(ms|s|sec|seconds?)\b",
+    re.IGNORECASE,
+)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 
 
 @dataclass(frozen=True)
@@ -185,6 +197,7 @@ def fault(
     if not status and re.fullmatch(r"[45]\d\d", str(about.get("code"))):
         status = int(about["code"])
     wait_s = retry_after(headers or {})
+    wait_s = _told_delay(details) if wait_s is None else wait_s
     wait_s = _wish(text) if wait_s is None else wait_s
     found = _WINDOW.search(text)
     window = count(about.get("n_ctx")) or (int(found[1]) if found else 0)
@@ -206,6 +219,8 @@ def _kind(status: int, said: str, wait_s: float | None) -> Kind:
     if status == 429 and not wait_s and _SPENT.search(said):
         return "credit"  # no matter of waiting
     for kind, statuses, pattern in _RULES:
+        if kind == "credit" and status == 429 and wait_s:
+            continue  # a quota by the minute, whatever it is called
         if status in statuses or (pattern and re.search(pattern, said, re.IGNORECASE)):
             return kind
     return "failed"
@@ -213,12 +228,14 @@ def _kind(status: int, said: str, wait_s: float | None) -> Kind:
 
 def _unwrapped(body: object) -> object:
     """The error itself: it stands under "error", and some send it as JSON in a string, that of another in theirs."""
-    for _ in range(4):
+    for _ in range(6):
         if isinstance(body, str | bytes):
             try:
                 body = json.loads(body)
             except (ValueError, RecursionError):
                 break
+        if isinstance(body, list) and len(body) == 1 and isinstance(body[0], Mapping) and body[0].get("error"):
+            body = body[0]
         inner = body.get("error") if isinstance(body, Mapping) else None
         if not isinstance(inner, Mapping | str) or not inner:
             break
@@ -260,6 +277,14 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
             seconds = when.timestamp() - (time.time() if now is None else now)
         if seconds == seconds and seconds != float("inf"):
             return max(0.0, seconds)
+    return None
+
+
+def _told_delay(details: object) -> float | None:
+    """Seconds of the `retryDelay` among the details of one of Google's errors."""
+    for detail in details if isinstance(details, list) else []:
+        if isinstance(detail, Mapping) and (found := _DURATION.fullmatch(str(detail.get("retryDelay")))):
+            return float(found[1])
     return None
 
 

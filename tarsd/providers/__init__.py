@@ -50,7 +50,8 @@ def make(name: str, settings: ChatSettings | None = None, key: Key = _no_key) ->
         from tarsd.providers.openai import OpenAIProvider
 
         return KeyedProvider(
-            lambda own: OpenAIProvider(model, base_url=settings.openai_base_url, key=own), lambda: key("openai")
+            lambda own: OpenAIProvider(model, base_url=settings.openai_base_url, key=own, context=settings.context),
+            lambda: key("openai"),
         )
     if family == "anthropic" and model:
         from tarsd.providers.anthropic import AnthropicProvider

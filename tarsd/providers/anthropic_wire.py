@@ -166,7 +166,7 @@ def _is_question(message: Mapping[str, Any]) -> bool:
 
 
 class MessageDecoder:
-    """One message as it grows. Its calls are told at the end, and only when the model says that it wants them made."""
+    """One message as it grows. Its calls are told at the end, and not when it was cut or refused."""
 
     def __init__(self) -> None:
         self.blocks: dict[int, dict[str, Any]] = {}
@@ -239,17 +239,19 @@ class MessageDecoder:
         given = self.blocks[index].get("input")
         return arguments_of(text if text.strip() or not isinstance(given, dict) else given)
 
+    def _call(self, index: int) -> ToolCall:
+        block = self.blocks[index]
+        return ToolCall(str(block.get("id", "")), str(block.get("name", "")), *self._arguments(index))
+
     def end(self, before: Sequence[dict[str, Any]]) -> Iterator[ProviderEvent]:
         """The calls, and how it ended; nothing when it was cut. `before` are blocks of the same message."""
         if self.reason is None:
             yield from self._splitter.end()
             return
-        calls = [index for index in sorted(self.blocks) if self.blocks[index].get("type") == "tool_use"]
-        if self.reason == "tool_use" and calls:
-            for index in calls:
-                block = self.blocks[index]
-                arguments, problem = self._arguments(index)
-                yield ToolCall(str(block.get("id", "")), str(block.get("name", "")), arguments, problem)
+        calls = [self._call(index) for index in sorted(self.blocks) if self.blocks[index].get("type") == "tool_use"]
+        whole = self.reason == "tool_use" or not any(call.problem for call in calls)
+        if calls and whole and self.reason not in _ENDS:  # other makers' servers say "end_turn" with calls, too
+            yield from calls
             yield StreamEnd("tools", raw={_RAW: [*before, *self.content()]})
             return
         if self.reason == "refusal" and self._explanation:

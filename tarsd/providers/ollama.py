@@ -45,6 +45,7 @@ ENOUGH: Final = 8192
 """The smallest window of an already loaded model that is kept, so that it need not be loaded anew."""
 REASONING: Final = 4096
 """Tokens that reasoning may take beside the reply, where there is room."""
+NO_TOOLS: Final = "{model} cannot call tools here, so it answered without them."
 SILENCE_S: Final = 300.0
 """A large model may have to be read from a slow disk before the first word."""
 FRESH_S: Final = 60.0
@@ -118,23 +119,28 @@ class OllamaProvider:
         if not self._elsewhere and (why := await self._not_loaded()):
             yield Waiting(why)
         self._streamed = True
-        answer = ReplyDecoder()
-        try:
-            async with contextlib.aclosing(self._server.chat(self._body(request))) as lines:
-                async for line in lines:
-                    for event in answer.read(line):
-                        yield event
-                    if line.get("done") is True:
-                        break
-                else:
-                    for event in answer.end():
-                        yield event
-                    return  # cut: whoever asked notices the missing end
-        except ChatModelMissing:
-            self._fresh_until = 0.0
-            raise
-        except ProviderRefused as error:
-            raise self._corrected(error) from error
+        while True:
+            answer = ReplyDecoder()
+            try:
+                async with contextlib.aclosing(self._server.chat(self._body(request))) as lines:
+                    async for line in lines:
+                        for event in answer.read(line):
+                            yield event
+                        if line.get("done") is True:
+                            break
+                    else:
+                        for event in answer.end():
+                            yield event
+                        return  # cut: whoever asked notices the missing end
+                break
+            except ChatModelMissing:
+                self._fresh_until = 0.0
+                raise
+            except ProviderRefused as error:
+                if answer.begun or not (ability := self._refused(error)):
+                    raise
+                if ability == "tools" and request.tools:
+                    yield Notice(NO_TOOLS.format(model=self._model))
         read, written = (count(line.get(key)) for key in ("prompt_eval_count", "eval_count"))
         if read or written:
             yield Usage(read, written)
@@ -210,14 +216,14 @@ class OllamaProvider:
         real = context_of(running)
         return 0 < real < self._num_ctx and (read >= real - 1 or abs(read - real // 2 - 2) <= 2)
 
-    def _corrected(self, error: ProviderRefused) -> ProviderRefused:
-        """The same error; what the server was wrong about is not asked of it again."""
-        for ability, what in (("tools", "call tools"), ("thinking", "reason")):
+    def _refused(self, error: ProviderRefused) -> str:
+        """What the server was wrong about, and is not asked of it again from now on; "" for any other refusal."""
+        for ability in {"tools", "thinking"} - self._never:
             if f"does not support {ability}" in error.message:
                 self._never.add(ability)
-                self._fresh_until = 0.0
-                return ProviderRefused(f"{self._model} cannot {what} after all.", "Ask again: it is not asked to now.")
-        return error
+                self._tools, self._reasons = self._tools and ability != "tools", self._reasons and ability == "tools"
+                return ability
+        return ""
 
 
 def choose_window(context: int, trained: int, there: Sequence[int]) -> int:

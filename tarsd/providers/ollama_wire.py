@@ -37,9 +37,11 @@ class ReplyDecoder:
         self._splitter = Splitter()
         self._thought: list[str] = []
         self._calls: list[ToolCall] = []
+        self.begun = False
 
     def read(self, line: Mapping[str, Any]) -> list[ProviderEvent]:
         """What a line says; calls may stand on any of them, the last one included."""
+        self.begun = True
         message = line.get("message")
         message = message if isinstance(message, dict) else {}
         events: list[ProviderEvent] = []

@@ -23,6 +23,8 @@ from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, ollama_name, to
 
 QUIET_S: Final = 3.0
 """After so long without an answer of a server on this machine it is said why."""
+LOADING_S: Final = 300.0
+"""How long a server is waited for that says that it loads the model, in all."""
 LOCAL_WINDOW: Final = 8_192
 OLLAMA_WINDOW: Final = 4_096  # what it may load a model with; it cuts the rest of a prompt and says nothing
 REMOTE_WINDOW: Final = 32_000
@@ -35,7 +37,10 @@ _NO_CHAT: Final = ("embed", "whisper", "tts", "dall-e", "moderation", "gpt-image
 
 
 class OpenAIProvider:
-    """The provider `openai:MODEL`; see the module. Local servers need no key."""
+    """The provider `openai:MODEL`; see the module. Local servers need no key.
+
+    `context` bounds its window, and is the window where a server does not tell one (0: no bound).
+    """
 
     quotes = False
 
@@ -45,11 +50,16 @@ class OpenAIProvider:
         *,
         base_url: str,
         key: str | None,
+        context: int = 0,
         silence_s: float | None = None,
         quiet_s: float = QUIET_S,
+        loading_s: float = LOADING_S,
     ) -> None:
         self.name = f"openai:{model}"
+        self._context = context
         self._quiet_s = quiet_s
+        self._loading_s = loading_s
+        self._loading = False
         self._model = model
         self._server = OpenAIServer(base_url, key, silence_s)
         # Ollama's own /v1 on this machine passes its cloud models on.
@@ -60,7 +70,8 @@ class OpenAIProvider:
     def _forget(self) -> None:
         """What was found out about the server; another one may stand there next time."""
         self._known = False
-        self._window = HOSTED_WINDOW if self._server.hosted else LOCAL_WINDOW if self.local else REMOTE_WINDOW
+        usual = HOSTED_WINDOW if self._server.hosted else LOCAL_WINDOW if self.local else REMOTE_WINDOW
+        self._window = self._context or usual
         self._tools = True
         self._usage = True
 
@@ -80,12 +91,16 @@ class OpenAIProvider:
             except ProviderError:  # it may still chat; the next turn asks again
                 return
             entry = _entry(reply, self._model)
-            if not (context := await self._context(entry)):
-                self._window = OLLAMA_WINDOW if entry.get("owned_by") == OLLAMA else self._window
+            if not (loaded := await self._loaded(entry)):
+                if entry.get("owned_by") == OLLAMA:
+                    self._window = self._at_most(OLLAMA_WINDOW)
                 self._known = not self._server.loopback  # here the model may only have to be loaded
                 return
-            self._window = context
+            self._window = self._at_most(loaded)
         self._known = True
+
+    def _at_most(self, loaded: int) -> int:
+        return min(loaded, self._context or loaded)
 
     @property
     def window(self) -> int:
@@ -104,7 +119,8 @@ class OpenAIProvider:
         tools = self._tools
         opening = asyncio.create_task(self._open(request))
         try:
-            if self._server.loopback and not (await asyncio.wait({opening}, timeout=self._quiet_s))[0]:
+            done, _ = await asyncio.wait({opening}, timeout=self._quiet_s)
+            if not done and (self._server.loopback or self._loading):
                 yield Waiting(f"{self._server.where} is still loading the model, or reading the prompt.")
             stream = await opening
         except BaseException:
@@ -134,11 +150,17 @@ class OpenAIProvider:
     async def _open(self, request: ModelRequest) -> openai.AsyncStream[object]:
         """The stream of the answer; what the server refuses by name is left out, each thing once."""
         left_out: set[str] = set()
+        waited_s, self._loading = 0.0, False
         while True:
             body = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=self._tools)
             try:
                 return await self._server.post("chat/completions", body)
             except HttpFailure as error:
+                if error.fault.kind == "loading" and waited_s < self._loading_s:
+                    pause_s = min(error.fault.wait_s or 1.0, 10.0, self._loading_s - waited_s)
+                    waited_s, self._loading = waited_s + pause_s, True
+                    await asyncio.sleep(pause_s)
+                    continue
                 change = "" if error.fault.kind == "too long" else self._change(error.fault.said, body)
                 if not change or change in left_out:
                     raise self._told(error.fault) from None
@@ -187,7 +209,7 @@ class OpenAIProvider:
     def _told(self, fault: Fault, *, begun: bool = False) -> ProviderError:
         """The error that came in place of an answer, or of the rest of one; what it says of the window is kept."""
         if fault.kind == "too long" and fault.window:
-            self._window = fault.window
+            self._window = self._at_most(fault.window)
         return self._server.failure(fault, self._model, begun=begun)
 
     def _nothing(self, request: ModelRequest) -> ProviderError:
@@ -197,7 +219,7 @@ class OpenAIProvider:
             return self._server.failure(Fault("too long", 0, ""), self._model)
         return self._server.cut("sent an empty answer")
 
-    async def _context(self, entry: Mapping[str, Any]) -> int:
+    async def _loaded(self, entry: Mapping[str, Any]) -> int:
         """The context window, in tokens, that the server has loaded the model with; 0 if it does not say."""
         if told := _told_context(entry):
             return told

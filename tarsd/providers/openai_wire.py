@@ -17,6 +17,7 @@ from tarsd.providers.base import (
     Thinking,
     ToolCall,
     Usage,
+    arguments_of,
     tool_call,
 )
 from tarsd.providers.thinking import Splitter
@@ -136,13 +137,13 @@ class StreamDecoder:
     def end(self) -> Iterator[ProviderEvent]:
         """What remains when the stream has ended: the calls, the tokens, and Done if the server has said so."""
         yield from self._splitter.end()
-        calls = [call.complete() for call in self._calls] if self.finished else []
+        calls = [call.complete() for call in self._calls if self.finished or call.whole]
         if self._finish == "length" and any(call.problem for call in calls):
             calls = []  # cut in the middle of a call
         yield from calls
         if self._usage:
             yield self._usage
-        if self.finished:
+        if self.finished or calls:
             reason = _REASONS.get(self._finish, "stop")
             reason = "tools" if calls else "stop" if reason == "tools" else reason
             yield StreamEnd("refusal" if self._refused else reason, raw=AssistantMessage(self._message(calls)))
@@ -175,19 +176,21 @@ class StreamDecoder:
         function = delta.get("function")
         function = function if isinstance(function, Mapping) else {}
         index, id, name = delta.get("index"), str(delta.get("id") or ""), str(function.get("name") or "")
-        call = next((begun for begun in reversed(self._calls) if index is not None and begun.index == index), None)
+        arguments = function.get("arguments")
+        piece = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
+        there = [begun for begun in reversed(self._calls) if index is not None and begun.index == index]
+        call = next((begun for begun in there if id and begun.id == id), there[0] if there else None)
         if index is None and self._calls and (not id or id == self._calls[-1].id):
             call = self._calls[-1]
-        if call is None or (name and id and call.id and id != call.id):  # some number every call 0
+        if call is None or call.is_over(id, name, piece):
             call = _Partial(index)
             self._calls.append(call)
         call.id = call.id or ("" if any(begun.id == id for begun in self._calls) else id)  # some give one id to all
         call.name += name if name != call.name else ""
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            call.arguments += arguments
-        elif arguments is not None:
-            call.arguments = json.dumps(arguments)
+        if piece.strip() and (call.empty or (call.arguments == piece and call.whole) or not isinstance(arguments, str)):
+            call.arguments = piece
+        else:
+            call.arguments += piece
 
     def _message(self, calls: list[ToolCall]) -> dict[str, Any]:
         text = self._splitter.said
@@ -207,6 +210,25 @@ class _Partial:
         self.id = ""
         self.name = ""
         self.arguments = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the arguments so far are an object."""
+        return self.arguments.strip().endswith("}") and not arguments_of(self.arguments)[1]
+
+    @property
+    def empty(self) -> bool:
+        """Whether the arguments are those that some servers begin with, before the real ones."""
+        return self.arguments.strip() == "{}"
+
+    def is_over(self, id: str, name: str, piece: str) -> bool:
+        """Whether what comes is of another call, though it has the same number: some servers number every call 0."""
+        other = bool(id) and id != self.id
+        if name and other and self.id:
+            return True
+        if not self.whole or not piece.strip() or (self.empty and name in ("", self.name)):
+            return False
+        return other or (bool(name) and (not id or piece != self.arguments))
 
     def complete(self) -> ToolCall:
         return tool_call(self.id, self.name, self.arguments)

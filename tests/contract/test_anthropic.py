@@ -277,10 +277,26 @@ async def test_a_refusal_tells_its_reason_when_it_has_one() -> None:
     assert Notice("This could do harm.") in events and events[-1] == StreamEnd("refusal")
 
 
-@pytest.mark.parametrize("reason", ["max_tokens", "refusal", "end_turn", "reason_of_next_year"])
-async def test_a_call_is_made_only_when_the_model_waits_for_it(reason: str) -> None:
+@pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded", "refusal"])
+async def test_no_call_is_made_that_was_cut_or_refused(reason: str) -> None:
     async with talk(Call("lookup", {"town": "Oslo"}), Stop(reason)) as (_, provider):
         assert not calls_in(await collect(provider, ask("go", tools=(LOOKUP,))))
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "reason_of_next_year"])
+async def test_a_whole_call_is_made_whatever_the_end_is_called(reason: str) -> None:
+    async with talk(Say("Let "), Call("lookup", {"town": "Oslo"}), Stop(reason)) as (_, provider):
+        request = ask("go", tools=(LOOKUP,))
+        events = await collect(provider, request)
+        assert [dict(call.arguments) for call in calls_in(events)] == [{"town": "Oslo"}]
+        assert text_of(await collect(provider, follow(request, events, "sun"))) == "ok"
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence"])
+async def test_a_call_in_pieces_is_not_made_without_its_end(reason: str) -> None:
+    async with talk(Say("Let "), Pieces("lookup", ['{"town": "Os']), Stop(reason)) as (_, provider):
+        events = await collect(provider, ask("go", tools=(LOOKUP,)))
+    assert not calls_in(events) and events[-1] == StreamEnd("stop")
 
 
 @pytest.mark.parametrize("cut", [Cut(), Cut(abort=True), Fail(529, "Overloaded", "overloaded_error")])

@@ -394,12 +394,33 @@ async def test_an_ability_that_a_model_turns_out_not_to_have_is_not_asked_for_ag
     with OllamaDouble(capabilities=("completion", "tools", "thinking")) as double:
         double.enqueue(Fail(400, f'"gemma3:4b" does not support {ability}'))
         provider = OllamaProvider(double.model, host=double.url)
-        _, error = await until_error(provider, ask("hello", tools=(LOOKUP,)))
-        assert isinstance(error, ProviderRefused) and "Ask again" in error.hint
+        first = await collect(provider, ask("hello", tools=(LOOKUP,)))
+        again = await collect(provider, ask("hello", tools=(LOOKUP,)))
+        await provider.close()
+    assert done_in(first) is not None and done_in(again) is not None
+    assert [sum(isinstance(event, Notice) for event in events) for events in (first, again)] == [ability == "tools", 0]
+    key = {"tools": "tools", "thinking": "think"}[ability]
+    assert [key in request for request in double.requests] == [True, False, False]
+
+
+async def test_a_model_without_tools_and_reasoning_after_all_is_asked_without_both() -> None:
+    with OllamaDouble(capabilities=("completion", "tools", "thinking")) as double:
+        double.enqueue(Fail(400, '"m" does not support thinking'))
+        double.enqueue(Fail(400, '"m" does not support tools'))
+        provider = OllamaProvider(double.model, host=double.url)
         assert done_in(await collect(provider, ask("hello", tools=(LOOKUP,)))) is not None
         await provider.close()
-    key = {"tools": "tools", "thinking": "think"}[ability]
-    assert [key in request for request in double.requests] == [True, False]
+    assert not {"tools", "think"} & set(double.requests[-1])
+
+
+async def test_a_model_that_refuses_without_tools_too_is_not_asked_for_ever() -> None:
+    with OllamaDouble(capabilities=("completion", "tools")) as double:
+        double.enqueue(Fail(400, '"m" does not support tools'))
+        double.enqueue(Fail(400, '"m" does not support tools'))
+        provider = OllamaProvider(double.model, host=double.url)
+        _, error = await until_error(provider, ask("hello", tools=(LOOKUP,)))
+        await provider.close()
+    assert isinstance(error, ProviderRefused) and len(double.requests) == 2
 
 
 @pytest.mark.parametrize(

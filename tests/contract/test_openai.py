@@ -6,10 +6,12 @@ import json
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tarsd.config.settings import ChatSettings
 from tarsd.errors import (
     AnswerCut,
     ChatModelMissing,
@@ -19,6 +21,7 @@ from tarsd.errors import (
     ProviderRefused,
     ProviderUnreachable,
 )
+from tarsd.providers import make
 from tarsd.providers.base import (
     Message,
     ModelInfo,
@@ -101,9 +104,41 @@ async def server(
 ) -> AsyncIterator[tuple[OpenAIDouble, OpenAIProvider]]:
     """A stand-in and a provider for it."""
     with OpenAIDouble(dialect=dialect) as double:
-        provider = OpenAIProvider(double.model, base_url=f"{double.url}/v1", key=key, silence_s=60)
+        provider = OpenAIProvider(double.model, base_url=f"{double.url}/v1", key=key, silence_s=60, loading_s=0)
         yield double, provider
         await provider.close()
+
+
+LOADS = [
+    Fail(503, "Loading model", "unavailable_error"),
+    Fail(500, "llm server loading model"),
+    Fail(503, "Model m is currently loading"),
+    Fail(503, "The model is being loaded, please wait"),
+    Fail(429, "model is still loading"),
+]
+
+
+@pytest.mark.parametrize("fail", LOADS, ids=lambda fail: fail.message)
+async def test_a_server_that_loads_its_model_is_waited_for(fail: Fail) -> None:
+    with OpenAIDouble(dialect="llamacpp") as double:
+        for _ in range(2):
+            double.enqueue(replace(fail, headers={"retry-after-ms": "10"}))
+        double.enqueue(Say("ready"))
+        provider = OpenAIProvider(double.model, base_url=f"{double.url}/v1", key=None, quiet_s=0.0)
+        events = await collect(provider, ask("hello"))
+        await provider.close()
+    assert text_of(events) == "ready" and "loading" in next(e.text for e in events if isinstance(e, Waiting))
+
+
+@pytest.mark.parametrize("fail", LOADS, ids=lambda fail: fail.message)
+async def test_a_server_that_loads_for_ever_is_told_as_such(fail: Fail) -> None:
+    with OpenAIDouble(dialect="llamacpp") as double:
+        for _ in range(5):
+            double.enqueue(replace(fail, headers={"retry-after-ms": "10"}))
+        provider = OpenAIProvider(double.model, base_url=f"{double.url}/v1", key=None, loading_s=0.03)
+        _, error = await until_error(provider, ask("hello"))
+        await provider.close()
+    assert isinstance(error, ProviderBusy) and "is loading" in error.message
 
 
 # ------------------------------------------------------------------------------------------------ streams
@@ -495,6 +530,19 @@ async def test_a_server_that_lists_nothing_can_be_asked_all_the_same(listed: Any
         double.listed = listed
         await provider.prepare()
         assert provider.window == 8192 and text_of(await collect(provider, ask("hello"))) == "ok"
+
+
+@pytest.mark.parametrize(("context", "told", "window"), [(4000, 8192, 4000), (9000, 8192, 8192), (20_000, 0, 20_000)])
+async def test_the_setting_bounds_the_window_and_stands_for_one_that_is_not_told(
+    context: int, told: int, window: int
+) -> None:
+    with OpenAIDouble(dialect="llamacpp") as double:
+        always(double, Reply({"data": [{"id": "m", "max_model_len": told}]}))
+        settings = ChatSettings(openai_base_url=f"{double.url}/v1", context=context)
+        provider = make("openai:m", settings)
+        await provider.prepare()
+        assert provider.window == window
+        await provider.close()
 
 
 async def test_a_server_without_a_list_is_asked_again_next_time() -> None:

@@ -67,6 +67,24 @@ def called(events: Iterable[ProviderEvent]) -> list[tuple[str, dict[str, Any]]]:
         ([piece("t", '{"x": 1}', index=0, id=None), piece("t", '{"x": 2}', index=1, id=None)], [{"x": 1}, {"x": 2}]),
         ([piece("t", '{"x": 1}', index=0, id="a"), piece("t", '{"x": 2}', index=1, id="a")], [{"x": 1}, {"x": 2}]),
         ([piece("t", "", index=0, id="a"), piece("t", '{"x": 1}', index=0, id="a")], [{"x": 1}]),
+        ([piece("t", '{"x": 1}', index=0), piece("t", '{"x": 2}', index=0)], [{"x": 1}, {"x": 2}]),
+        ([piece("t", '{"x": 1}'), piece("t", '{"x": 2}')], [{"x": 1}, {"x": 2}]),
+        ([piece("t", '{"x": 1}', index=0, id="a"), piece("t", '{"x": 2}', index=0, id="a")], [{"x": 1}, {"x": 2}]),
+        (
+            [
+                piece("t", "", index=0, id="a"),
+                piece("t", "", index=0, id="b"),
+                piece(None, '{"x": 1}', index=0, id="a"),
+                piece(None, '{"x": 2}', index=0, id="b"),
+            ],
+            [{"x": 1}, {"x": 2}],
+        ),
+        ([piece("t", "{}", index=0, id="a"), piece(None, '{"x"', index=0), piece(None, ": 1}", index=0)], [{"x": 1}]),
+        ([piece("t", {}, index=0, id="a"), piece("t", {"x": 1}, index=0, id="a")], [{"x": 1}]),
+        ([piece("t", "{}", index=0), piece("t", '{"x": 1}', index=0, id="a")], [{"x": 1}]),
+        ([piece("t", "{}", index=0, id="a"), piece("t", "{}", index=0, id="b")], [{}, {}]),
+        ([piece("t", '{"x": 1}', index=0, id="a"), piece("t", '{"x": 1}', index=0, id="a")], [{"x": 1}]),
+        ([piece("t", '{"x"', index=0, id="a"), piece(None, ": 1}", index=0, id="b")], [{"x": 1}]),
         ([{"function_call": {"name": "t", "arguments": '{"x"'}}, {"function_call": {"arguments": ": 1}"}}], [{"x": 1}]),
     ],
     ids=[
@@ -83,6 +101,16 @@ def called(events: Iterable[ProviderEvent]) -> list[tuple[str, dict[str, Any]]]:
         "no ids",
         "one id for all",
         "name repeated",
+        "one number, no ids",
+        "neither number nor ids",
+        "one number and one id",
+        "one number, ids tell",
+        "placeholder, pieces",
+        "placeholder, objects",
+        "placeholder, id later",
+        "two without arguments",
+        "told twice",
+        "fresh id for each piece",
         "the old way",
     ],
 )
@@ -91,6 +119,21 @@ def test_calls_are_put_together_however_they_come(deltas: list[dict[str, Any]], 
         events = read(*deltas, finish=finish)
         assert called(events) == [("t", arguments) for arguments in expected]
         assert isinstance(done := events[-1], StreamEnd) and done.stop_reason == "tools"
+
+
+@pytest.mark.parametrize("arguments", ['{"x": 1}', {"x": 1}, "{}"])
+def test_a_whole_call_is_made_without_an_announced_end(arguments: object) -> None:
+    reader = StreamDecoder()
+    events = list(reader.feed({"choices": [{"delta": piece("t", arguments, index=0, id="a")}]})) + list(reader.end())
+    assert [name for name, _ in called(events)] == ["t"]
+    assert isinstance(done := events[-1], StreamEnd) and done.stop_reason == "tools"
+
+
+@pytest.mark.parametrize("arguments", ['{"x": ', "", None, '{"x": {"y": 1}'])
+def test_half_a_call_without_an_announced_end_is_none(arguments: object) -> None:
+    reader = StreamDecoder()
+    events = list(reader.feed({"choices": [{"delta": piece("t", arguments, index=0, id="a")}]})) + list(reader.end())
+    assert calls_in(events) == [] and done_in(events) is None
 
 
 def test_a_name_may_come_in_pieces() -> None:
