@@ -61,9 +61,9 @@ def without_keys(text: str, *, shapes: bool = True) -> str:
     """The text without the secrets that this process has used; with `shapes`, without what looks like one either."""
     for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, "…")
+    text = _SHAPES.sub("…", text) if shapes else text
     coded = [base64.b64encode(secret.encode()).decode().rstrip("=") for secret in _secrets]
-    text = _without(text, [*_secrets, *coded], _KEY_RUN)
-    return _SHAPES.sub("…", text) if shapes else text
+    return _without(text, [*_secrets, *coded], _KEY_RUN)
 
 
 def told(text: str, sent: object = None, *, longest: int = LONGEST) -> str:

@@ -59,7 +59,7 @@ _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
     (
         "key",
         (401,),
-        r"authentication_error|API_KEY_INVALID|(?:api )?key (?:is )?(?:not valid|invalid|expired)|invalid api.?key",
+        r"authentication_error|API_KEY_INVALID|api[ _]key (?:is )?(?:not valid|invalid|expired)|invalid api.?key",
     ),
     ("denied", (403,), r"permission_error"),
     ("unable", (), r"does not support (?:chat|embeddings)"),
