@@ -19,7 +19,7 @@ import keyring
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tarsd import cli
+from tarsd import cli, foreign
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import ClientError
@@ -93,6 +93,7 @@ def own_place() -> Iterator[Path]:
         patch.setenv("HOME", str(user))
         patch.setenv("TARSD_HOME", str(folder))
         patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        patch.setattr(foreign, "_secrets", set())  # what another test's keys are is no business of this one's
         keyring.set_keyring(keyrings.NoRing())
         try:
             yield folder
