@@ -61,7 +61,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     write(engine.vault, "Ramp.md", "# Ramp\n\nOn the ramp of the quorl.\n")
     write(engine.vault, "a/Twin.md", "# Twin\n")
     write(engine.vault, "Private/Twin.md", "# Twin\n")
-    write(engine.vault, "tars/sessions/Talk.md", "---\ntars: session\nid: talk\nsources:\n  - \"[[Ramp]]\"\n---\n# Talk\n\nThe quorl ramp, you said.\n")
+    head = '---\ntars: session\nid: talk\nsources:\n  - "[[Ramp]]"\n---\n'
+    write(engine.vault, "tars/sessions/Talk.md", f"{head}# Talk\n\nThe quorl ramp, you said.\n")
     with engine:
         engine.index()
         yield Desk(engine)
