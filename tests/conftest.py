@@ -180,7 +180,7 @@ class Daemon:
                     raise AssertionError(f"ended with {self.process.returncode}: {errors.decode()[-2000:]}") from None
                 status = {}
             waited = time.monotonic() - begun
-            assert waited < 60, status
+            assert waited < 300, status  # a bound for what hangs, not a speed: others use the machine, too
             time.sleep(min(0.02 + waited / 20, 0.1))
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
