@@ -38,7 +38,7 @@ class NoteRow:
     """One note without its text, as the index knows it; `id` is 0 where it comes from the file itself.
 
     `memory_type` is semantic, procedural, episodic or ""; `ours`: tarsd wrote it (a conversation, or memory);
-    `local_only`: nothing of it may leave this machine.
+    `local_only`: nothing of it may leave this machine; `language` is ISO 639-1, "" where it cannot be told.
     """
 
     id: int = 0
@@ -54,6 +54,7 @@ class NoteRow:
     mtime_ns: int = 0
     size: int = 0
     state: str = "ok"
+    language: str = ""
 
     @property
     def key(self) -> Key:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tarsd.errors import TarsdError
 from tarsd.passage import Key, NoteRow, Passage
-from tarsd.search import Ranking, Searcher, searched_text
+from tarsd.search import Ranking, Searcher
+from tarsd.search.lexicon import TermStats
 from tarsd.store import Store
 from tarsd.vault import Vault
 
@@ -53,19 +54,20 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
         steps.append(Step("indexed", False, "It is not in the index."))
         return Explanation(key[1], query, steps, [], {}, None, _verdict(steps, None))
     rows = store.notes.passages_of(note.id)
-    held = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
+    state = {"ok": "", "empty": " The file is empty."}.get(note.state, f" Its state is {note.state}.")
     passages = "1 passage" if len(rows) == 1 else f"{len(rows)} passages"
-    steps.append(Step("indexed", True, f"It is in the index with {passages}.{held}"))
+    steps.append(Step("indexed", True, f"It is in the index with {passages}.{state}"))
     if note.ours:
         steps.append(Step("evidence", False, "tarsd wrote it: search finds it, answers are not based on it."))
     ranking = searcher.rank(query, "hybrid", _LIMIT)
-    steps += _matching(ranking, note, rows)
+    held = {id: terms for id, (_, terms) in searcher.held(ranking.terms, rows).items()}
+    steps += _matching(ranking, note, rows, held)
     ranks = _ranks(ranking, note)
     final = ranks["all together"]
     steps.append(
         Step("found", final is not None, f"It is note {final} of the answer." if final else "It is not in the answer.")
     )
-    chunks = [_chunk(ranking, row) for row in rows[:_SHOWN_CHUNKS]]
+    chunks = [_chunk(ranking, row, held[row.id]) for row in rows[:_SHOWN_CHUNKS]]
     return Explanation(key[1], query, steps, chunks, ranks, final, _verdict(steps, final))
 
 
@@ -94,7 +96,9 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
     return [Step("in the vault", False, "There is no such note in the vault.")]
 
 
-def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[Passage]) -> list[Step]:
+def _matching(
+    ranking: Ranking, note: NoteRow, rows: Sequence[Passage], held: Mapping[int, Sequence[TermStats]]
+) -> list[Step]:
     steps: list[Step] = []
     if ranking.allowed is not None:
         inside = note.id in ranking.allowed
@@ -107,8 +111,7 @@ def _matching(ranking: Ranking, note: NoteRow, rows: Sequence[Passage]) -> list[
                 where = f"nowhere in the vault, read as {' or '.join(stats.instead)}"
             said.append(f"{stats.term.literal} ({where})" if not stats.chunks else stats.term.literal)
         steps.append(Step("terms", True, "Looked for: " + ", ".join(said) + "."))
-        texts = [searched_text(row) for row in rows]
-        hit = [stats.term.literal for stats in ranking.terms if any(stats.in_text(text) for text in texts)]
+        hit = [stats.term.literal for stats in ranking.terms if any(stats in terms for terms in held.values())]
         detail = f"It holds: {', '.join(hit)}." if hit else "It holds none of the words."
         steps.append(Step("words", bool(hit), detail))
     for listed in ranking.lists:
@@ -138,7 +141,7 @@ def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
     return ranks
 
 
-def _chunk(ranking: Ranking, row: Passage) -> dict[str, Any]:
+def _chunk(ranking: Ranking, row: Passage, held: Sequence[TermStats]) -> dict[str, Any]:
     place = next((n for n, (i, _) in enumerate(ranking.fused, 1) if i == row.id), None)
     parts = ranking.parts.get(row.id)
     found: dict[str, Any] = {
@@ -146,7 +149,7 @@ def _chunk(ranking: Ranking, row: Passage) -> dict[str, Any]:
         "start_line": row.start_line,
         "end_line": row.end_line,
         "rank": place,
-        "terms": [stats.term.literal for stats in ranking.terms if stats.in_text(searched_text(row))],
+        "terms": [stats.term.literal for stats in held],
         "cosines": {
             vectors.name: round(vectors.cosines[row.id], 3) for vectors in ranking.lists if row.id in vectors.cosines
         },

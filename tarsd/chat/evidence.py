@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from tarsd.parse.inline import WIKILINK, name_and_place
 from tarsd.passage import Passage
-from tarsd.search import words
-from tarsd.store import split_words
+from tarsd.words import fold, is_stop, split_words
 
 RELEVANT = 0.5
 NEAR = 0.2
@@ -48,8 +47,8 @@ def queries(message: str, earlier: Sequence[str]) -> list[str]:
     plain = re.sub(r"(?<!\S)-+(?=\S)", "", " ".join(plain.split()))[:QUERY_CHARS].strip()
     if not earlier or not earlier[-1]:
         return [plain]
-    said = split_words(_EXPLETIVE.sub(" ", plain).lower())
-    empty = words.is_stop(said)
+    said = split_words(fold(_EXPLETIVE.sub(" ", plain)))
+    empty = is_stop(said)
     content = [word for word, no in zip(said, empty, strict=True) if not no and word not in _PRONOUNS | _MORE]
     together = f"{earlier[-1]} {plain}"[-QUERY_CHARS:]
     if not content:

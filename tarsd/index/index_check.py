@@ -10,8 +10,9 @@ from typing import Final, Literal, NamedTuple
 
 from tarsd.errors import NotFound
 from tarsd.passage import Key, Passage
-from tarsd.store import FileRow, Store, examine, segment, split_words
+from tarsd.store import FileRow, Store, examine
 from tarsd.vault import Scan, Unreadable, Vault, content_hash
+from tarsd.words import index_text, split_words
 
 NOTES: Final = 50
 PASSAGES: Final = 50
@@ -167,11 +168,11 @@ def _changed(vault: Vault, scan: Scan, row: FileRow) -> bool:
 
 
 def _by_its_words(store: Store, chunk: Passage) -> bool:
-    known = [word for word in store.search.stems(split_words(segment(chunk.text))) if word.isalnum()]
+    known = [word for word in dict.fromkeys(split_words(index_text(chunk.text))) if word.isalnum()]
     if not known:
         return True
     some = known[:: max(1, len(known) // WORDS)][:WORDS]
-    return store.search.holds(chunk.id, " AND ".join(f'"{word}"' for word in some))
+    return bool(store.search.holding(" AND ".join(f'"{word}"' for word in some), [chunk.id]))
 
 
 def _found_again(store: Store, lost: Sequence[Passage], looked: int, what: str) -> CheckResult:

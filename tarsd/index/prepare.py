@@ -20,6 +20,7 @@ from tarsd.parse import Note, access, parse
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.store import Prepared
 from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
+from tarsd.words import guess
 
 LOCAL_ONLY = "local_only, or what may be meant by it; rules as in exclude"
 """How it is known of a note that it never leaves this machine; another reading means that all are read again."""
@@ -122,6 +123,7 @@ def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: 
         mtime_ns=mtime_ns,
         size=info.size,
         state="ok" if raw else "empty",
+        language=guess("\n".join((note.title, *note.lines))),
     )
 
 

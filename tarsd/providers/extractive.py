@@ -15,8 +15,8 @@ from tarsd.parse.spans import spans
 from tarsd.parse.visibility import without_hidden
 from tarsd.passage import Passage
 from tarsd.providers.base import ModelRequest, ProviderEvent, StreamEnd, Text
-from tarsd.search import words
-from tarsd.store import is_spaceless, split_words
+from tarsd.store import stem
+from tarsd.words import fold, is_spaceless, is_stop, split_words, stems
 
 PASSAGES = 4
 BESIDE_THE_BEST = 0.7
@@ -31,7 +31,6 @@ _PICTURES = re.compile(
 """A line that shows pictures and says nothing: badges, banners, bare HTML."""
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
 _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
-_ENDING = re.compile(r"(?:ing|ies|ied|ed|es|en|er|s|e)$")
 
 
 class ExtractiveProvider:
@@ -63,9 +62,8 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
     shown = _distinct([passage for passage in wanted if not _only_pictures(passage)])
     if shown:
-        terms = _terms(query)
         for position, passage in enumerate(shown):
-            yield ("\n\n" if position else "") + _quoted(passage, terms)
+            yield ("\n\n" if position else "") + _quoted(passage, _terms(query))
         return
     yield NOTHING
     near = _distinct(closest)[:3]
@@ -95,7 +93,7 @@ def _place(passage: Passage, lines: tuple[int, int] | None = None) -> str:
 
 
 def _quoted(passage: Passage, terms: Sequence[str]) -> str:
-    start, lines = excerpt(passage.text, terms)
+    start, lines = excerpt(passage.text, terms, passage.note.language)
     first = passage.start_line + start
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
     return f"{quote}\n\n— {passage.full_link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
@@ -104,7 +102,7 @@ def _quoted(passage: Passage, terms: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------ choosing lines
 
 
-def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
+def excerpt(text: str, terms: Sequence[str], language: str = "") -> tuple[int, list[str]]:
     """The lines of `text` that match the terms best: their offset from its first line, and the lines themselves.
 
     Lines are exact, but for hidden HTML, which nobody sees; a line longer than a quote may be is cut around its
@@ -113,13 +111,13 @@ def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
     lines = ["" if _PICTURES.fullmatch(line) else line for line in without_hidden(text).split("\n")]
     blocks = _blocks(lines)
     if not blocks:
-        return 0, [_cut(lines[0], {})]
-    contents = [_words(" ".join(lines[block.start : block.stop])) for block in blocks]
-    weights = _weights(terms, contents)
+        return 0, [_cut(lines[0], {}, language)]
+    contents = [_words(" ".join(lines[block.start : block.stop]), language) for block in blocks]
+    weights = _weights(list(dict.fromkeys(_stems(terms, language))), contents)
     own = [_match(content, weights) for content in contents]
     # a heading counts half: it is no answer by itself, and lends that half to what stands under it
     scores = [
-        0.5 * mine if block.heading else mine + 0.5 * _match(_words(block.under), weights)
+        0.5 * mine if block.heading else mine + 0.5 * _match(_words(block.under, language), weights)
         for block, mine in zip(blocks, own, strict=True)
     ]
     best = max(range(len(blocks)), key=lambda index: (scores[index], -index))
@@ -128,8 +126,8 @@ def excerpt(text: str, terms: Sequence[str]) -> tuple[int, list[str]]:
         last = min(best + 1, len(blocks) - 1)  # what it announces is the answer
     while last + 1 < len(blocks) and own[last + 1] >= 0.7 * scores[best] > 0:
         last += 1
-    start, stop = _window(lines, blocks[best].start, blocks[last].stop, weights)
-    return start, [_cut(line, weights) for line in lines[start:stop]]
+    start, stop = _window(lines, blocks[best].start, blocks[last].stop, weights, language)
+    return start, [_cut(line, weights, language) for line in lines[start:stop]]
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ def _fenced(text: str) -> set[int]:
     return fenced
 
 
-def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, float]) -> tuple[int, int]:
+def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, float], language: str) -> tuple[int, int]:
     """At most so many lines and characters of `start` to `stop`: all, or the best line and what follows it first."""
 
     def fits(first: int, last: int) -> bool:
@@ -179,7 +177,7 @@ def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, floa
 
     first = start
     if not fits(start, stop):
-        matches = [_match(_words(line), weights) for line in lines[start:stop]]
+        matches = [_match(_words(line, language), weights) for line in lines[start:stop]]
         first = start + matches.index(max(matches))
     last = first + 1
     while last < stop and fits(first, last + 1):
@@ -193,13 +191,13 @@ def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, floa
     return first, last
 
 
-def _cut(line: str, weights: dict[str, float]) -> str:
+def _cut(line: str, weights: dict[str, float], language: str) -> str:
     """A line as it is, or the best sentence of one that is too long, with what follows while there is room."""
     if len(line) <= QUOTE_CHARS:
         return line
     starts = [0, *(match.end() for match in _SENTENCE.finditer(line))]
     sentences = [line[a:b] for a, b in zip(starts, [*starts[1:], len(line)], strict=True)]
-    best = max(range(len(starts)), key=lambda index: (_match(_words(sentences[index]), weights), -index))
+    best = max(range(len(starts)), key=lambda index: (_match(_words(sentences[index], language), weights), -index))
     begin = starts[best]
     end = min(begin + QUOTE_CHARS, len(line))
     return ("… " if begin else "") + line[begin:end].strip() + (" …" if end < len(line) else "")
@@ -216,19 +214,19 @@ def _weights(terms: Sequence[str], blocks: Sequence[frozenset[str]]) -> dict[str
 
 
 def _terms(query: str) -> list[str]:
-    """The content words of a question, folded and stemmed; all of its words when it has no others."""
-    said = split_words(words.fold(query))
-    content = [word for word, empty in zip(said, words.is_stop(said), strict=True) if not empty]
-    return list(dict.fromkeys(_stems(content or said)))
+    """The content words of a question, folded; all of its words when it has no others."""
+    said = split_words(fold(query))
+    return [word for word, empty in zip(said, is_stop(said), strict=True) if not empty] or said
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_stems(split_words(words.fold(text))))
+def _words(text: str, language: str) -> frozenset[str]:
+    return frozenset(_stems(split_words(fold(text)), language))
 
 
-def _stems(said: Iterable[str]) -> Iterator[str]:
+def _stems(said: Iterable[str], language: str) -> Iterator[str]:
+    """The forms in which the words of a question and of a note meet: pairs of a spaceless script, or stems."""
     for word in said:
         if is_spaceless(word):
             yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
         else:
-            yield _ENDING.sub("", word) if len(word) > 4 else word
+            yield from stems([word], language) or [stem(word)]

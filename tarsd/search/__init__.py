@@ -1,9 +1,9 @@
 """Search: query → keyword, vector and title lists → one list of passages with score, relevance and reasons."""
 
+from tarsd.search.held import searched_text
 from tarsd.search.query import Filter, Query, Term, parse_filters, parse_query
 from tarsd.search.ranking import MODES, Mode, Ranking, Scope
 from tarsd.search.searcher import MAX_LIMIT, Results, Searcher
-from tarsd.search.words import searched_text
 
 __all__ = [
     "MAX_LIMIT", "MODES", "Filter", "Mode", "Query", "Ranking", "Results", "Scope", "Searcher", "Term",

@@ -6,9 +6,9 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tarsd.search import words
 from tarsd.search.query import Filter
 from tarsd.store import NoteRow, Store
+from tarsd.words import fold
 
 _DATES = ("created", "date", "day", "creation date", "created_at")
 
@@ -35,12 +35,12 @@ def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool
     value = condition.value
     match condition.kind:
         case "tag":
-            tags = (words.fold(tag) for tag in note.tags)
+            tags = (fold(tag) for tag in note.tags)
             return any(tag == value or tag.startswith(f"{value}/") for tag in tags)
         case "path":
-            return value in words.fold(note.path)
+            return value in fold(note.path)
         case "file":
-            return value in words.fold(note.path.rpartition("/")[2])
+            return value in fold(note.path.rpartition("/")[2])
         case "collection":
             return note.collection == value
         case "memory_type":
@@ -62,7 +62,7 @@ def _holds(found: Any, value: str) -> bool:
         return value == "null"
     if isinstance(found, bool):
         return not value or value == str(found).lower()
-    text = words.fold(str(found))
+    text = fold(str(found))
     return not value or value == text or (isinstance(found, str) and value in text)
 
 

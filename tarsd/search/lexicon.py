@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tarsd.search import words
+from tarsd.search.held import begins_word, has_literal, has_word
 from tarsd.search.query import Query, Term
-from tarsd.search.titles import light_stem, nearest
-from tarsd.store import Store
+from tarsd.search.titles import nearest
+from tarsd.store import Store, stem
+from tarsd.words import fold, split_words, stems
 
 _LEAST_PREFIX = 3
 _CORRECTIONS = 3
@@ -33,7 +33,8 @@ class TermStats:
 
     `chunks` hold it; `weight` says how much it tells, always above 0, and `bm25` is FTS5's own figure for that, next
     to 0 for what half of the chunks hold. Where nothing holds it, `completed` says that longer words begin
-    with it, and `instead` lists the near words that are looked for as well.
+    with it, and `instead` lists the near words that are looked for as well. `forms` are its stems in the languages
+    of the vault.
     """
 
     term: Term
@@ -42,6 +43,7 @@ class TermStats:
     bm25: float
     completed: bool = False
     instead: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -59,31 +61,33 @@ class TermStats:
         parts = [self.term.expression]
         if self.completed:
             parts.append(f'"{self.term.words[0]}"*')
-        return " OR ".join(parts + [f'"{word}"' for word in self.instead])
+        parts += [f'"{word}"' for word in self.instead]
+        return " OR ".join(parts + ([f"forms : ({_any(self.forms)})"] if self.forms else []))
+
+    @property
+    def in_forms(self) -> str:
+        """The FTS5 expression that finds inflections of it, and names that it is a part of."""
+        return f"forms : ({_any((self.term.words[0], *self.forms))})"
 
     def in_text(self, text: str) -> bool:
-        """Whether folded text holds the term, an inflection of it, or what stands for it."""
+        """Whether folded text holds the term, a word of the same stem, or what stands for it."""
         term = self.term
         if term.spaceless:
             return "".join(term.words) in text
-        if len(term.words) > 1:
-            return words.has_literal(text, words.fold(term.literal))
-        if self.completed and words.begins_word(text, words.fold(term.words[0]), 99):
+        literal = fold(term.literal)
+        if len(term.words) > 1 or literal[:1] == ".":
+            return has_literal(text, literal)
+        if self.completed and begins_word(text, term.words[0]):
             return True
-        return any(words.begins_word(text, *_root(words.fold(word))) for word in (term.words[0], *self.instead))
+        return any(has_word(text, word) for word in (term.words[0], *self.instead))
 
     def exactly_in(self, text: str) -> bool:
         """Whether folded text holds the term as it was typed, not inflected and not inside a longer word."""
-        return words.has_literal(text, words.fold(self.term.literal))
+        return has_literal(text, fold(self.term.literal))
 
 
-@functools.lru_cache(maxsize=1024)
-def _root(word: str) -> tuple[str, int]:
-    """What inflections of a word begin with, and how many letters they may have beyond it."""
-    stem = light_stem(word)
-    if len(stem) > 4 and stem[-1] in "yi":
-        stem = stem[:-1]
-    return stem, 2 if len(stem) < 4 else 4
+def _any(expressions: Sequence[str]) -> str:
+    return " OR ".join(f'"{word}"' for word in expressions)
 
 
 class Lexicon:
@@ -101,12 +105,21 @@ class Lexicon:
         self._known: dict[str, int] = {}
         self._guesses: dict[str, tuple[bool, tuple[str, ...], int]] = {}
         self._generation, self._total = -1, 0
+        self._languages: tuple[int, list[str]] = (-1, [])
         self._lock = threading.Lock()
 
     def look_up(self, query: Query, total: int) -> list[TermStats]:
         """Every term of the query; `total` is the number of chunks in the index."""
-        counts = self._counts([term.expression for term in query.terms])
-        return [self._stats(term, counts[term.expression], total) for term in query.terms]
+        languages = self._vault_languages()
+        plain = [_term_stats(term, 0, 0, total, forms=_forms(term, languages)) for term in query.terms]
+        counts = self._counts([stats.expression for stats in plain])
+        return [self._stats(stats, counts[stats.expression], total) for stats in plain]
+
+    def _vault_languages(self) -> list[str]:
+        generation = self._store.database.generation
+        if self._languages[0] != generation:
+            self._languages = (generation, self._store.search.languages())
+        return self._languages[1]
 
     def _counts(self, expressions: Sequence[str]) -> dict[str, int]:
         """How many chunks hold each; what is found at all is only counted again when the index has grown or shrunk."""
@@ -135,30 +148,30 @@ class Lexicon:
             }
         return counts
 
-    def _stats(self, term: Term, count: int, total: int) -> TermStats:
+    def _stats(self, plain: TermStats, count: int, total: int) -> TermStats:
+        term = plain.term
         if count or term.whole or term.spaceless:
-            return _term_stats(term, count, count, total)
+            return _term_stats(term, count, count, total, forms=plain.forms)
         word = term.words[0]
         guess = self._guesses.get(word)
         if guess is None:
             guess = self._guesses[word] = self._guess(word)
         completed, instead, found = guess
-        return _term_stats(term, 0, found, total, completed=completed, instead=instead)
+        return _term_stats(term, 0, found, total, completed=completed, instead=instead, forms=plain.forms)
 
     def _guess(self, word: str) -> tuple[bool, tuple[str, ...], int]:
         """What a word that is nowhere may mean: whether it is a beginning, else the near words; chunks with either."""
-        if len(word) >= _LEAST_PREFIX and self._store.search.words_from(words.fold(word), 1):
+        if len(word) >= _LEAST_PREFIX and self._store.search.words_from(word, 1):
             expression = f'"{word}"*'
             if count := self._counts([expression])[expression]:
                 return True, (), count
         if not word.isalpha():
             return False, (), 0
-        near = self._title_words(words.fold(word))
+        near = self._title_words(word)
         if len(near) < _CORRECTIONS:
-            stem = self._store.search.stems([word]).get(word, word)
-            listed = self._store.search.words_from(stem[:2], _NEIGHBOURS)
+            listed = self._store.search.words_from(stem(word)[:2], _NEIGHBOURS)
             most = _SPARE if self.hidden else _CORRECTIONS
-            near += [candidate for candidate in nearest(stem, listed, most) if candidate not in near]
+            near += [candidate for candidate in nearest(stem(word), listed, most) if candidate not in near]
         counts = self._counts([f'"{candidate}"' for candidate in near])
         if self.hidden:
             near = [candidate for candidate in near if counts[f'"{candidate}"']]
@@ -167,8 +180,18 @@ class Lexicon:
 
 
 def _term_stats(
-    term: Term, chunks: int, found: int, total: int, *, completed: bool = False, instead: tuple[str, ...] = ()
-) -> TermStats:
+    term: Term, chunks: int, found: int, total: int, *, completed: bool = False, instead: tuple[str, ...] = (),
+    forms: tuple[str, ...] = (),
+) -> TermStats:  # fmt: skip
     """`found` chunks hold the term or what stands for it, `total` there are."""
     odds = (max(0, total - found) + 0.5) / (found + 0.5)
-    return TermStats(term, chunks, math.log(1.0 + odds), math.log(max(odds, 1.0 + 1e-6)), completed, instead)
+    return TermStats(term, chunks, math.log(1.0 + odds), math.log(max(odds, 1.0 + 1e-6)), completed, instead, forms)
+
+
+def _forms(term: Term, languages: Sequence[str]) -> tuple[str, ...]:
+    """The stems of a word in these languages."""
+    if term.spaceless or len(term.words) > 1 or not languages or any(char.isdigit() for char in term.words[0]):
+        return ()
+    # As it was typed: stemmers know endings by their accents.
+    word = term.literal if split_words(fold(term.literal)) == list(term.words) else term.words[0]
+    return tuple(dict.fromkeys(form for language in languages for form in stems([word.strip()], language)))

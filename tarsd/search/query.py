@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tarsd.errors import BadRequest
-from tarsd.search import words
-from tarsd.store import is_spaceless, segment, split_words
+from tarsd.words import fold, index_words, is_spaceless, is_stop, segment, split_words
 
 MAX_TERMS = 64
 MAX_CHARS = 10_000
@@ -108,7 +107,7 @@ def parse_query(text: str) -> Query:
                 (negatives if negated else phrases).append(phrase)
             if not negated:
                 sentence.append(match["phrase"])
-        elif negated and match["word"] is not None and split_words(match["word"]):
+        elif negated and match["word"] is not None and split_words(fold(match["word"])):
             phrase = _phrase(match["word"])
             if phrase is not None:
                 negatives.append(phrase)
@@ -157,7 +156,7 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
         if name == "properties":
             if not isinstance(value, Mapping):
                 raise BadRequest("`properties` maps property names to values.", field=field)
-            found += [Filter("property", words.fold(str(wanted)), str(key).lower()) for key, wanted in value.items()]
+            found += [Filter("property", fold(str(wanted)), str(key).lower()) for key, wanted in value.items()]
             continue
         kind = _KINDS.get(name)
         if kind is None:
@@ -175,7 +174,7 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
 
 def _filter(match: re.Match[str], negated: bool) -> Filter | None:
     if match["property"] is not None:
-        value = words.fold(match["value"].strip().strip('"'))
+        value = fold(match["value"].strip().strip('"'))
         return Filter("property", value, match["property"].strip().lower(), negated)
     if match["key"] is None:
         return None
@@ -192,7 +191,7 @@ def _condition(kind: Kind, value: str, negated: bool) -> Filter | None:
         value = value.lstrip("#").strip("/")
     if kind == "collection":
         return Filter(kind, value, negated=negated)
-    return Filter(kind, words.fold(value), negated=negated) if value else None
+    return Filter(kind, fold(value), negated=negated) if value else None
 
 
 def parse_date(value: str) -> str:
@@ -207,10 +206,10 @@ def parse_date(value: str) -> str:
 
 
 def _phrase(text: str) -> Term | None:
-    found = [word.lower() for word in split_words(segment(text))]
+    found = index_words(text)
     if not found:
         return None
-    return Term(tuple(found), " ".join(text.lower().split()), spaceless=is_spaceless(text))
+    return Term(tuple(found), " ".join(text.lower().split()), spaceless=is_spaceless(fold(text)))
 
 
 def _terms(typed: list[str]) -> list[Term]:
@@ -220,9 +219,10 @@ def _terms(typed: list[str]) -> list[Term]:
     wholes: list[Term] = []
     for token in typed:
         bare = token.lstrip(_LEADING).rstrip(_TRAILING).lower()
-        parts = [word.lower() for word in split_words(token)]
-        if is_spaceless(token):
-            spread, rest = _spaceless(token)
+        folded = fold(token)
+        parts = split_words(folded)
+        if is_spaceless(folded):
+            spread, rest = _spaceless(folded)
             wholes += spread
             parts = rest
         elif len(parts) > 1:
@@ -230,8 +230,10 @@ def _terms(typed: list[str]) -> list[Term]:
         elif parts and bare != parts[0]:
             literals.setdefault(parts[0], bare)
         plain += parts
-    stop = words.is_stop(plain)
-    kept = [word for word, is_stop in zip(plain, stop, strict=True) if not is_stop or word in literals]
+    stop = is_stop(plain)
+    kept = [
+        word for word, empty in zip(plain, stop, strict=True) if not empty or fold(literals.get(word, word)) != word
+    ]
     if not kept and not wholes:
         kept = plain
     return [Term((word,), literals.get(word, word)) for word in dict.fromkeys(kept)] + wholes
@@ -255,6 +257,6 @@ def _spaceless(token: str) -> tuple[list[Term], list[str]]:
             run.append(piece)
             continue
         close()
-        rest += [word.lower() for word in split_words(piece)]
+        rest += split_words(piece)
     close()
     return found, rest

@@ -12,7 +12,8 @@ from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
 from tarsd.passage import Key, Passage
 from tarsd.search import filters as conditions
-from tarsd.search import fuse, words
+from tarsd.search import fuse
+from tarsd.search.held import searched_text
 from tarsd.search.lexicon import Lexicon, TermStats
 from tarsd.search.query import parse_filters, parse_query
 from tarsd.search.ranking import EVERYTHING, STRONG_TITLE, Mode, Ranking, Scope, judged
@@ -22,8 +23,8 @@ from tarsd.search.vectors import VectorSpaces
 from tarsd.store import Store
 
 MAX_LIMIT = 200
-COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0)
-"""BM25 weights of title, aliases, tags, headings, body, anchors."""
+COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0, 0.5)
+"""BM25 weights of title, aliases, tags, headings, body, anchors, forms."""
 
 _KEYWORD_LIST = 150
 _VECTOR_LIST = 50
@@ -123,11 +124,12 @@ class Searcher:
             if mode == "vec" and not ranking.lists:
                 self._keyword_list(ranking)
         if mode == "hybrid":
-            spoken = {words.fold(stats.term.words[0]): 1.0 for stats in ranking.terms if len(stats.term.words) == 1}
-            spoken |= {words.fold(word): stats.trust for stats in ranking.terms for word in stats.instead}
+            spoken = {stats.term.words[0]: 1.0 for stats in ranking.terms if len(stats.term.words) == 1}
+            spoken |= {word: stats.trust for stats in ranking.terms for word in stats.instead}
             spoken |= {word: 1.0 for stats in ranking.terms if stats.term.spaceless for word in stats.term.words}
             with self._titles_lock:
-                ranking.titles = self.titles.matches(spoken, query.text)
+                inflected = {form: 1.0 for stats in ranking.terms for form in stats.forms}
+                ranking.titles = self.titles.matches(spoken, query.text, inflected)
         self._fuse(ranking, required)
         self._read(ranking, max(_READ, limit + limit // 4))
         return ranking
@@ -283,9 +285,8 @@ class Searcher:
         ranking.rows = {row.id: row for row in self.store.notes.passages([i for i, _ in head])}
         weight = sum(stats.weight for stats in ranking.terms) or 1.0
         exact: dict[int, float] = {}
-        for chunk_id, row in ranking.rows.items():
-            text = words.searched_text(row)
-            held = ranking.held[chunk_id] = [stats for stats in ranking.terms if stats.in_text(text)]
+        for chunk_id, (text, held) in self.held(ranking.terms, list(ranking.rows.values())).items():
+            ranking.held[chunk_id] = held
             exact[chunk_id] = sum(stats.weight for stats in held if stats.exactly_in(text)) / weight
         if ranking.mode != "vec":
             raw = dict(ranking.fused)
@@ -299,6 +300,22 @@ class Searcher:
             head = fuse.ordered({i: score * (_OWN if i in own else 1.0) for i, score in head})
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
+
+    def held(self, terms: Sequence[TermStats], rows: Sequence[Passage]) -> dict[int, tuple[str, list[TermStats]]]:
+        """By passage id, its folded text and those of the terms that it holds, as the keyword index sees it."""
+        texts = {row.id: searched_text(row) for row in rows}
+        found: dict[int, list[TermStats]] = {row.id: [] for row in rows}
+        for stats in terms:
+            lacking: list[int] = []
+            for id, text in texts.items():
+                if stats.in_text(text):
+                    found[id].append(stats)
+                elif stats.forms or (not stats.term.spaceless and stats.term.words[0] in text):
+                    lacking.append(id)
+            if lacking and len(stats.term.words) == 1:
+                for id in self.store.search.holding(stats.in_forms, lacking):
+                    found[id].append(stats)
+        return {id: (text, found[id]) for id, text in texts.items()}
 
     def _similar_titles(self, word: str) -> list[str]:
         with self._titles_lock:

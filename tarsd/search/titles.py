@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tarsd.search import words
-from tarsd.store import NoteRow, segment, split_words
+from tarsd.store import NoteRow
+from tarsd.words import index_words, is_stop, stems
 
 # A word in more names than this singles nobody out.
 _COMMON = 300
@@ -39,6 +39,7 @@ class _Name:
     alias: bool
     surface: tuple[str, ...]
     words: tuple[str, ...]
+    forms: tuple[str, ...]
 
 
 def light_stem(word: str) -> str:
@@ -98,18 +99,21 @@ class TitleIndex:
             names.insert(1, (stem, False))
         made: list[_Name] = []
         for text, alias in names:
-            found = [words.fold(word) for word in split_words(segment(text))]
+            found = index_words(text)
             if not found:
                 continue
-            stop = words.is_stop(found)
-            kept = tuple(w for w, is_stop in zip(found, stop, strict=True) if not is_stop) or tuple(found)
-            name = _Name(note.id, text, " ".join(found), alias, kept, tuple(light_stem(word) for word in kept))
+            stop = is_stop(found)
+            kept = tuple(word for word, empty in zip(found, stop, strict=True) if not empty) or tuple(found)
+            light = tuple(light_stem(word) for word in kept)
+            forms = tuple(stems(kept, note.language))
+            forms = forms if len(forms) == len(kept) else light
+            name = _Name(note.id, text, " ".join(found), alias, kept, light, forms)
             made.append(name)
             self._by_text[name.folded].add(note.id)
             for word in kept:
                 self._surface[word] += 1
                 self._by_length[len(word)].add(word)
-            for word in name.words:
+            for word in (*name.words, *name.forms):
                 self._by_word[word].add(note.id)
             if len(name.words) == 1:
                 self._single[name.words[0]].add(note.id)
@@ -124,7 +128,7 @@ class TitleIndex:
                     del self._surface[word]
                     self._by_length[len(word)].discard(word)
             self._single.get(name.words[0], set()).discard(file_id)
-            for word in name.words:
+            for word in (*name.words, *name.forms):
                 if word in self._by_word:
                     self._by_word[word].discard(file_id)
                     if not self._by_word[word]:
@@ -134,23 +138,29 @@ class TitleIndex:
         """How much a title word tells: rare ones more. Always above 0."""
         return math.log(1 + len(self._notes) / (1 + len(self._by_word.get(stem, ()))))
 
-    def matches(self, spoken: Mapping[str, float], sentence: str) -> dict[int, TitleMatch]:
+    def matches(
+        self, spoken: Mapping[str, float], sentence: str, inflected: Mapping[str, float] | None = None
+    ) -> dict[int, TitleMatch]:
         """The best matching name of every note that shares a word with the query.
 
         `spoken` maps the query's content words (folded) to how sure they are (1 as typed, less when corrected);
-        `sentence` is the whole query, for names it equals or holds.
+        `sentence` is the whole query, for names it equals or holds; `inflected` are stems of its words in the
+        languages of the vault.
         """
-        sure: dict[str, float] = {}
+        sure: dict[str, float] = dict(inflected or {})
         for word, trust in spoken.items():
             stem = light_stem(word)
             sure[stem] = max(trust, sure.get(stem, 0.0))
-        folded = " ".join(words.fold(word) for word in split_words(segment(sentence)))
+        folded = " ".join(index_words(sentence))
         weigh = functools.cache(self.weight)
         best: dict[int, TitleMatch] = {}
         for file_id in self._sharing(list(sure)) | self._by_text.get(folded, set()):
             for name in self._names.get(file_id, ()):
                 whole = sum(map(weigh, name.words))
-                got = sum(weigh(word) * sure[word] for word in name.words if word in sure)
+                got = sum(
+                    weigh(word) * max(sure.get(word, 0.0), sure.get(form, 0.0))
+                    for word, form in zip(name.words, name.forms, strict=True)
+                )
                 exact = name.folded == folded
                 cover = 1.0 if exact else got / whole
                 known = best.get(file_id)
@@ -176,7 +186,7 @@ class TitleIndex:
 
     def mentioned(self, text: str) -> Collection[int]:
         """Notes whose name of two or more words (or one of six letters and more) stands in the text."""
-        found = [words.fold(word) for word in split_words(segment(text))]
+        found = index_words(text)
         files: set[int] = set()
         for length in range(1, 6):
             for start in range(len(found) - length + 1):

@@ -1,6 +1,7 @@
 """All SQL. Two files: `index.db`, a cache of one vault, and `embeddings.db`, the vectors of all vaults."""
 
 from tarsd.passage import Key, NoteRow
+from tarsd.store.keywords import stem
 from tarsd.store.rows import (
     MAX_K,
     NOT_READ,
@@ -16,10 +17,8 @@ from tarsd.store.rows import (
 )
 from tarsd.store.schema import COLUMNS
 from tarsd.store.store import Store
-from tarsd.store.text import is_spaceless, segment, split_words
 
 __all__ = [
     "COLUMNS", "MAX_K", "NOT_READ", "Batch", "Counts", "EmbedJob", "FileRow", "Key", "LinkRow",
-    "NoteRow", "Prepared", "ProblemRow", "Role", "Space", "Store", "is_spaceless", "segment",
-    "split_words",
+    "NoteRow", "Prepared", "ProblemRow", "Role", "Space", "Store", "stem",
 ]  # fmt: skip

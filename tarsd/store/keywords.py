@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -12,7 +14,7 @@ import apsw
 
 from tarsd.store import schema
 from tarsd.store.database import Database, fetch, listed
-from tarsd.store.text import segment
+from tarsd.words import ASCII_SEPARATORS, CATEGORIES, index_text, marks, parts_of_names, segment, stems_of_text
 
 _STEMMER = "porter"
 # Of a note's names, what goes into the row of every passage.
@@ -22,6 +24,23 @@ _NAME_CHARS = 120
 _REPEATED_CHARS = 800
 _MERGED_PAGES = 500
 _MERGES = 40
+
+
+@functools.cache
+def _porter() -> apsw.FTS5Tokenizer:
+    options = ["unicode61", "remove_diacritics", "0", "categories", CATEGORIES, "separators", ASCII_SEPARATORS]
+    return apsw.Connection(":memory:").fts5_tokenizer(_STEMMER, options)
+
+
+_stemming = threading.Lock()
+
+
+@functools.lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """The form under which the index keeps a folded word; "" for what is no word."""
+    with _stemming:
+        tokens = _porter()(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
+    return str(tokens[0][0]) if tokens else ""  # type: ignore[index]
 
 
 class KeywordSearch:
@@ -35,7 +54,7 @@ class KeywordSearch:
     ) -> list[tuple[int, float]]:
         """(chunk id, BM25 score > 0), best first, for an FTS5 expression.
 
-        `weights` go with `schema.COLUMNS` (title, aliases, tags, headings, body, anchors); `files` restricts the
+        `weights` go with `schema.COLUMNS` (title, aliases, tags, headings, body, anchors, forms); `files` restricts the
         answer to chunks of these file ids. An expression that FTS5 cannot read raises StoreError.
         """
         rank = f"bm25({', '.join(format(float(weight), 'g') for weight in weights)})"
@@ -47,11 +66,11 @@ class KeywordSearch:
         with self._database.reader() as db:
             return fetch(db, f"{sql} ORDER BY rank LIMIT ?", (*values, limit))
 
-    def holds(self, chunk_id: int, expression: str) -> bool:
-        """Whether a passage matches an FTS5 expression."""
-        sql = "SELECT 1 FROM fts WHERE fts MATCH ? AND rowid = ?"
+    def holding(self, expression: str, chunk_ids: Iterable[int]) -> list[int]:
+        """Those of some passages that match an FTS5 expression."""
+        sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
         with self._database.reader() as db:
-            return db.execute(sql, (expression, chunk_id)).get is not None
+            return [row[0] for row in fetch(db, sql, (expression, listed(chunk_ids)))]
 
     # Vocabulary
 
@@ -73,29 +92,21 @@ class KeywordSearch:
             sql = "SELECT term FROM temp.vocabulary WHERE term >= ?1 AND term < ?2 LIMIT ?3"
             return [row[0] for row in fetch(db, sql, (start, start + "\U0010ffff", limit))]
 
-    def stems(self, words: Iterable[str]) -> dict[str, str]:
-        """The form under which the index keeps each word; words without letters or digits are left out."""
-        found: dict[str, str] = {}
-        options = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co Mn Mc"]
-        with self._database.reader() as db:
-            stemmer = db.fts5_tokenizer(_STEMMER, options)
-            for word in words:
-                tokens = stemmer(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
-                if tokens:
-                    found[word] = str(tokens[0][0])  # type: ignore[index]
-        return found
+    def languages(self) -> list[str]:
+        """The languages (ISO 639-1) of which the index keeps stems."""
+        return [language for language, mark in marks().items() if self.words_from(mark, 1)]
 
     # Within a transaction
 
     def add(self, db: apsw.Connection, file_id: int, chunk_ids: Iterable[int]) -> None:
         """Rows for stored passages of one note."""
-        names = "SELECT path, title, aliases, tags, words, anchors FROM files WHERE id = ?"
+        names = "SELECT path, title, aliases, tags, words, anchors, language FROM files WHERE id = ?"
         texts = "SELECT c.id, c.seq, c.trail, c.text FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value"
-        for path, title, aliases, tags, words, anchors in fetch(db, names, (file_id,)):
+        for path, title, aliases, tags, words, anchors, language in fetch(db, names, (file_id,)):
             chunks = fetch(db, texts, (listed(chunk_ids),))
             db.executemany(
-                "INSERT INTO fts(rowid, title, aliases, tags, headings, body, anchors) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                _rows(path, title, json.loads(aliases), json.loads(tags), words, anchors, chunks),
+                f"INSERT INTO fts(rowid, {', '.join(schema.COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                _rows(path, title, json.loads(aliases), json.loads(tags), words, anchors, language, chunks),
             )
 
     def drop(self, db: apsw.Connection, chunk_ids: Iterable[int]) -> None:
@@ -150,7 +161,7 @@ class KeywordSearch:
 
 def _rows(
     path: str, title: str, aliases: Sequence[str], tags: Sequence[str], words: str, anchors: str,
-    chunks: Iterable[tuple[int, int, str, str]],
+    language: str, chunks: Iterable[tuple[int, int, str, str]],
 ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
     """The rows of chunks (id, seq, trail as JSON, text) of one note; the title column also holds file name and folders.
 
@@ -167,12 +178,14 @@ def _rows(
         else:
             if short is None:
                 some = (_called(title[:_REPEATED_CHARS], stem, folder), _some(aliases, _ALIASES), _some(tags, _TAGS))
-                short = [segment(names) for names in some]
+                short = [index_text(names) for names in some]
             called = short
         headings = "\n".join(json.loads(trail)) if trail != "[]" else ""
         body = f"{text}\n{words}" if first else text
         rest = (headings, body, anchors if first else "")
-        yield (chunk_id, *(map(segment, called) if first else called), *map(segment, rest))
+        named = "\n".join((title, *aliases, headings, body))
+        forms = " ".join((*stems_of_text(named, language), *parts_of_names(named)))
+        yield (chunk_id, *(map(index_text, called) if first else called), *map(index_text, rest), segment(forms))
 
 
 def _called(title: str, stem: str, folder: str) -> str:

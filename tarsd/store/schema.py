@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tarsd.words import ASCII_SEPARATORS, CATEGORIES
+
 
 class Tables(NamedTuple):
     """What a file holds. One of another format is made anew, unless `upgrades` leads from its format to this one.
@@ -19,14 +21,18 @@ class Tables(NamedTuple):
 
 
 # What a row of the keyword index is made of. Another number has that leg alone made anew, from the stored passages.
-KEYWORDS = 2
+KEYWORDS = 3
 APPLICATION_ID = 0x74617273  # "tars"
 
-COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors")
-"""Columns of the keyword index, in the order in which weights are given."""
+COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors", "forms")
+"""Columns of the keyword index, in the order in which weights are given.
 
-# Marks belong to the letters they sit on (Mn, Mc): without them Hindi, Tamil and vocalised Arabic words fall apart.
-TOKENIZER = "porter unicode61 remove_diacritics 2 categories ''L* N* Co Mn Mc''"
+`forms` are stems of the language that a note is in, and parts of names such as parseHeaderLine.
+"""
+
+# Text is folded before it comes here. Marks belong to the letters they sit on (Mn, Mc): without them Hindi and Tamil
+# words fall apart.
+TOKENIZER = f"porter unicode61 remove_diacritics 0 categories ''{CATEGORIES}'' separators ''{ASCII_SEPARATORS}''"
 
 _INDEX = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -36,7 +42,7 @@ CREATE TABLE files(
     title TEXT NOT NULL, aliases TEXT NOT NULL, tags TEXT NOT NULL, properties TEXT NOT NULL, words TEXT NOT NULL,
     kind TEXT NOT NULL, memory_type TEXT NOT NULL, ours INTEGER NOT NULL, local_only INTEGER NOT NULL,
     problems TEXT NOT NULL, state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
-    stamp INTEGER NOT NULL DEFAULT 0, UNIQUE(collection, path));
+    stamp INTEGER NOT NULL DEFAULT 0, language TEXT NOT NULL DEFAULT '', UNIQUE(collection, path));
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, seq INTEGER NOT NULL, heading TEXT NOT NULL,
     trail TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash BLOB NOT NULL,
@@ -79,11 +85,9 @@ CREATE TABLE vectors(
     used INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
 """
-# 0 is unknown: such a file is read once more.
-_STAMP = "ALTER TABLE files ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0"
 _USED = "ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0"
 
-INDEX = Tables(_INDEX, 2, {1: _STAMP}, kept=False)
+INDEX = Tables(_INDEX, 3, {}, kept=False)
 """The index can be made anew from the notes, with the vectors of the cache: another format embeds nothing again."""
 
 EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED}, kept=True)

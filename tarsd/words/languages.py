@@ -1,0 +1,174 @@
+"""Languages: words that carry no meaning, which language a note is in, and the stems of its words (Snowball)."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+import Stemmer
+
+from tarsd.words.fold import fold
+
+# Closed-class words only; what is also a common noun or verb elsewhere ("will", "may") stays in English alone.
+_ENGLISH = (
+    "a about am an and any are as at be been being but by can could did do does doing for from had has have having he "
+    "her here hers him his how i if in into is it its itself me might must my no nor not of on or our ours shall she "
+    "should so some such than that the their theirs them then there these they this those to too us very was we were "
+    "what when where which while who whom whose why will with would you your yours d ll m re s t ve don doesn didn isn "
+    "aren wasn weren hasn haven hadn won wouldn couldn shouldn"
+)
+_OTHERS = {
+    "de": "der die das den dem des ein eine einen einem einer und oder aber nicht ist sind war waren wird werden wie "
+    "was wer wo wann warum ich du er sie es wir ihr mein meine dein deine sein seine zu zum zur mit von vom bei für "
+    "auf aus in im an am als auch noch nur so wenn dass man hat haben kann über unter nach vor",
+    "fr": "le la les un une des du de d l et ou mais ne pas est sont était je tu il elle on nous vous ils elles mon ma "
+    "mes ton ta tes son sa ses ce cette ces que qui quoi quand où comment pourquoi dans sur sous avec pour par en au "
+    "aux à a ont plus",
+    "es": "el la los las un una unos unas y o pero no es son era yo tú él ella nosotros mi mis tu tus su sus que qué "
+    "quién cuándo dónde cómo por para con de del en a al se lo le como más hay",
+    "it": "il lo la i gli le un uno una e o ma non è sono era io tu lui lei noi voi loro mio mia suo sua che chi "
+    "quando dove come perché di del della dei da in con su per tra fra al alla si ho ha",
+    "pt": "o a os as um uma e ou mas não é são era eu tu ele ela nós meu minha seu sua que quem quando onde como por "
+    "para com de do da dos das em no na nos nas se ao",
+    "nl": "de het een en of maar niet is zijn was waren ik jij je hij zij we wij mijn jouw wat wie waar wanneer hoe "
+    "waarom met van voor op in uit aan bij naar te om dat die deze dit ook nog er",
+    "ru": "и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по ее мне есть был была было "
+    "где когда почему кто чем из от для о об мы мой моя мои это этот эта эти ли между",
+}
+_BOTH = "bin come die dove era es fast hat hay ha ho la lo man men met mi mon no of on per plus son sous tu um van war"
+ENGLISH = frozenset(_ENGLISH.split())
+_AMBIGUOUS = ENGLISH | frozenset(_BOTH.split())
+OTHERS = {name: frozenset(listed.split()) for name, listed in _OTHERS.items()}
+_FOLDED = {name: frozenset(map(fold, listed)) for name, listed in OTHERS.items()}
+
+# Of languages that have no list above: frequent words that tell them from the others.
+_TELLING = {
+    "ca": "els les amb és una per què aquest aquesta molt també però són més dels",
+    "cs": "je se na že jsem jsou byl ale jako když který které jeho nebo aby tak už při",
+    "da": "og det er ikke jeg til på med som af den har blev efter hvor også kan skal",
+    "eo": "kaj la estas ne mi vi li ĝi kun por sed ankaŭ tiu kiu pri",
+    "et": "ja on ei see et ma oli kui ka mis aga ning või kes oma veel",
+    "eu": "eta da ez dira bat egin izan zen duen baina gara nire zuen ere",
+    "fi": "ja on ei että se oli hän mutta kun myös niin kuin joka sitä ovat tai ole minä",
+    "ga": "agus an na tá bhí sé ar go is le seo sin ach níl",
+    "hu": "és a az nem hogy is egy volt van meg de ha ez csak már mint",
+    "id": "dan yang di ini itu dengan untuk tidak dari pada saya akan adalah ke juga",
+    "lt": "ir yra tai kad ne buvo su bet kaip iš į aš jis arba dar",
+    "no": "og det er ikke jeg til på med som av en har ble etter hvor også kan skal",
+    "pl": "i w nie się na jest że z do to jak ale co był była są tak przez od po",
+    "ro": "și în nu este cu pe la de un o care din mai sunt pentru ce dar fost",
+    "sv": "och det är inte jag till på med som av den har ett efter hur också kan ska",
+    "tr": "ve bir bu da de için ile çok ama gibi daha ne var değil olarak sonra ben kadar",
+}
+_LISTED = {name: frozenset(listed.split()) for name, listed in _TELLING.items()} | OTHERS | {"en": ENGLISH}
+_SNOWBALL = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "eo": "esperanto",
+    "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french",
+    "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
+    "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
+"""Algorithms by ISO 639-1; English has its own in the keyword index."""
+
+_MARKS = {language: chr(0xE100 + number) for number, language in enumerate(sorted(_SNOWBALL))}
+_LOOKED_AT = 20_000
+_WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u0900-\u0dff]+[^\W\d_]*)*")
+_SCRIPTS = {
+    "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "cyrillic": re.compile("[\u0400-\u052f]"),
+    "arabic": re.compile("[\u0600-\u06ff\ufb50-\ufdff\ufe70-\ufefc]"), "armenian": re.compile("[\u0530-\u058f]"),
+    "devanagari": re.compile("[\u0900-\u097f]"), "tamil": re.compile("[\u0b80-\u0bff]"),
+    "latin": re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
+}  # fmt: skip
+_FEW = 4  # letters of a script that make no text in it
+_TELLS = 0.04  # share of the words that a language's frequent ones must have
+_RUSSIAN, _NOT_RUSSIAN = re.compile("[ыэё]"), re.compile("[іїєґўђјљњћџѓќѕ]")
+_SERBIAN, _PERSIAN = re.compile("[ђјљњћџ]"), re.compile("[پچژگی]")
+
+
+def guess(text: str) -> str:
+    """The language that most of a text is in, as ISO 639-1 ("en", "ru"), "" where that cannot be told.
+
+    By its script, and in scripts of several languages by letters or by frequent words of each.
+    """
+    text = unicodedata.normalize("NFC", text[:_LOOKED_AT]).lower()
+    if text.isascii():
+        return _by_words(text)
+    counts = {script: len(letters.findall(text)) for script, letters in _SCRIPTS.items()}
+    script = max(counts, key=lambda name: counts[name])
+    if counts[script] < _FEW:
+        return ""
+    match script:
+        case "latin":
+            return _by_words(text)
+        case "cyrillic":
+            return _cyrillic(text)
+        case "arabic":
+            return "fa" if len(_PERSIAN.findall(text)) > counts["arabic"] / 50 else "ar"
+        case "devanagari":
+            return "ne" if len(re.findall("छ|को |मा ", text)) > len(re.findall("है|हैं|का |की |के |में", text)) else "hi"
+    return {"greek": "el", "armenian": "hy", "tamil": "ta"}[script]
+
+
+def _cyrillic(text: str) -> str:
+    foreign = len(_NOT_RUSSIAN.findall(text))
+    if foreign > len(_RUSSIAN.findall(text)):
+        return "sr" if 2 * len(_SERBIAN.findall(text)) > foreign else ""
+    return "ru"
+
+
+def _by_words(text: str) -> str:
+    said = _WORD.findall(text)
+    if not said:
+        return ""
+    counts = {language: sum(word in listed for word in said) for language, listed in _LISTED.items()}
+    best = max(counts, key=lambda language: counts[language])
+    if counts[best] < max(2, _TELLS * len(said)):
+        return ""
+    return "en" if counts["en"] == counts[best] else best
+
+
+_stemmers: dict[str, Stemmer.Stemmer] = {}
+_lock = threading.Lock()
+
+
+def stems(said: Iterable[str], language: str) -> list[str]:
+    """The stem of each word, folded, with its language's mark before it: two words meet if they inflect the same word.
+
+    Empty for English, and for languages that have no stemmer.
+    """
+    if language not in _SNOWBALL:
+        return []
+    mark = _MARKS[language]
+    with _lock:  # a stemmer serves one thread at a time
+        stemmer = _stemmers.get(language)
+        if stemmer is None:
+            stemmer = _stemmers[language] = Stemmer.Stemmer(_SNOWBALL[language])
+        found = stemmer.stemWords([unicodedata.normalize("NFC", word.lower()) for word in said])
+    return [f"{mark}{folded}" for stem in found if (folded := fold(stem)) and " " not in folded]
+
+
+def stems_of_text(text: str, language: str) -> list[str]:
+    """The stems of all words of a text, each once."""
+    return list(dict.fromkeys(stems(dict.fromkeys(_WORD.findall(text)), language))) if language in _SNOWBALL else []
+
+
+def marks() -> dict[str, str]:
+    """The mark that stems of each language begin with."""
+    return _MARKS
+
+
+def is_stop(words: Sequence[str]) -> list[bool]:
+    """Which of a query's words (folded) say nothing by themselves.
+
+    English ones always; those of another language where the query holds two different ones of it and one of them
+    is no English word, so that "die" and "war" stay words in an English query.
+    """
+    present = set(words)
+    spoken = [
+        listed
+        for listed in _FOLDED.values()
+        if len(present & listed) >= 2 and any(len(word) > 1 for word in (present & listed) - _AMBIGUOUS)
+    ]
+    return [word in ENGLISH or any(word in listed for listed in spoken) for word in words]
