@@ -60,7 +60,7 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
     if note.ours:
         steps.append(Step("evidence", False, "tarsd wrote it: search finds it, answers are not based on it."))
     ranking = searcher.rank(query, "hybrid", _LIMIT)
-    held = {id: terms for id, (_, terms) in searcher.held(ranking.terms, rows).items()}
+    held = {id: held.terms for id, held in searcher.held(ranking.terms, rows).items()}
     steps += _matching(ranking, note, rows, held)
     ranks = _ranks(ranking, note)
     final = ranks["all together"]

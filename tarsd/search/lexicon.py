@@ -53,7 +53,7 @@ class TermStats:
     @property
     def trust(self) -> float:
         """1 as typed, less for what stands in its place."""
-        return 1.0 if self.chunks or self.completed else CORRECTED
+        return 1.0 if self.chunks else CORRECTED
 
     @property
     def expression(self) -> str:
@@ -62,12 +62,12 @@ class TermStats:
         if self.completed:
             parts.append(f'"{self.term.words[0]}"*')
         parts += [f'"{word}"' for word in self.instead]
-        return " OR ".join(parts + ([f"forms : ({_any(self.forms)})"] if self.forms else []))
+        return " OR ".join(parts + ([self.inflected] if self.forms else []))
 
     @property
-    def in_forms(self) -> str:
-        """The FTS5 expression that finds inflections of it, and names that it is a part of."""
-        return f"forms : ({_any((self.term.words[0], *self.forms))})"
+    def inflected(self) -> str:
+        """The FTS5 expression that finds its other forms."""
+        return f"forms : ({_any(self.forms)})"
 
     def in_text(self, text: str) -> bool:
         """Whether folded text holds the term, a word of the same stem, or what stands for it."""

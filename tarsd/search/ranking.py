@@ -45,7 +45,8 @@ class Ranking:
     """One query at work: the lists and what became of them.
 
     `allowed` are the file ids that filters let pass (None for all), `left_out` others that are left out. `fused` holds
-    every candidate, best first; of the best ones, `rows` has the passage and `held` the terms in it.
+    every candidate, best first; of the best ones, `rows` has the passage, `held` the terms in it, and
+    `in_names` those of them that are only part of a name, as `line` is of `parseHeaderLine`.
     """
 
     query: Query
@@ -63,6 +64,7 @@ class Ranking:
     total: float = 1.0
     rows: dict[int, Passage] = field(default_factory=dict)
     held: dict[int, list[TermStats]] = field(default_factory=dict)
+    in_names: dict[int, frozenset[TermStats]] = field(default_factory=dict)
     trouble: str = ""
 
 
@@ -105,9 +107,16 @@ def _reasons(ranking: Ranking, row: Passage, named: Sequence[TermStats]) -> list
     if title is not None and title.cover >= STRONG_TITLE:
         what = f"alias {title.name}" if title.alias else "title"
         reasons.append(what if title.exact or title.cover >= 1 else f"{what}, in part")
-    typed = [stats.term.literal for stats in named if (stats.chunks or stats.completed) and not stats.term.whole]
+    in_names = ranking.in_names.get(row.id, frozenset())
+    typed = [stats.term.literal for stats in named if stats.chunks and not stats.term.whole and stats not in in_names]
     if typed:
         reasons.append("words: " + ", ".join(typed))
+    parts = [stats.term.literal for stats in named if stats in in_names]
+    if parts:
+        reasons.append("in names: " + ", ".join(parts))
+    begun = [stats.term.literal for stats in named if not stats.chunks and stats.completed]
+    if begun:
+        reasons.append("words that begin with " + ", ".join(begun))
     meant = [f"{stats.term.literal} as {stats.instead[0]}" for stats in named if not stats.chunks and stats.instead]
     if meant:
         reasons.append("read " + ", ".join(meant))

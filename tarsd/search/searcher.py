@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tarsd.config import SearchSettings
@@ -47,6 +47,15 @@ class Results:
 
     hits: tuple[Passage, ...]
     degraded: str | None = None
+
+
+@dataclass
+class Held:
+    """What a passage holds of a query: the terms, and those of them that are only part of a name."""
+
+    text: str
+    terms: list[TermStats] = field(default_factory=list)
+    in_names: list[TermStats] = field(default_factory=list)
 
 
 class Searcher:
@@ -285,9 +294,9 @@ class Searcher:
         ranking.rows = {row.id: row for row in self.store.notes.passages([i for i, _ in head])}
         weight = sum(stats.weight for stats in ranking.terms) or 1.0
         exact: dict[int, float] = {}
-        for chunk_id, (text, held) in self.held(ranking.terms, list(ranking.rows.values())).items():
-            ranking.held[chunk_id] = held
-            exact[chunk_id] = sum(stats.weight for stats in held if stats.exactly_in(text)) / weight
+        for chunk_id, held in self.held(ranking.terms, list(ranking.rows.values())).items():
+            ranking.held[chunk_id], ranking.in_names[chunk_id] = held.terms, frozenset(held.in_names)
+            exact[chunk_id] = sum(stats.weight for stats in held.terms if stats.exactly_in(held.text)) / weight
         if ranking.mode != "vec":
             raw = dict(ranking.fused)
             # A word alone is a name and meant as it stands; in a sentence, inflections are the rule.
@@ -301,21 +310,23 @@ class Searcher:
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
 
-    def held(self, terms: Sequence[TermStats], rows: Sequence[Passage]) -> dict[int, tuple[str, list[TermStats]]]:
-        """By passage id, its folded text and those of the terms that it holds, as the keyword index sees it."""
-        texts = {row.id: searched_text(row) for row in rows}
-        found: dict[int, list[TermStats]] = {row.id: [] for row in rows}
+    def held(self, terms: Sequence[TermStats], rows: Sequence[Passage]) -> dict[int, Held]:
+        """By passage id, which of the terms it holds: what the keyword index would match, and that alone."""
+        found = {row.id: Held(searched_text(row)) for row in rows}
         for stats in terms:
-            lacking: list[int] = []
-            for id, text in texts.items():
-                if stats.in_text(text):
-                    found[id].append(stats)
-                elif stats.forms or (not stats.term.spaceless and stats.term.words[0] in text):
-                    lacking.append(id)
-            if lacking and len(stats.term.words) == 1:
-                for id in self.store.search.holding(stats.in_forms, lacking):
-                    found[id].append(stats)
-        return {id: (text, found[id]) for id, text in texts.items()}
+            lacking = {id: held for id, held in found.items() if not stats.in_text(held.text)}
+            for id in found.keys() - lacking.keys():
+                found[id].terms.append(stats)
+            if stats.forms and lacking:
+                for id in self.store.search.holding(stats.inflected, lacking):
+                    lacking.pop(id).terms.append(stats)
+            word = stats.term.words[0]
+            inside = [id for id, held in lacking.items() if not stats.term.spaceless and word in held.text]
+            if inside and len(stats.term.words) == 1:
+                for id in self.store.search.holding(f'forms : "{word}"', inside):
+                    found[id].terms.append(stats)
+                    found[id].in_names.append(stats)
+        return found
 
     def _similar_titles(self, word: str) -> list[str]:
         with self._titles_lock:

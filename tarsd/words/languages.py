@@ -82,6 +82,7 @@ _SCRIPTS = {
     "latin": re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
 }  # fmt: skip
 _FEW = 4  # letters of a script that make no text in it
+_SHORT = 12  # words of a text that one frequent word may tell
 _TELLS = 0.04  # share of the words that a language's frequent ones must have
 _RUSSIAN, _NOT_RUSSIAN = re.compile("[ыэё]"), re.compile("[іїєґўђјљњћџѓќѕ]")
 _SERBIAN, _PERSIAN = re.compile("[ђјљњћџ]"), re.compile("[پچژگی]")
@@ -124,7 +125,8 @@ def _by_words(text: str) -> str:
         return ""
     counts = {language: sum(word in listed for word in said) for language, listed in _LISTED.items()}
     best = max(counts, key=lambda language: counts[language])
-    if counts[best] < max(2, _TELLS * len(said)):
+    alone = sum(count == counts[best] for count in counts.values()) == 1
+    if counts[best] < max(1 if alone and len(said) < _SHORT else 2, _TELLS * len(said)):
         return ""
     return "en" if counts["en"] == counts[best] else best
 

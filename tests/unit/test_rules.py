@@ -67,9 +67,7 @@ NAMES = st.text("aAbß.*?[]-! \\éİ", min_size=1, max_size=4).map(lambda name: 
 
 
 @given(st.lists(NAMES, min_size=1, max_size=3), st.sampled_from(["", "/"]), st.lists(NAMES, max_size=2))
-def test_what_a_rule_covered_as_the_beginning_of_paths_it_covers(
-    names: list[str], end: str, rest: list[str]
-) -> None:
+def test_what_a_rule_covered_as_the_beginning_of_paths_it_covers(names: list[str], end: str, rest: list[str]) -> None:
     """Whatever else a rule means, a note at or below the very place that it spells is covered, in any form."""
     if any(name in (".", "..") for name in names):
         return

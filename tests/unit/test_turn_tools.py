@@ -467,9 +467,7 @@ async def test_a_model_elsewhere_searches_with_no_question_of_a_private_turn(tmp
 
 
 @pytest.mark.parametrize("local", [True, False])
-async def test_a_link_that_a_model_elsewhere_guessed_tells_of_no_private_note(
-    tmp_path: Path, local: bool
-) -> None:
+async def test_a_link_that_a_model_elsewhere_guessed_tells_of_no_private_note(tmp_path: Path, local: bool) -> None:
     here = talk(tmp_path, FakeProvider("See [[Private/Diary]] and [[Private/Dairy]].", local=local))
     turn = await here.ended(ask("which notes are there?"))
     kept = "[[Private/Diary]]" if local else "Private/Diary"

@@ -308,14 +308,15 @@ def test_a_keyword_index_of_another_version_is_made_anew_and_nothing_else(store:
     other.close()
 
 
-def test_an_index_of_the_format_before_goes_on_with_its_notes(tmp_path: Path, store: Store) -> None:
+def test_an_index_of_the_format_before_is_rebuilt_and_its_vectors_are_kept(tmp_path: Path, store: Store) -> None:
     filled(store, note("a.md", "one"))
     store.close()
     db = apsw.Connection(str(tmp_path / "index.db"))
-    db.execute("ALTER TABLE files DROP COLUMN stamp; PRAGMA user_version = 1")
+    db.execute("ALTER TABLE files DROP COLUMN language; PRAGMA user_version = 2")
     db.close()
     other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
-    assert other.database.notice == "" and [row.stamp for row in other.notes.rows().values()] == [0]
-    other.apply(Batch(put=[note("b.md", "two")]))
-    assert len(other.notes.rows()) == 2
+    assert "another format and is rebuilt" in other.database.notice and not other.notes.rows()
+    assert other.cache.known("f1", [digest("one")])
+    other.apply(Batch(put=[note("a.md", "one")]))
+    assert len(other.notes.rows()) == 1
     other.close()

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tarsd.errors import StoreError
-from tarsd.store import Batch, Store, links, segment
+from tarsd.store import Batch, Store, links
 from tarsd.vault import FileInfo
+from tarsd.words import index_text
 from tests.support.index_dump import dump
 from tests.support.stored import DIM, WEIGHTS, at, filled, found, note
 
@@ -113,7 +114,7 @@ def test_a_batch_happens_as_a_whole_or_not_at_all(store: Store) -> None:
 )
 def test_words_of_every_script_are_found_by_keyword(store: Store, text: str, query: str) -> None:
     filled(store, note("x.md", text), note("y.md", "nothing of it"))
-    match = " AND ".join(f'"{segment(part).strip()}"' for part in query.split())
+    match = " AND ".join(f'"{index_text(part).strip()}"' for part in query.split())
     assert found(store, match) == ["x.md"]
 
 
