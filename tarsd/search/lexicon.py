@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from tarsd.search.titles import nearest
 from tarsd.store import Store, stem
 from tarsd.words import fold, split_words, stems
 
+_folded = functools.lru_cache(maxsize=1_000)(fold)
 _LEAST_PREFIX = 3
 _CORRECTIONS = 3
 # So many are looked at where some may stand only in notes that are not to be known of.
@@ -74,7 +76,7 @@ class TermStats:
         term = self.term
         if term.spaceless:
             return "".join(term.words) in text
-        literal = fold(term.literal)
+        literal = _folded(term.literal)
         if len(term.words) > 1 or literal[:1] == ".":
             return has_literal(text, literal)
         if self.completed and begins_word(text, term.words[0]):
@@ -83,7 +85,7 @@ class TermStats:
 
     def exactly_in(self, text: str) -> bool:
         """Whether folded text holds the term as it was typed, not inflected and not inside a longer word."""
-        return has_literal(text, fold(self.term.literal))
+        return has_literal(text, _folded(self.term.literal))
 
 
 def _any(expressions: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ _ALIASES = 32
 _NAME_CHARS = 120
 _REPEATED_CHARS = 800
 _MERGED_PAGES = 500
+_LISTED = 2_000
 _MERGES = 40
 
 
@@ -66,11 +67,15 @@ class KeywordSearch:
         with self._database.reader() as db:
             return fetch(db, f"{sql} ORDER BY rank LIMIT ?", (*values, limit))
 
-    def holding(self, expression: str, chunk_ids: Iterable[int]) -> list[int]:
+    def holding(self, expression: str, chunk_ids: Collection[int]) -> set[int]:
         """Those of some passages that match an FTS5 expression."""
-        sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
         with self._database.reader() as db:
-            return [row[0] for row in fetch(db, sql, (expression, listed(chunk_ids)))]
+            # To list what matches is quicker than to ask of each passage, unless very many match.
+            found = fetch(db, "SELECT rowid FROM fts WHERE fts MATCH ? LIMIT ?", (expression, _LISTED))
+            if len(found) == _LISTED:
+                sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
+                found = fetch(db, sql, (expression, listed(chunk_ids)))
+        return {row[0] for row in found}.intersection(chunk_ids)
 
     # Vocabulary
 

@@ -31,7 +31,8 @@ _NOT_READ = re.compile("[\u2122\u2120\u00ae\u00a9]")  # ™ and its like are no 
 _SYMBOLS = frozenset({"So", "Sm", "Sc"})
 ZERO_WIDTH_SPACE = "\u200b"
 
-_RUN = re.compile(r"\w?[^\x00-\x7f]+")
+# With single ASCII characters in between: a script other than Latin is folded line by line, an accent by its word.
+_RUN = re.compile(r"\w?[^\x00-\x7f]+(?:[\x00-\x7f][^\x00-\x7f]+)*")
 # "c++" is another word than "c", and so is "c#": their signs become letters of a private kind.
 _SIGNED = re.compile(r"(?<=[^\W_])\+\+(?![\w+])|(?<=(?<![^\W_])[a-z])#(?![\w#])")
 PLUSES, SHARP = "\ue011", "\ue012"
