@@ -34,7 +34,7 @@ ZERO_WIDTH_SPACE = "\u200b"
 # With single ASCII characters in between: a script other than Latin is folded line by line, an accent by its word.
 _RUN = re.compile(r"\w?[^\x00-\x7f]+(?:[\x00-\x7f][^\x00-\x7f]+)*")
 # "c++" is another word than "c", and so is "c#": their signs become letters of a private kind.
-_SIGNED = re.compile(r"(?<=[^\W_])\+\+(?![\w+])|(?<=(?<![^\W_])[a-z])#(?![\w#])")
+_SIGNED = re.compile(r"[+#](?<=[a-z]#)(?<![^\W_][a-z]#)(?![\w#])|[+](?<=[^\W_][+])[+](?![\w+])")
 PLUSES, SHARP = "\ue011", "\ue012"
 _AM = re.compile("([\u0e4d\u0ecd])([\u0e48-\u0e4b\u0ec8-\u0ecb]?)([\u0e32\u0eb2])")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import Stemmer
@@ -73,7 +74,7 @@ _SNOWBALL = {
 """Algorithms by ISO 639-1; English has its own in the keyword index."""
 
 _MARKS = {language: chr(0xE100 + number) for number, language in enumerate(sorted(_SNOWBALL))}
-_LOOKED_AT = 20_000
+_LOOKED_AT = 5_000
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u0900-\u0dff]+[^\W\d_]*)*")
 _SCRIPTS = {
     "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "cyrillic": re.compile("[\u0400-\u052f]"),
@@ -123,7 +124,10 @@ def _by_words(text: str) -> str:
     said = _WORD.findall(text)
     if not said:
         return ""
-    counts = {language: sum(word in listed for word in said) for language, listed in _LISTED.items()}
+    present = Counter(said)
+    counts = {
+        language: sum(present[word] for word in listed & present.keys()) for language, listed in _LISTED.items()
+    }
     best = max(counts, key=lambda language: counts[language])
     alone = sum(count == counts[best] for count in counts.values()) == 1
     if counts[best] < max(1 if alone and len(said) < _SHORT else 2, _TELLS * len(said)):

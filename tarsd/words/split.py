@@ -26,9 +26,9 @@ CATEGORIES = "L* N* Co Mn Mc So Sm Sc"
 """What words consist of, as FTS5 takes it; of ASCII, letters and digits alone."""
 ASCII_SEPARATORS = "$+<=>^`|~"
 _CHARACTER = re.compile(f"[{_BASE}][{_MARK}]*|[{_MARK}]+")
-_NAME = re.compile(r"[^\W_]*[^\W\d_][^\W_]*")
-_HUMP = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_INNER_CAPITAL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NAME = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z]?[a-z0-9]++[A-Z]|[A-Z]{2,}[a-z])[A-Za-z0-9]*+")
+_NAME_CHARS = 60  # what people write, not keys and coded data
 # What a link or a picture shows stays where it is; where it leads to, footnotes' marks and tags of HTML do not.
 _UNREAD = re.compile(
     r"\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?(?:[ ]\"[^\"\n]{0,200}\")?\)"
@@ -80,7 +80,5 @@ def _joint(unread: re.Match[str]) -> str:
 
 def parts_of_names(text: str) -> list[str]:
     """The folded parts of names such as `parseHeaderLine`, without the whole."""
-    if not _INNER_CAPITAL.search(text):
-        return []
-    names = {name for name in _NAME.findall(text) if _INNER_CAPITAL.search(name)}
-    return [fold(part) for name in sorted(names) for part in _HUMP.split(name) if len(part) > 1]
+    names = sorted({name for name in _NAME.findall(text) if len(name) <= _NAME_CHARS})
+    return [fold(part) for name in names for part in _HUMP.split(name) if len(part) > 1]
