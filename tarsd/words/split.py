@@ -29,6 +29,7 @@ _CHARACTER = re.compile(f"[{_BASE}][{_MARK}]*|[{_MARK}]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z]?[a-z0-9]++[A-Z]|[A-Z]{2,}[a-z])[A-Za-z0-9]*+")
 _NAME_CHARS = 60  # what people write, not keys and coded data
+_SPECIAL = re.compile(r"[\]<#]|\+\+")
 # What a link or a picture shows stays where it is; where it leads to, footnotes' marks and tags of HTML do not.
 _UNREAD = re.compile(
     r"\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?(?:[ ]\"[^\"\n]{0,200}\")?\)"
@@ -68,6 +69,8 @@ def index_words(text: str) -> list[str]:
 
 def index_text(text: str) -> str:
     """What the keyword index is given of a text: as it is read, folded; addresses and tags stand at its end."""
+    if text.isascii() and not _SPECIAL.search(text):
+        return text  # the tokenizer makes it lower case
     unread = [match[0] for match in _UNREAD.finditer(text)] if "]" in text or "<" in text else []
     if unread:
         text = "\n".join((_UNREAD.sub(_joint, text), *unread))
