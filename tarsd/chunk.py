@@ -36,10 +36,7 @@ _ADDRESS = re.compile(
 )
 _LONG_ADDRESS = re.compile(r"(https?://[!-.0-~]+/[!-.0-=?-~]{0,30})[!-(*-=?-\\^-~]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
-_QUERY = re.compile(
-    r"^([ \t>]*)(`{3,}|~{3,})[ \t]*(?:base|dataview|dataviewjs|tasks|query)\b[^\n]*\n(?:.*\n)*?\1\2[`~]*[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_QUERY = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:base|dataview|dataviewjs|tasks|query)\b", re.IGNORECASE)
 """A block that asks for notes: what it shows is not in the note."""
 _NO_ROW = NoteRow()
 _CLAUSE = re.compile(r"(?<=[、，,;:：])")
@@ -98,9 +95,24 @@ def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str
     return "\n".join([part for part in head if part] + [_spoken(text)])
 
 
+def _without_queries(lines: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    fence = ""
+    for line in lines:
+        if fence:
+            mark = line.strip(" \t>")
+            if mark.startswith(fence) and not mark.strip(fence[0]):
+                fence = ""
+        elif query := _QUERY.match(line):
+            fence = query[1]
+        else:
+            kept.append(line)
+    return kept
+
+
 def _filled(text: str) -> str:
     """The text without queries and the headings around it, which the trail names or which hold nothing."""
-    lines = _QUERY.sub("", text).split("\n")
+    lines = _without_queries(text.split("\n"))
     while lines and (not lines[-1].strip(" \t>-*") or _HEADING.match(lines[-1])):
         lines.pop()
     first = next((at for at, line in enumerate(lines) if line.strip() and not _HEADING.match(line)), len(lines))
@@ -178,12 +190,8 @@ class _Cutter:
         self.levels = {heading.line: heading.level for heading in note.headings}
 
     def has_text(self, start: int, end: int) -> bool:
-        """Whether there is anything to read in these lines but marks."""
-        lines = self.note.lines[start - 1 : end]
-        if not any(line.strip(_NOTHING) for line in lines):
-            return False
-        text = "\n".join(lines)
-        return bool(_QUERY.sub("", text).strip(_NOTHING))
+        """Whether there is anything to read in these lines but marks and queries."""
+        return any(line.strip(_NOTHING) for line in _without_queries(self.note.lines[start - 1 : end]))
 
     def properties(self) -> Passage:
         """The readable properties as one piece, capped."""

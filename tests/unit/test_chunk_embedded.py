@@ -45,3 +45,8 @@ def test_the_tail_of_a_long_address_is_not_embedded_where_its_line_is_cut(line: 
 @pytest.mark.parametrize("words", ["潮の満ち引き", "，然后去港口", "ありがとう。"])
 def test_words_right_after_an_address_are_embedded(words: str) -> None:
     assert words in embedded("https://example.org/a/" + "b" * 60 + words)
+
+
+@pytest.mark.parametrize("block", ["```base\na\n", "~~~tasks\n", " ```query\n", "> ```dataview\n"])
+def test_a_query_that_is_never_closed_takes_the_rest_of_its_section(block: str) -> None:
+    assert embedded("## Day\nFixed the gutter.\n## Wins\n" + block * 3) == "Day\nFixed the gutter."
