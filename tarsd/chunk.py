@@ -34,7 +34,10 @@ _WORD = re.compile(r"\s*\S+")
 _ADDRESS = re.compile(
     r"\]\((?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\"|[ \t]+'[^'\n]*')?\)"
 )
-_LONG_ADDRESS = re.compile(r"(https?://[^\s/]+/[^\s/]{0,30})[^\s)>\]]*")
+_LONG_ADDRESS = re.compile(r"(https?://[!-.0-~]+/[!-.0-=?-~]{0,30})[!-(*-=?-\\^-~]*")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_QUERY = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:base|dataview|dataviewjs|tasks|query)\b", re.IGNORECASE)
+"""A block that asks for notes: what it shows is not in the note."""
 _NO_ROW = NoteRow()
 _CLAUSE = re.compile(r"(?<=[、，,;:：])")
 
@@ -86,15 +89,34 @@ def _hash(note: Note, piece: Passage) -> bytes:
 
 def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str:
     """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
-    text = passage.text
-    while text.startswith(("#", "\n")) and "\n" in text:
-        line, _, rest = text.partition("\n")
-        if line and " ".join(line.strip("#").split()) not in passage.trail:
-            break
-        text = rest
+    text = _filled(passage.text)
     trail = [part for part in passage.trail if part != note_title]
     head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
     return "\n".join([part for part in head if part] + [_spoken(text)])
+
+
+def _without_queries(lines: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    fence = ""
+    for line in lines:
+        if fence:
+            mark = line.strip(" \t>")
+            if mark.startswith(fence) and not mark.strip(fence[0]):
+                fence = ""
+        elif query := _QUERY.match(line):
+            fence = query[1]
+        else:
+            kept.append(line)
+    return kept
+
+
+def _filled(text: str) -> str:
+    """The text without queries and the headings around it, which the trail names or which hold nothing."""
+    lines = _without_queries(text.split("\n"))
+    while lines and (not lines[-1].strip(" \t>-*") or _HEADING.match(lines[-1])):
+        lines.pop()
+    first = next((at for at, line in enumerate(lines) if line.strip() and not _HEADING.match(line)), len(lines))
+    return "\n".join(lines[first:]) or text
 
 
 def _spoken(text: str) -> str:
@@ -168,13 +190,13 @@ class _Cutter:
         self.levels = {heading.line: heading.level for heading in note.headings}
 
     def has_text(self, start: int, end: int) -> bool:
-        """Whether there is anything to read in these lines but marks."""
-        return any(line.strip(_NOTHING) for line in self.note.lines[start - 1 : end])
+        """Whether there is anything to read in these lines but marks and queries."""
+        return any(line.strip(_NOTHING) for line in _without_queries(self.note.lines[start - 1 : end]))
 
     def properties(self) -> Passage:
         """The readable properties as one piece, capped."""
         words = _WORD.findall(self.note.property_prose.strip())
-        text, tokens, _ = next(_packed(words, self.limit, self.max_chars, self.limit))
+        text, tokens, _ = next(_packed(words, self.limit, self.max_chars, self.limit, self.max_chars))
         return Passage(text.strip(), 1, max(self.note.body_line - 1, 1), tokens=tokens)
 
     def with_rest(self, pieces: list[Passage], start: int, end: int) -> list[Passage]:
@@ -363,7 +385,9 @@ class _Cutter:
                     yield sentence, tokens, 1.0
                 continue
             score = 1.0
-            for piece, tokens, inner in _packed(_WORD.findall(sentence), max(room // 4, 1), min(chars, 4 * room), room):
+            for piece, tokens, inner in _packed(
+                _WORD.findall(sentence), max(room // 4, 1), min(chars, 4 * room), room, chars
+            ):
                 yield piece, tokens, max(score, inner)
                 score = 0.2
 
@@ -378,20 +402,22 @@ def _wrapping(unit: Unit, lines: Sequence[str]) -> tuple[str, str, int, list[str
     return "", "", 0, list(lines)
 
 
-def _packed(parts: Sequence[str], room: int, chars: int, most: int, *, by_clause: bool = True) -> Iterator[_Cut]:
+def _packed(
+    parts: Sequence[str], room: int, chars: int, most: int, longest: int, *, by_clause: bool = True
+) -> Iterator[_Cut]:
     """Parts joined up to `room` tokens and `chars` characters; one over `most` tokens cut at clauses, then anywhere."""
     held: list[str] = []
     used = size = 0
     for part in parts:
-        cost = count_tokens(part)
+        cost = _size(part)
         if held and (used + cost > room or size + len(part) > chars):
             yield "".join(held), used, 0.2
             held, used, size = [], 0, 0
-        if cost <= most and len(part) <= chars:
+        if cost <= most and (len(part) <= chars or ("://" in part and len(part) <= longest)):
             held.append(part)
             used, size = used + cost, size + len(part)
         elif by_clause:
-            yield from _packed(_CLAUSE.split(part), room, chars, room, by_clause=False)
+            yield from _packed(_CLAUSE.split(part), room, chars, room, longest, by_clause=False)
         else:
             yield from _characters(part, room, chars)
     if held:

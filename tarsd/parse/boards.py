@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 _BANNER = "Switch to EXCALIDRAW VIEW"
 _DECOMPRESS = "decompress Drawing data"
 _DATA = re.compile(r"#\s+Excalidraw Data\s*")
 _TEXTS = re.compile(r"#{1,2}\s+Text Elements\s*")
 _OTHER = re.compile(r"(?:#{1,2}\s+(?:Element Links|Embedded Files|Drawing|Embedded files)\s*|%%)")
+_ID = re.compile(r"\"id\"\s*:\s*\"([^\"\\\n]*)\"")
 _ELEMENT_ID = re.compile(r"\s*\^[A-Za-z0-9_-]{8}\s*$")
 
 
@@ -50,6 +52,7 @@ def canvas(lines: Sequence[str]) -> Canvas:
     board = Canvas([""] * len(lines))
     source = "\n".join(lines)
     if not source.strip():
+        board.faults.append((1, "The canvas is empty."))
         return board
     try:
         data = json.loads(source)
@@ -59,22 +62,46 @@ def canvas(lines: Sequence[str]) -> Canvas:
     except (ValueError, RecursionError):
         board.faults.append((1, "The canvas is not valid JSON."))
         return board
-    for items, keys in (("nodes", ("text", "label", "url")), ("edges", ("label",))):
-        found = data.get(items) if isinstance(data, dict) else None
+    if not isinstance(data, dict):
+        board.faults.append((1, "The canvas is not valid JSON: it holds no cards."))
+        return board
+    places = _places(source)
+    for items, keys in (("nodes", ("text", "label", "url", "file")), ("edges", ("label",))):
+        found = data.get(items, [])
+        if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            board.faults.append((1, f"The {items} of the canvas cannot all be read."))
         for item in found if isinstance(found, list) else ():
             if not isinstance(item, dict):
                 continue
-            line = _line_of(source, item.get("id"))
-            for text in map(item.get, keys):
-                if isinstance(text, str) and text.strip():
-                    card = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+            identity = item.get("id")
+            line = places.get(identity, 1) if isinstance(identity, str) else 1
+            file = item.get("file") if items == "nodes" else None
+            for key in keys:
+                text = _words(item.get(key))
+                if key == "file" and text:  # what a link to it would show, without its folders and ending
+                    text = PurePosixPath(text).stem + _words(item.get("subpath")).replace("#", " › ").replace("^", "")
+                if text:
                     before = board.lines[line - 1]
-                    board.lines[line - 1] = f"{before}\n\n{card}" if before else card
-            if items == "nodes" and isinstance(file := item.get("file"), str) and file:
+                    board.lines[line - 1] = f"{before}\n\n{text}" if before else text
+            if file := _words(file):
                 board.files.append((line, file))
     return board
 
 
-def _line_of(source: str, identity: object) -> int:
-    at = source.find(f'"{identity}"') if isinstance(identity, str) and identity else -1
-    return source.count("\n", 0, at) + 1 if at > 0 else 1
+def _words(value: object) -> str:
+    """A string of the JSON as text: an escape may name half a character, and the line ends are any."""
+    if not isinstance(value, str):
+        return ""
+    whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
+
+
+def _places(source: str) -> dict[str, int]:
+    """The 1-based line on which each id stands, the first where it stands as a card's or an edge's own."""
+    places: dict[str, int] = {}
+    line = at = 0
+    for match in _ID.finditer(source):
+        line += source.count("\n", at, match.start())
+        at = match.start()
+        places.setdefault(match[1], line + 1)
+    return places

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from math import isfinite
 from typing import TypeAlias
 
@@ -26,9 +28,14 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?[ \t]*(?:[Zz]|[-+]\d{1,2}(?::?\d{2})?)?"
 _DATE = re.compile(rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?")
+_LISTS = frozenset(("tag", "tags", "alias", "aliases"))
+_JSON_MARKS = re.compile(r"""["'\[\]]+(?:\s*,\s*["'\[\]]+)*""")
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _TEMPLATES = (("{{", "}}"), ("<%", "%>"))
+_HASH_VALUE = re.compile(r"(#[^\s#].*?)(?=\s+#\s|\s*$)")
+_HASH_ITEM = re.compile(r"([ \t]*-[ \t]+)(#[^\s#].*?)(?=\s+#\s|\s*$)")
+_HASH_FLOW = re.compile(r"""("[^"]*"|'[^']*')|(?<=[\[,\s])(#[^\s#,\[\]"']+)""")
 _COLON = "mapping values are not allowed"
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 """Finds no types: `scalar` does, by YAML 1.2 and not 1.1. libyaml's parser is ten times as fast as PyYAML's own."""
@@ -65,13 +72,15 @@ def read(lines: Sequence[str]) -> PropertyBlock:
     end = next((i for i in range(1, len(lines)) if lines[i].startswith("---") and _RULE.fullmatch(lines[i])), 0)
     if not end:
         return NONE
-    block = lines[1:end]
     faults: list[tuple[int, str]] = []
     lost: list[str] = []
+    block = lines[1:end]
     if sum(map(len, block)) > MAX_BLOCK_CHARS:
         return PropertyBlock(end + 1, faults=((1, "The properties are too long to be read."),))
+    block = _quoted(block, faults)
     try:
-        loaded = _load(block)
+        loaded, noted = _load(block)
+        noted.tell(faults, lost, range(len(block)))
     except _Fault:
         if not any(_KEY.match(line) for line in block):
             return NONE
@@ -88,6 +97,9 @@ def _is_template(value: str) -> bool:
 
 def _strings(value: JSON, split: str) -> list[str]:
     """A property's value as a list of strings, as Obsidian reads tags and aliases: a scalar is split at `split`."""
+    if isinstance(value, str) and value.startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)  # a list that was written as text
     if isinstance(value, str):
         return [part for part in (p.strip() for p in re.split(split, value)) if part]
     if isinstance(value, list):
@@ -105,7 +117,67 @@ class _Fault(Exception):
         self.reason = reason
 
 
-def _load(block: Sequence[str]) -> dict[str, JSON] | None:
+@dataclass
+class _Noted:
+    """What was read, but not as it was meant: (0-based line, reason), and the text that no value has."""
+
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def tell(self, faults: list[tuple[int, str]], lost: list[str], numbers: Sequence[int]) -> None:
+        """Adds them to those of the block; `numbers` are the lines that were read, 0-based in the block."""
+        faults += [(numbers[min(line, len(numbers) - 1)] + 2, reason) for line, reason in self.faults]
+        lost += self.lost
+
+    def add(self, values: dict[str, JSON], key: str, value: JSON, line: int) -> None:
+        """Puts a property with those of before; of two with one name, lists hold the items of both."""
+        if key not in values:
+            values[key] = value
+            return
+        before = values[key]
+        self.faults.append((line, f"The property {key[:60]!r} is here twice; keep one of them."))
+        if isinstance(before, dict) and isinstance(value, dict):
+            for inner, item in value.items():
+                if inner in before and before[inner] == item:
+                    continue
+                self.add(before, inner, item, line)
+        elif isinstance(before, list) or isinstance(value, list) or key.casefold() in _LISTS:
+            both = [item for items in (before, value) for item in (items if isinstance(items, list) else [items])]
+            values[key] = [item for at, item in enumerate(both) if item is not None and item not in both[:at]]
+        elif value is not None:
+            if before is not None:
+                self.lost.append(_plain(before))
+            values[key] = value
+
+
+def _quoted(block: Sequence[str], faults: list[tuple[int, str]]) -> list[str]:
+    """The lines, with quotes around what begins with `#` where a value should be: to YAML it is a comment."""
+
+    def quotes(match: re.Match[str]) -> str:
+        return match[1] if match[1] else "'" + match[2] + "'"
+
+    lines = list(block)
+    style = ""
+    for number, line in enumerate(lines):
+        if key := _KEY.match(line):
+            value = line[key.end() :].lstrip()
+            style = "items" if not value or value.startswith("#") else "flow" if value.startswith("[") else ""
+            begin = line[: key.end()] + " "
+            if found := _HASH_VALUE.match(value):
+                lines[number] = begin + "'" + found[1].replace("'", "''") + "'"
+        if "#" in line and style == "items" and (item := _HASH_ITEM.match(line)):
+            lines[number] = item[1] + "'" + item[2].replace("'", "''") + "'"
+        elif "#" in line and style == "flow":
+            inside, bracket, after = line.rpartition("]")
+            lines[number] = _HASH_FLOW.sub(quotes, inside or after) + bracket + (after if bracket else "")
+        if style == "flow" and "]" in line:
+            style = ""
+        if lines[number] != line:
+            faults.append((number + 2, "What begins with # is a comment in properties; it is read as a value here."))
+    return lines
+
+
+def _load(block: Sequence[str]) -> tuple[dict[str, JSON] | None, _Noted]:
     """The mapping that the lines are; None if they are no mapping; _Fault if they are no YAML."""
     _check_depth(block)
     source = "\n".join(block) + "\n"
@@ -119,9 +191,9 @@ def _load(block: Sequence[str]) -> dict[str, JSON] | None:
         line = min(source.count("\n", 0, position), max(len(block) - 1, 0))
         raise _Fault(line, str(error).split("\n")[0]) from None
     if not isinstance(node, yaml.MappingNode):
-        return None
+        return None, _Noted()
     convert = _Converter(source)
-    return {convert.key(key): convert.value(value, 1) for key, value in node.value}
+    return convert.mapping(node, 0), convert.noted
 
 
 def _check_depth(block: Sequence[str]) -> None:
@@ -149,6 +221,13 @@ class _Converter:
     def __init__(self, source: str) -> None:
         self.source = source
         self.budget = _MAX_NODES
+        self.noted = _Noted()
+
+    def mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, JSON]:
+        values: dict[str, JSON] = {}
+        for key, value in node.value:
+            self.noted.add(values, self.key(key), self.value(value, depth + 1), key.start_mark.line)
+        return values
 
     def key(self, node: yaml.Node) -> str:
         return node.value if isinstance(node, yaml.ScalarNode) else self.literal(node)
@@ -161,7 +240,11 @@ class _Converter:
         if self.budget < 0 or depth > 2 * _MAX_DEPTH:
             raise _Fault(node.start_mark.line, "more values than anybody can mean")
         if isinstance(node, yaml.ScalarNode):
-            return node.value if node.style else scalar(node.value)
+            if node.style:
+                return str(node.value)
+            if _DATE.fullmatch(node.value) and not _is_date(node.value):
+                self.noted.faults.append((node.start_mark.line, "There is no such date; it is kept as text."))
+            return scalar(node.value)
         if isinstance(node, yaml.SequenceNode):
             items = node.value
             if node.flow_style and len(items) == 1 and isinstance(items[0], yaml.SequenceNode) and items[0].flow_style:
@@ -172,7 +255,8 @@ class _Converter:
         # {{placeholder}} is a mapping whose key is a mapping
         if any(not isinstance(key, yaml.ScalarNode) for key, _ in node.value):
             return self.literal(node)
-        return {self.key(key): self.value(value, depth + 1) for key, value in node.value}
+        assert isinstance(node, yaml.MappingNode)
+        return self.mapping(node, depth)
 
 
 def scalar(text: str) -> JSON:
@@ -191,6 +275,19 @@ def scalar(text: str) -> JSON:
         number = float(text)
         return number if isfinite(number) else text
     return text
+
+
+def _is_date(text: str) -> bool:
+    """Whether a calendar and a clock have it."""
+    year, month, day = map(int, re.findall(r"\d+", text)[:3])
+    clock = [int(part) for part in re.findall(r"\d+", text)[3:6]] if ":" in text else []
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    if not clock or clock == [24, 0, 0][: len(clock)]:
+        return True
+    return clock[0] < 24 and clock[1] < 60 and max(clock) < 61
 
 
 def _date(text: str) -> str:
@@ -219,7 +316,7 @@ def _salvage(block: Sequence[str], faults: list[tuple[int, str]], lost: list[str
             if not any(line.strip() for _, line in group):
                 break
             try:
-                loaded = _load([line for _, line in group])
+                loaded, noted = _load([line for _, line in group])
                 if loaded is None:
                     raise _Fault(0, "not a property")
             except _Fault as fault:
@@ -231,14 +328,21 @@ def _salvage(block: Sequence[str], faults: list[tuple[int, str]], lost: list[str
                 if at == 0:  # without its key the rest of the property means nothing
                     key, colon, value = line.partition(": ")
                     if len(group) == 1 and colon and fault.reason.startswith(_COLON):
-                        values[key.strip()] = value.strip()
+                        double = _Noted()
+                        double.add(values, key.strip(), value.strip(), 0)
+                        double.tell(faults, lost, [number])
                     else:
                         lost += [text for _, text in group]
                     break
                 lost.append(line)
                 del group[at]
             else:
-                values |= loaded
+                numbers = [number for number, _ in group]
+                noted.tell(faults, lost, numbers)
+                doubles = _Noted()
+                for key, item in loaded.items():
+                    doubles.add(values, key, item, 0)
+                doubles.tell(faults, lost, numbers)
                 break
         else:
             lost += [text for _, text in group]
@@ -270,7 +374,8 @@ def _finish(end: int, values: dict[str, JSON], faults: list[tuple[int, str]], lo
             values[key] = found = _strings(value, ",")  # type: ignore[assignment]
             aliases += found
         elif folded in ("tag", "tags"):
-            found = [tag for text in _strings(value, r"[,\s]+") if (tag := text.lstrip("#").strip("/"))]
+            texts_of_tags = [part for text in _strings(value, r"[,\s]+") for part in _JSON_MARKS.split(text)]
+            found = [tag for text in texts_of_tags if (tag := text.strip().lstrip("#").strip("/"))]
             values[key] = found  # type: ignore[assignment]
             tags += found
         elif folded == "title" and isinstance(value, (str, int, float)) and not isinstance(value, bool):

@@ -22,6 +22,9 @@ from tarsd.providers.text import sound
 from tarsd.providers.thinking import Splitter
 from tarsd.upstream import CLOUD, count, tokens
 
+_FIELDS = ("role", "content", "thinking", "tool_calls")
+"""What we read of a message; all else goes back as it came."""
+
 
 @dataclass(frozen=True)
 class _OllamaMessage:
@@ -37,6 +40,8 @@ class ReplyDecoder:
         self._splitter = Splitter()
         self._thought: list[str] = []
         self._calls: list[ToolCall] = []
+        self._sent: list[Mapping[str, Any]] = []  # the calls as they came
+        self._extra: dict[str, Any] = {}
         self.begun = False
 
     def read(self, line: Mapping[str, Any]) -> list[ProviderEvent]:
@@ -46,6 +51,7 @@ class ReplyDecoder:
         message = message if isinstance(message, dict) else {}
         events: list[ProviderEvent] = []
         thinking, content, calls = (message.get(key) for key in ("thinking", "content", "tool_calls"))
+        self._extra |= {key: value for key, value in message.items() if key not in _FIELDS and value is not None}
         if isinstance(thinking, str) and thinking:
             thinking = sound(thinking)
             self._splitter.apart()
@@ -57,6 +63,7 @@ class ReplyDecoder:
             events += self.end()
         for call in calls if isinstance(calls, list) else []:
             self._calls.append(self._call(call))
+            self._sent.append(call if isinstance(call, dict) else {})
             events.append(self._calls[-1])
         return events
 
@@ -67,10 +74,10 @@ class ReplyDecoder:
     def done(self, reason: object) -> StreamEnd:
         """How it ended; the server says "stop" when it waits for tools, too."""
         if self._calls:
-            said: dict[str, Any] = {"role": "assistant", "content": self._splitter.said}
+            said: dict[str, Any] = {**self._extra, "role": "assistant", "content": self._splitter.said}
             if self._thought:
                 said["thinking"] = "".join(self._thought)
-            said["tool_calls"] = [_call(call) for call in self._calls]
+            said["tool_calls"] = [_as_it_came(*pair) for pair in zip(self._sent, self._calls, strict=True)]
             return StreamEnd("tools", _OllamaMessage(said))
         return StreamEnd("length" if reason == "length" else "stop")
 
@@ -96,6 +103,13 @@ def message_json(message: Message) -> Mapping[str, Any]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "function": {"name": call.name, "arguments": dict(call.arguments)}}
+
+
+def _as_it_came(sent: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
+    """A call with whatever else the server said of it: its place among others, signatures."""
+    ours, function = _call(call), sent.get("function")
+    own = function if isinstance(function, dict) else {}
+    return {**sent, **ours, "function": {**own, **ours["function"]}}
 
 
 def tool_json(tool: ToolSpec) -> dict[str, Any]:

@@ -26,6 +26,10 @@ from tarsd.upstream import count
 REASONING = ("reasoning_content", "reasoning")
 """Where servers put a model's reasoning; some fill both with the same text."""
 
+# What we read of a call and of a message; all else goes back as it came, for signatures of reasoning stand there.
+_CALL_FIELDS = ("index", "id", "type", "function")
+_FIELDS = (*REASONING, "role", "content", "refusal", "tool_calls", "function_call")
+
 _REASONS: Mapping[str, Literal["stop", "tools", "length", "refusal"]] = {
     "tool_calls": "tools",
     "function_call": "tools",
@@ -109,6 +113,7 @@ class StreamDecoder:
         self._calls: list[_Partial] = []
         self._splitter = Splitter()
         self._reasoning: dict[str, list[str]] = {}
+        self._extra: dict[str, Any] = {}
 
     @property
     def finished(self) -> bool:
@@ -137,7 +142,8 @@ class StreamDecoder:
     def end(self) -> Iterator[ProviderEvent]:
         """What remains when the stream has ended: the calls, the tokens, and Done if the server has said so."""
         yield from self._splitter.end()
-        calls = [call.complete() for call in self._calls if self.finished or call.whole]
+        self._calls = [call for call in self._calls if self.finished or call.whole]
+        calls = [call.complete() for call in self._calls]
         if self._finish == "length" and any(call.problem for call in calls):
             calls = []  # cut in the middle of a call
         yield from calls
@@ -163,6 +169,11 @@ class StreamDecoder:
         if isinstance(refusal := delta.get("refusal"), str) and refusal:
             self._refused = True
             yield Text(refusal)
+        for key, value in _unknown(delta, _FIELDS).items():
+            known = self._extra.get(key)
+            if isinstance(value, list) and isinstance(known, list):
+                value = [*known, *value]  # parts come one after the other
+            self._extra[key] = value
         deltas = delta.get("tool_calls")
         for call in deltas if isinstance(deltas, list) else []:
             self._merge(call)
@@ -185,6 +196,7 @@ class StreamDecoder:
         if call is None or call.is_over(id, name, piece):
             call = _Partial(index)
             self._calls.append(call)
+        call.extra |= _unknown(delta, _CALL_FIELDS)
         call.id = call.id or ("" if any(begun.id == id for begun in self._calls) else id)  # some give one id to all
         call.name += name if name != call.name else ""
         if piece.strip() and (call.empty or (call.arguments == piece and call.whole) or not isinstance(arguments, str)):
@@ -196,7 +208,10 @@ class StreamDecoder:
         text = self._splitter.said
         message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else "")}
         if calls:
-            message["tool_calls"] = [_call(call) for call in calls]
+            message |= self._extra
+            message["tool_calls"] = [
+                partial.extra | _call(call) for call, partial in zip(calls, self._calls, strict=True)
+            ]
             # models that reason between calls want to read on from it, and by the same name
             message |= {key: "".join(parts) for key, parts in self._reasoning.items()}
         return message
@@ -210,6 +225,7 @@ class _Partial:
         self.id = ""
         self.name = ""
         self.arguments = ""
+        self.extra: dict[str, Any] = {}
 
     @property
     def whole(self) -> bool:
@@ -232,6 +248,11 @@ class _Partial:
 
     def complete(self) -> ToolCall:
         return tool_call(self.id, self.name, self.arguments)
+
+
+def _unknown(given: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    """What we do not know of a message or a call."""
+    return {key: value for key, value in given.items() if key not in known and value is not None}
 
 
 def _parts(content: object) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from tarsd.errors import AnswerCut, ChatModelMissing, ConfigError, ContextTooLon
 from tarsd.providers.base import Message, ModelInfo, ModelRequest, Notice, StreamEnd, ToolSpec, Usage, Waiting
 from tarsd.providers.ollama import ENOUGH, WINDOW, OllamaProvider, choose_window, models
 from tarsd.providers.ollama_server import LineBuffer
+from tarsd.providers.ollama_wire import ReplyDecoder, message_json
 from tests.support.doubles.ollama import OllamaDouble, entry, overflow
 from tests.support.doubles.script import Call, Cut, Fail, Raw, Say, Think
 from tests.support.doubles.server import Reply
@@ -86,7 +87,7 @@ async def test_whole_schemas_ids_and_the_window_are_sent() -> None:
     assert first["options"] == {"num_ctx": WINDOW, "num_predict": 2048}
     assert first["truncate"] is False and "shift" not in first and "think" not in first
     assert second["messages"][-2]["tool_calls"] == [
-        {"id": call.id, "function": {"name": "plan", "arguments": {"when": "tomorrow"}}}
+        {"id": call.id, "function": {"index": 0, "name": "plan", "arguments": {"when": "tomorrow"}}}
     ]
     assert second["messages"][-1] == {"role": "tool", "tool_name": "plan", "tool_call_id": call.id, "content": ""}
     assert second["options"] == {"num_ctx": WINDOW, "num_predict": 99}
@@ -481,3 +482,13 @@ async def test_chat_models_are_listed_the_newest_first() -> None:
     assert [one.local for one in listed] == [True, True, False, True]
     assert [one.tools for one in listed] == [False, True, True, None]
     assert listed[0].context == 8192
+
+
+def test_what_we_do_not_know_of_a_call_or_message_goes_back_as_it_came() -> None:
+    answer = ReplyDecoder()
+    call = {"id": "a", "function": {"index": 0, "name": "t", "arguments": {"x": 1}}, "signature": "c2ln"}
+    answer.read({"message": {"role": "assistant", "content": "", "tool_calls": [call, 3], "more": [1]}, "done": False})
+    answer.read({"message": {"role": "assistant", "content": ""}, "done": True})
+    back = message_json(Message("assistant", "", raw=answer.done("stop").raw))
+    assert back["more"] == [1] and back["tool_calls"][0] == call
+    assert set(back["tool_calls"][1]) == {"id", "function"}

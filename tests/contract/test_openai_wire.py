@@ -136,6 +136,36 @@ def test_half_a_call_without_an_announced_end_is_none(arguments: object) -> None
     assert calls_in(events) == [] and done_in(events) is None
 
 
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [piece("t", '{"x": 1}', index=0, id="a", extra_content=SIGNED), piece("t", "{}", index=1, id="b")],
+        [
+            piece("t", "", index=0, id="a"),
+            piece(None, '{"x": 1}', index=0, extra_content=SIGNED),
+            piece("t", "{}", index=1, id="b"),
+        ],
+        [piece("t", '{"x": 1}', index=0, id="a", extra_content=SIGNED), piece("t", "{}", index=0, id="b")],
+    ],
+    ids=["whole", "on a later piece", "all 0"],
+)
+def test_what_we_do_not_know_of_a_call_or_message_goes_back_as_it_came(deltas: list[dict[str, Any]]) -> None:
+    first, second = {"type": "x", "data": "1"}, {"type": "x", "data": "2"}
+    pieces: list[dict[str, Any]] = [
+        {"content": "so", "reasoning_details": [first], "audio": None},
+        {"reasoning_details": [second]},
+    ]
+    done = done_in(read(*pieces, *deltas))
+    assert done is not None
+    message = done.raw.message
+    assert message["reasoning_details"] == [first, second] and "audio" not in message
+    signed, plain = message["tool_calls"]
+    assert signed["extra_content"] == SIGNED and set(plain) == {"id", "type", "function"}
+
+
 def test_a_name_may_come_in_pieces() -> None:
     assert called(read(piece("look", "", index=0, id="a"), piece("up", "{}", index=0))) == [("lookup", {})]
 

@@ -1,0 +1,52 @@
+"""What an embedding model reads of a passage: neither empty headings, nor queries, nor the tails of addresses."""
+
+from __future__ import annotations
+
+import pytest
+
+from tarsd.chunk import chunk, embed_text
+from tarsd.config import ChunkSettings
+from tarsd.parse import parse
+
+
+def embedded(text: str) -> str:
+    return "\n".join(embed_text("", (), one) for one in chunk(parse(text, "n.md"), ChunkSettings()))
+
+
+@pytest.mark.report("https://github.com/brianpetro/obsidian-smart-connections/issues/1308")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Day\nFixed the gutter.\n\n## Wins\n\n## Lesson\n",
+        "## Wins\n\n## Lesson\n\n## Day\nFixed the gutter.\n",
+        "## Day\nFixed the gutter.\n## Wins\n```base\nviews:\n  - type: table\n```\n",
+        "## Day\nFixed the gutter.\n## Wins\n~~~dataview\nLIST FROM #wins\n~~~\n## Lesson\n- \n",
+        "## Wins\n```tasks\nnot done\n```\n## Lesson\n\n## Day\nFixed the gutter.\n",
+    ],
+)
+def test_empty_headings_and_queries_of_a_template_are_in_the_note_but_not_embedded(text: str) -> None:
+    (one,) = chunk(parse(text, "n.md"), ChunkSettings())
+    assert "Wins" in one.text
+    assert embed_text("", (), one) == "Day\nFixed the gutter."
+
+
+def test_an_ordinary_fence_is_embedded() -> None:
+    assert "make all" in embedded("## Build\n```sh\nmake all\n```\n")
+
+
+@pytest.mark.report("https://github.com/flowing-abyss/obsidian-hybrid-search/issues/33")
+@pytest.mark.parametrize("line", ["{} " + "word " * 300, "word " * 300 + "{}", "word " * 150 + "<{}> " + "word " * 150])
+def test_the_tail_of_a_long_address_is_not_embedded_where_its_line_is_cut(line: str) -> None:
+    text = embedded(line.format("https://example.org/share?next=" + "%252F" * 250))
+    assert "example.org/share" in text
+    assert "%252F" * 8 not in text
+
+
+@pytest.mark.parametrize("words", ["潮の満ち引き", "，然后去港口", "ありがとう。"])
+def test_words_right_after_an_address_are_embedded(words: str) -> None:
+    assert words in embedded("https://example.org/a/" + "b" * 60 + words)
+
+
+@pytest.mark.parametrize("block", ["```base\na\n", "~~~tasks\n", " ```query\n", "> ```dataview\n"])
+def test_a_query_that_is_never_closed_takes_the_rest_of_its_section(block: str) -> None:
+    assert embedded("## Day\nFixed the gutter.\n## Wins\n" + block * 3) == "Day\nFixed the gutter."
