@@ -7,6 +7,7 @@ import ipaddress
 import json
 import os
 import re
+import ssl
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from tarsd.errors import (
 
 Kind = Literal[
     "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
-    "refused", "failed", "crashed", "away", "silent", "cut",
+    "refused", "failed", "crashed", "away", "silent", "cut", "setup", "proxy", "certificate", "tls",
 ]  # fmt: skip
 Use = Literal["chat", "embedding"]
 
@@ -120,6 +121,21 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
         "{place} did not answer within {seconds:.0f} s", "It may be busy, or still loading the model.",
     ),
     "cut": (AnswerCut, EmbedError, "{place} broke off in the middle of its answer", "Ask again."),
+    "setup": (
+        ProviderUnreachable, EmbedderUnreachable, "{place} cannot be asked", "Check its address in the config.",
+    ),
+    "proxy": (
+        ProviderUnreachable, EmbedderUnreachable,
+        "{place} is not reached through the proxy", "Check the proxy, or name the host in NO_PROXY.",
+    ),
+    "certificate": (
+        ProviderUnreachable, EmbedderUnreachable,
+        "The certificate of {place} is not trusted", "Name the certificate, or that of who signed it, in ca_file.",
+    ),
+    "tls": (
+        ProviderUnreachable, EmbedderUnreachable,
+        "{place} does not speak HTTPS as it should", "Does its address begin with http://?",
+    ),
 }  # fmt: skip
 """What is said of it: the error of a chat model, that of an embedding model, a sentence, a hint."""
 
@@ -144,7 +160,8 @@ class Fault:
 
     `said` is all its words, keys and note text included: to look for patterns in, and for nothing else.
     `wait_s` is how long the server asks to wait; `asked` and `window` are the tokens of the prompt and those that the
-    model reads, 0 where nobody told. `seconds` is how long a server was waited for that said nothing.
+    model reads, 0 where nobody told. `seconds` is how long a server was waited for that said nothing. `hint` is a
+    better one than that of its kind.
     """
 
     kind: Kind
@@ -154,6 +171,7 @@ class Fault:
     asked: int = 0
     window: int = 0
     seconds: float = 0
+    hint: str = ""
     said: str = field(default="", repr=False, compare=False)
 
     def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
@@ -171,7 +189,20 @@ class Fault:
             said = f"{self.asked:,} tokens of {self.window:,}"
         status = f" ({self.status})" if self.status else ""
         fill = {"place": place, "model": model, "use": use, "status": status, "seconds": self.seconds}
-        return worded(sentence.format_map(fill).rstrip(), said), hints.get(self.kind, hint).format_map(fill)
+        hint = self.hint or hints.get(self.kind, hint).format_map(fill)
+        return worded(sentence.format_map(fill).rstrip(), said), hint
+
+    def words(self, place: str) -> tuple[str, str]:
+        """A sentence and a hint, for a server that is not a model's."""
+        return self._words("chat", place, "", {})
+
+
+class ClientUnusable(Exception):
+    """Something on this machine keeps a client from being made, or from asking: `fault` says what."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.text)
+        self.fault = fault
 
 
 def fault(
@@ -205,14 +236,73 @@ def fault(
     return Fault(_kind(status, said, wait_s), status, shown, wait_s, asked, window, said=text)
 
 
-def lost(error: Exception, seconds: float, *, begun: bool = False) -> Fault:
+def lost(error: Exception, seconds: float, *, begun: bool = False, proxy: str = "") -> Fault:
     """What it means that a connection was not made or broke, by the error of httpx or httpx2, or that of an SDK.
 
-    The server was waited for so many seconds at a time; `begun` when a part of the answer was there.
+    The server was waited for so many seconds at a time; `begun` when a part of the answer was there. `proxy` is the
+    variable that names the proxy between.
     """
-    kinds = {kind.__name__ for cause in (error, error.__cause__) for kind in type(cause).__mro__}
+    chain = _chain(error)
+    kinds = {kind.__name__ for cause in chain for kind in type(cause).__mro__}
+    if begun:
+        return Fault("cut", 0, "", seconds=seconds)
+    for cause in chain:
+        if isinstance(cause, ClientUnusable):
+            return cause.fault
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _distrusted(cause)
+        if isinstance(cause, ssl.SSLError) and not isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+            return Fault("tls", 0, str(cause.reason or "").replace("_", " ").lower())
+    if proxy and kinds & {"ProxyError", "ConnectError", "ConnectTimeout"}:
+        return Fault("proxy", 0, f"{proxy} names it", seconds=seconds)
+    if kinds & {"InvalidURL", "UnicodeError"}:
+        return unmade(error)
     silent = "TimeoutException" in kinds and "ConnectTimeout" not in kinds
-    return Fault("cut" if begun else "silent" if silent else "away", 0, "", seconds=seconds)
+    return Fault("silent" if silent else "away", 0, "", seconds=seconds)
+
+
+def unmade(error: Exception) -> Fault:
+    """What it means that a client could not be loaded or made."""
+    for cause in _chain(error):
+        if isinstance(cause, ClientUnusable):
+            return cause.fault
+    if isinstance(error, ImportError):
+        return Fault("setup", 0, "what is needed for it cannot be loaded", hint="Install tarsd again.")
+    return Fault("setup", 0, f"its address, its key or the environment cannot be used ({type(error).__name__})")
+
+
+_CHAIN = 8
+_UNKNOWN_ISSUER = (
+    "Name the file of the certificate, or that of who signed it, as ca_file of this server in the config, or in "
+    "SSL_CERT_FILE."
+)
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """An error and those behind it."""
+    chain: list[BaseException] = []
+    while error is not None and len(chain) < _CHAIN:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
+def _distrusted(error: ssl.SSLCertVerificationError) -> Fault:
+    """Why a certificate is not trusted, by OpenSSL's number of it, or by its words."""
+    code, said = getattr(error, "verify_code", 0), str(getattr(error, "verify_message", "") or error)
+    if code == 18 or (re.search(r"self.signed", said) and "in certificate chain" not in said):
+        why, hint = "it is signed by itself", _UNKNOWN_ISSUER
+    elif code in (2, 19, 20, 21) or re.search(r"issuer|in certificate chain|not trusted", said):
+        why, hint = "nobody whom this machine trusts has signed it", _UNKNOWN_ISSUER
+    elif code == 10 or "expired" in said:
+        why, hint = "it has expired", "It is renewed on the server; or the clock of this machine is wrong."
+    elif code == 9 or "not yet valid" in said:
+        why, hint = "it is not valid yet", "The clock of the server or of this machine is wrong."
+    elif code in (62, 63, 64) or "mismatch" in said or "doesn't match" in said:
+        why, hint = "it is for another name", "Use the name or address in the config that the certificate is made for."
+    else:
+        why, hint = " ".join(said.split())[:120], _UNKNOWN_ISSUER
+    return Fault("certificate", 0, why, hint=hint)
 
 
 def _kind(status: int, said: str, wait_s: float | None) -> Kind:

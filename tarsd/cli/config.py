@@ -110,9 +110,10 @@ def config() -> None:
 @click.option("--vault", type=Folder(), help="As if run with this vault.")
 @json_option
 def check(vault: Path | None, as_json: bool) -> None:
-    """Print the settings in force, or every fault of the config (exit code 78); rules that match nothing are named."""
+    """Print the settings in force, or every fault of the config (exit code 78); what names nothing is named."""
     from tarsd.config import as_tables, load
     from tarsd.config.rules import CORRECT
+    from tarsd.doctor.settings import certificate_sentences
     from tarsd.doctor.vault import idle_sentences
 
     settings = load(vault=vault)
@@ -121,6 +122,7 @@ def check(vault: Path | None, as_json: bool) -> None:
     if settings.exclude or settings.privacy.local_only:
         with contextlib.suppress(VaultUnavailable):  # that is no fault of the settings
             warnings = idle_sentences(settings)
+    warnings += certificate_sentences(settings, {})
     if as_json:
         print_json({"config": str(settings.paths.config_file), "settings": tables, "warnings": warnings})
         return

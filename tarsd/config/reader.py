@@ -81,9 +81,14 @@ class _ConfigReader:
         ollama = self.server(table, "ollama", "host", ollama_host, self.env.get("OLLAMA_HOST")) or OLLAMA
         openai = self.server(table, "openai", "base_url", base_url, None) or OPENAI
         anthropic = self.server(table, "anthropic", "base_url", base_url, None) or ANTHROPIC
-        embedding = self.fill(EmbeddingSettings(ollama_host=ollama, openai_base_url=openai), table, "embedding")
-        servers = ChatSettings(ollama_host=ollama, openai_base_url=openai, anthropic_base_url=anthropic)
-        chat = self.fill(servers, table, "chat")
+        ca: dict[str, Any] = {
+            f"{name}_ca_file": self.ca_file(table.get(name), (name,)) for name in ("ollama", "openai", "anthropic")
+        }
+        chat = ChatSettings(ollama_host=ollama, openai_base_url=openai, anthropic_base_url=anthropic, **ca)
+        chat = self.fill(chat, table, "chat")
+        del ca["anthropic_ca_file"]
+        embedding = EmbeddingSettings(ollama_host=ollama, openai_base_url=openai, **ca)
+        embedding = self.fill(embedding, table, "embedding")
         if chat.fallback and (wrong := check_model("chat", chat.fallback)):
             self.fault(("chat", "fallback"), wrong)
         own = self.fill(VaultSettings(), table, "vault")
@@ -218,7 +223,7 @@ class _ConfigReader:
     ) -> str | None:
         """The URL of a server as the file spells it, or else `fallback`; None for neither."""
         values = self.section(table, section)
-        self.unknown(values, (key,), (section,))
+        self.unknown(values, (key, "ca_file"), (section,))
         url = values.get(key, fallback)
         if url is None or url == "":
             return None
@@ -307,7 +312,22 @@ class _ConfigReader:
         settings = self.fill(ToolSettings(), table, "tools")
         for name in ("weather_url", "geocoding_url", "todoist_url"):
             self.check_url(getattr(settings, name), ("tools", name))
-        return settings
+        ca_file = self.ca_file(table.get("tools"), ("tools",)) if settings.ca_file else ""
+        return dataclasses.replace(settings, ca_file=ca_file)
+
+    def ca_file(self, values: object, where: Key) -> str:
+        """The file of certificates that a table names, or ""; what is in it is looked at when it is needed."""
+        text = values.get("ca_file", "") if isinstance(values, dict) else ""
+        key = (*where, "ca_file")
+        if not isinstance(text, str):
+            self.fault(key, 'must be a text in quotes: "…"')
+        elif "\0" in text:
+            self.fault(key, NO_PATH)
+        elif text and not text.startswith(("/", "~")):
+            self.fault(key, f'"{text}" must be an absolute path, or start with ~/')
+        elif text:
+            return str(expand(text, self.env))
+        return ""
 
     def check_url(self, url: str, key: Key) -> None:
         """A fault of a URL that cannot be called."""
@@ -328,7 +348,8 @@ class _ConfigReader:
                 self.fault((*key, "command"), 'a server has either a command, ["program", "argument"], or a url')
             elif server.url:
                 self.check_url(server.url, (*key, "url"))
-            found.append(dataclasses.replace(server, name=name))
+            ca_file = self.ca_file(values, key) if server.ca_file else ""
+            found.append(dataclasses.replace(server, name=name, ca_file=ca_file))
         return tuple(found)
 
     def check_folders(self, own: VaultSettings) -> None:

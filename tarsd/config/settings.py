@@ -70,6 +70,8 @@ class EmbeddingSettings:
     dimensions: int | None = _range(None, 8, 8192)
     ollama_host: str = _elsewhere(OLLAMA)
     openai_base_url: str = _elsewhere(OPENAI)
+    ollama_ca_file: str = _elsewhere("")
+    openai_ca_file: str = _elsewhere("")
     openai_key: str | None = _elsewhere(None, repr=False)
 
 
@@ -132,6 +134,9 @@ class ChatSettings:
     ollama_host: str = _elsewhere(OLLAMA)
     openai_base_url: str = _elsewhere(OPENAI)
     anthropic_base_url: str = _elsewhere(ANTHROPIC)
+    ollama_ca_file: str = _elsewhere("")
+    openai_ca_file: str = _elsewhere("")
+    anthropic_ca_file: str = _elsewhere("")
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,10 @@ class MemorySettings:
 
 @dataclass(frozen=True)
 class ToolSettings:
-    """Tools that need no yes (`allow`: names, or "*"), the longest a tool may take, and where the outer ones are."""
+    """Tools that need no yes (`allow`: names, or "*"), the longest a tool may take, and where the outer ones are.
+
+    `ca_file`, here as elsewhere, is a file of certificates to trust besides the usual ones.
+    """
 
     allow: tuple[str, ...] = ()
     timeout_s: float = _range(30.0, 0.1, 600.0)
@@ -152,6 +160,7 @@ class ToolSettings:
     weather_url: str = "https://api.open-meteo.com/v1/forecast"
     geocoding_url: str = "https://geocoding-api.open-meteo.com/v1/search"
     todoist_url: str = "https://api.todoist.com/api/v1"
+    ca_file: str = ""
 
 
 @dataclass(frozen=True)
@@ -168,6 +177,7 @@ class McpServer:
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
+    ca_file: str = ""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = _range(30.0, 0.1, 600.0)
     allow: tuple[str, ...] = ()
@@ -238,9 +248,10 @@ def as_tables(config: Config) -> dict[str, Any]:
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]
         values = {key: getattr(section, key) for key in own}
         tables[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-    tables["ollama"] = {"host": config.embedding.ollama_host}
-    tables["openai"] = {"base_url": config.embedding.openai_base_url}
-    tables["anthropic"] = {"base_url": config.chat.anthropic_base_url}
+    chat = config.chat
+    tables["ollama"] = {"host": chat.ollama_host, "ca_file": chat.ollama_ca_file}
+    tables["openai"] = {"base_url": chat.openai_base_url, "ca_file": chat.openai_ca_file}
+    tables["anthropic"] = {"base_url": chat.anthropic_base_url, "ca_file": chat.anthropic_ca_file}
     if config.mcp:
         tables["mcp"] = [_mcp_table(server) for server in config.mcp]
     return tables
@@ -250,5 +261,6 @@ def _mcp_table(server: McpServer) -> dict[str, Any]:
     """Without the values of its environment, which may be secrets."""
     about: dict[str, Any] = {"name": server.name}
     about |= {"command": list(server.command)} if server.command else {"url": server.url}
+    about |= {"ca_file": server.ca_file} if server.ca_file else {}
     about |= {"env": dict.fromkeys(server.env, "…")} if server.env else {}
     return about | {"timeout_s": server.timeout_s, "allow": list(server.allow)}

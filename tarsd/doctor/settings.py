@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from tarsd import keys
-from tarsd.config import config_file
+from tarsd.config import Config, config_file
 from tarsd.config.settings import OPENAI
 from tarsd.doctor.finding import Check, Finding, Skip, fault, number, ok, skipped, warning
 from tarsd.doctor.subject import DoctorContext, quoted
@@ -61,6 +61,27 @@ def models(subject: DoctorContext) -> Finding:
                 f"{model} is not among the {number(len(ids), 'model')} that its server lists.", "tarsd models"
             )
     return ok(f"{told}.")
+
+
+def certificates(subject: DoctorContext) -> Iterator[Finding]:
+    """Whether the files of certificates that the settings and the environment name can be read."""
+    found = certificate_sentences(subject.config, subject.env)
+    for sentence in found:
+        yield warning(sentence, "tarsd help settings", public="A file of certificates cannot be read.")
+    if not found:
+        yield ok("Files of certificates: each that is named can be read, if any is.")
+
+
+def certificate_sentences(config: Config, env: Mapping[str, str]) -> list[str]:
+    """A sentence for each file of certificates that is named and cannot be used."""
+    from tarsd.transport import certificates_problem
+
+    chat = config.chat
+    named = {"ollama": chat.ollama_ca_file, "openai": chat.openai_ca_file, "anthropic": chat.anthropic_ca_file}
+    named |= {"tools": config.tools.ca_file, **{f"mcp {server.name}": server.ca_file for server in config.mcp}}
+    files = {f"{name}.ca_file": file for name, file in named.items()} | {"SSL_CERT_FILE": env.get("SSL_CERT_FILE", "")}
+    problems = {name: certificates_problem(file) for name, file in files.items() if file}
+    return [f"{name}: {files[name]} {problem}." for name, problem in problems.items() if problem]
 
 
 def secrets(subject: DoctorContext) -> Iterator[Finding]:
@@ -123,4 +144,5 @@ CHECKS: Final = (
     Check("Settings", "file", file, 10.0),
     Check("Settings", "access", places),
     Check("Settings", "keys", secrets),
+    Check("Settings", "certificates", certificates),
 )

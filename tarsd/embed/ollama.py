@@ -15,6 +15,7 @@ from tarsd.config.spelling import ollama_host
 from tarsd.embed.base import fingerprint
 from tarsd.embed.remote import Remote
 from tarsd.errors import EmbedError
+from tarsd.transport import client_options, proxy_for
 from tarsd.upstream import Fault, Kind, fault, model_info, ollama_headers, ollama_name
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class OllamaEmbedder(Remote):
             raise EmbedError(f"ollama.host {error}.", 'Write it like "http://127.0.0.1:11434".') from None
         super().__init__("ollama", model, settings, urlsplit(self._host).hostname)
         self.place = f"Ollama at {self._host}"
+        self._ca_file = settings.ollama_ca_file
+        self._proxies = self._host.startswith("https:")
         self._model: _Model | None = None
         self._given = 0  # the width that the server was seen to give, whatever it says
         self._client: httpx.Client | None = None
@@ -163,11 +166,18 @@ class OllamaEmbedder(Remote):
     def _connected(self) -> httpx.Client:
         with self._lock:
             if self._client is None:
-                import httpx
-
-                # Proxies are not for the machine's own servers.
-                self._client = httpx.Client(base_url=self._host, trust_env=False, headers=ollama_headers(self._host))
+                try:
+                    self._client = self._connect()
+                except Exception as error:
+                    raise self._unmade(error) from error
             return self._client
+
+    def _connect(self) -> httpx.Client:
+        """As for a chat model: a proxy only where it cannot read along."""
+        import httpx
+
+        options = client_options(httpx, self._host, self._ca_file, proxies=self._proxies)
+        return httpx.Client(base_url=self._host, headers=ollama_headers(self._host), **options)
 
     def _told(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
         """What the server says of its models. Raises EmbedError."""
@@ -178,22 +188,21 @@ class OllamaEmbedder(Remote):
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None, seconds: float) -> Mapping[str, Any] | Fault:
         """One request. Raises EmbedError where no Ollama answers."""
+        client = self._connected()
         import httpx
 
         try:
-            reply = self._connected().request(
-                method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S)
-            )
+            reply = client.request(method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S))
             if not reply.is_success:
                 return fault(reply.status_code, reply.text, reply.headers, sent=body)
             value = reply.json()
             if isinstance(value, dict) and value.get("error"):
                 return fault(0, value, reply.headers, sent=body)
-        except httpx.RequestError as error:
+        except (httpx.RequestError, httpx.InvalidURL) as error:
             if not isinstance(error, httpx.TimeoutException):
                 with self._lock:
                     self._model, self._given = None, 0  # when it is back, it may have other weights
-            raise self._lost(error, seconds) from error
+            raise self._lost(error, seconds, proxy_for(self._host)[0] if self._proxies else "") from error
         except ValueError:
             value = None
         if not isinstance(value, dict):

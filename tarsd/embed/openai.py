@@ -11,6 +11,7 @@ from tarsd import foreign
 from tarsd.embed.base import fingerprint
 from tarsd.embed.remote import Remote
 from tarsd.errors import EmbedError
+from tarsd.transport import client_options, proxy_for
 from tarsd.upstream import Kind, fault
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class OpenAIEmbedder(Remote):
         self.place = foreign.without_keys(self._base_url)
         self.local = self._stays_here
         self._key = settings.openai_key
+        self._ca_file = settings.openai_ca_file
         self._client: openai.OpenAI | None = None
         self._lock = threading.Lock()
         self._asking = threading.Lock()
@@ -76,31 +78,37 @@ class OpenAIEmbedder(Remote):
     def _connected(self) -> openai.OpenAI:
         with self._lock:
             if self._client is None:
-                import httpx  # noqa: F401  # the SDK looks into it if it is there, half loaded or not
-                import httpx2
-                import openai
-
-                self._client = openai.OpenAI(
-                    base_url=self._base_url,
-                    api_key=self._key if self._key else "none",  # the SDK takes no empty key; local servers need none
-                    max_retries=0,
-                    http_client=openai.DefaultHttpxClient(
-                        # a proxy may lead to the outside, never to this machine
-                        trust_env=not self._loopback,
-                        follow_redirects=False,  # who sees the texts was decided by their marks
-                        timeout=httpx2.Timeout(self.document_s, connect=CONNECT_S),
-                    ),
-                )
+                try:
+                    self._client = self._connect()
+                except Exception as error:
+                    raise self._unmade(error) from error
             return self._client
 
+    def _connect(self) -> openai.OpenAI:
+        import httpx  # noqa: F401  # the SDK looks into it if it is there, half loaded or not
+        import httpx2
+        import openai
+
+        return openai.OpenAI(
+            base_url=self._base_url,
+            api_key=self._key if self._key else "none",  # the SDK takes no empty key; local servers need none
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(
+                **client_options(httpx2, self._base_url, self._ca_file),
+                follow_redirects=False,  # who sees the texts was decided by their marks
+                timeout=httpx2.Timeout(self.document_s, connect=CONNECT_S),
+            ),
+        )
+
     def _send(self, batch: Sequence[str], seconds: float) -> list[object]:
+        client = self._connected()
         import httpx2
         import openai
 
         extra: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             # Without a format the SDK asks for base64, which several local servers do not know.
-            raw = self._connected().embeddings.with_raw_response.create(
+            raw = client.embeddings.with_raw_response.create(
                 model=self._model_name,
                 input=list(batch),
                 encoding_format="float",
@@ -112,7 +120,7 @@ class OpenAIEmbedder(Remote):
             found = fault(error.status_code, error.body, error.response.headers, secret=self._key, sent=batch)
             raise self._refusal(found) from error
         except openai.APIConnectionError as error:
-            raise self._lost(error, seconds) from error
+            raise self._lost(error, seconds, proxy_for(self._base_url)[0]) from error
         except (openai.OpenAIError, ValueError, TypeError) as error:
             raise EmbedError(
                 f"{self.place} sent no embeddings ({type(error).__name__}).",

@@ -14,7 +14,7 @@ import numpy as np
 from tarsd.config.settings import EmbeddingSettings
 from tarsd.embed.base import Kind, OtherWidth, Vectors, check, is_bad, nothing, prefixes, unusable
 from tarsd.errors import EmbedError
-from tarsd.upstream import CLOUD, Fault, is_loopback, lost, tokens, worded
+from tarsd.upstream import CLOUD, Fault, is_loopback, lost, tokens, unmade, worded
 from tarsd.upstream import Kind as FaultKind
 
 log = logging.getLogger(__name__)
@@ -154,8 +154,11 @@ class Remote(ABC):
             self._failed = fresh, time.monotonic() + self.rest_s
             raise
 
-    def _lost(self, error: Exception, seconds: float) -> EmbedError:
-        return lost(error, seconds).embed_error(self.place, self._model_name, self.hints)
+    def _unmade(self, error: Exception) -> EmbedError:
+        return unmade(error).embed_error(self.place, self._model_name, self.hints)
+
+    def _lost(self, error: Exception, seconds: float, proxy: str = "") -> EmbedError:
+        return lost(error, seconds, proxy=proxy).embed_error(self.place, self._model_name, self.hints)
 
     def _refusal(self, found: Fault) -> EmbedError:
         """The error for a batch that was refused: the texts', or the server's."""

@@ -40,25 +40,35 @@ def make(name: str, settings: ChatSettings | None = None, key: Key = _no_key) ->
     if name == "auto":
         from tarsd.providers.auto import AutoProvider
 
-        return AutoProvider(host=settings.ollama_host, context=settings.context)
+        return AutoProvider(host=settings.ollama_host, context=settings.context, ca_file=settings.ollama_ca_file)
     if family == "ollama" and model:
         from tarsd.providers.ollama import OllamaProvider
 
-        return OllamaProvider(model, host=settings.ollama_host, context=settings.context)
+        return OllamaProvider(
+            model, host=settings.ollama_host, context=settings.context, ca_file=settings.ollama_ca_file
+        )
     if family == "openai" and model:
         from tarsd.providers.keyed import KeyedProvider
         from tarsd.providers.openai import OpenAIProvider
 
         return KeyedProvider(
-            lambda own: OpenAIProvider(model, base_url=settings.openai_base_url, key=own, context=settings.context),
+            lambda own: OpenAIProvider(
+                model,
+                base_url=settings.openai_base_url,
+                key=own,
+                context=settings.context,
+                ca_file=settings.openai_ca_file,
+            ),
             lambda: key("openai"),
         )
     if family == "anthropic" and model:
         from tarsd.providers.anthropic import AnthropicProvider
         from tarsd.providers.keyed import KeyedProvider
 
-        url = settings.anthropic_base_url
-        return KeyedProvider(lambda own: AnthropicProvider(model, base_url=url, key=own), lambda: key("anthropic"))
+        url, ca_file = settings.anthropic_base_url, settings.anthropic_ca_file
+        return KeyedProvider(
+            lambda own: AnthropicProvider(model, base_url=url, key=own, ca_file=ca_file), lambda: key("anthropic")
+        )
     raise ConfigError(
         [f"chat.model: “{name}” is not a chat model this version knows."], f"Use one of: {', '.join(AVAILABLE)}."
     )
@@ -111,14 +121,14 @@ def _models(provider: str, settings: ChatSettings, key: str | None) -> Awaitable
     if provider == "ollama":
         from tarsd.providers import ollama
 
-        return ollama.models(host=settings.ollama_host)
+        return ollama.models(host=settings.ollama_host, ca_file=settings.ollama_ca_file)
     if provider == "openai":
         from tarsd.providers import openai
 
-        return openai.models(base_url=settings.openai_base_url, key=key)
+        return openai.models(base_url=settings.openai_base_url, key=key, ca_file=settings.openai_ca_file)
     from tarsd.providers import anthropic
 
-    return anthropic.models(base_url=settings.anthropic_base_url, key=key)
+    return anthropic.models(base_url=settings.anthropic_base_url, key=key, ca_file=settings.anthropic_ca_file)
 
 
 def _as_json(

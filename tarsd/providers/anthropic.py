@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from tarsd.errors import AnswerCut, ProviderError, ProviderRefused
 from tarsd.providers import anthropic_wire as wire
 from tarsd.providers.base import ModelInfo, ModelRequest, ProviderEvent, Usage
-from tarsd.upstream import Kind, count, fault, is_loopback, lost
+from tarsd.transport import client_options, proxy_for
+from tarsd.upstream import Kind, count, fault, lost, unmade
 
 if TYPE_CHECKING:
     import anthropic
@@ -57,13 +58,15 @@ class AnthropicProvider:
     local = False
     tools = True
 
-    def __init__(self, model: str, *, base_url: str, key: str | None, silence_s: float = 120.0) -> None:
+    def __init__(
+        self, model: str, *, base_url: str, key: str | None, silence_s: float = 120.0, ca_file: str = ""
+    ) -> None:
         self.name = f"anthropic:{model}"
         self.window = WINDOW
         self._model = model
         self._most = 0  # tokens of a reply, 0: not known
         self._ask_at = 0.0
-        self._server = _AnthropicClient(base_url, key, silence_s)
+        self._server = _AnthropicClient(base_url, key, silence_s, ca_file)
         self._client: Client | None = None
 
     async def prepare(self) -> None:
@@ -112,7 +115,7 @@ class AnthropicProvider:
     async def _connected(self) -> Client:
         self._server.check_key()
         if self._client is None:
-            client = await asyncio.to_thread(self._server.connect)
+            client = await self._server.connected()
             if self._client is None:
                 self._client = client
             else:
@@ -138,11 +141,11 @@ class AnthropicProvider:
             raise self._server.failure(error, self._model, answers=answers, sent=body) from None
 
 
-async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
+async def models(*, base_url: str, key: str | None, ca_file: str = "") -> list[ModelInfo]:
     """The models that the server offers; none where it keeps no list. Raises `ProviderError`."""
-    server = _AnthropicClient(base_url, key, LISTING_S)
+    server = _AnthropicClient(base_url, key, LISTING_S, ca_file)
     server.check_key()
-    client = await asyncio.to_thread(server.connect)
+    client = await server.connected()
     models_by_id: dict[str, ModelInfo] = {}
     try:
         async for model in client.models.list(limit=100):
@@ -170,6 +173,7 @@ class _AnthropicClient:
     base_url: str
     key: str | None = field(repr=False)
     silence_s: float
+    ca_file: str = ""
 
     @property
     def place(self) -> str:
@@ -184,7 +188,14 @@ class _AnthropicClient:
         if not self.key.isascii() or not self.key.isprintable():
             raise ProviderRefused("The key for Anthropic has letters in it that no key has.", KEY_HINT)
 
-    def connect(self) -> Client:
+    async def connected(self) -> Client:
+        """A client, made in a thread. Raises `ProviderError`."""
+        try:
+            return await asyncio.to_thread(self._connect)
+        except Exception as error:
+            raise unmade(error).chat_error(self.place, "", HINTS) from None
+
+    def _connect(self) -> Client:
         """A client without retries, redirects and telemetry. The first call loads the SDK, which takes seconds."""
         import anthropic
         import anthropic.resources.messages
@@ -195,7 +206,6 @@ class _AnthropicClient:
             logger = logging.getLogger(name)
             logger.setLevel(max(logging.WARNING, logger.level))
         timeout = httpx2.Timeout(self.silence_s, connect=min(CONNECT_S, self.silence_s))
-        loopback = is_loopback(urlsplit(self.base_url).hostname)
         return anthropic.AsyncAnthropic(
             api_key=self.key,
             base_url=self.base_url.rstrip("/").removesuffix("/v1"),  # the SDK adds it
@@ -203,7 +213,7 @@ class _AnthropicClient:
             timeout=timeout,
             open_telemetry=False,
             http_client=anthropic.DefaultAsyncHttpxClient(
-                trust_env=not loopback, timeout=timeout, follow_redirects=False
+                **client_options(httpx2, self.base_url, self.ca_file), timeout=timeout, follow_redirects=False
             ),
         )
 
@@ -233,7 +243,8 @@ class _AnthropicClient:
                 self.place, model, HINTS
             )
         if isinstance(error, anthropic.APIConnectionError | httpx2.TransportError):
-            return lost(error, self.silence_s, begun=answers).chat_error(self.place, model, HINTS)
+            found = lost(error, self.silence_s, begun=answers, proxy=proxy_for(self.base_url)[0])
+            return found.chat_error(self.place, model, HINTS)
         if answers:
             return AnswerCut(
                 f"{self.place} sent something that is no answer.", "Ask again, or check anthropic.base_url."

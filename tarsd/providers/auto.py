@@ -36,8 +36,11 @@ class AutoProvider(Forwarding):
     `ask_s` is what the question whether there is an Ollama may cost a turn. Raises ConfigError for a host that is none.
     """
 
-    def __init__(self, *, host: str, context: int = 0, ask_s: float = ASK_S, fresh_s: float = FRESH_S) -> None:
-        self._server = connect(host)
+    def __init__(
+        self, *, host: str, context: int = 0, ask_s: float = ASK_S, fresh_s: float = FRESH_S, ca_file: str = ""
+    ) -> None:
+        self._server = connect(host, ca_file=ca_file)
+        self._ca_file = ca_file
         self._context = context
         self._ask_s = ask_s
         self._fresh_s = fresh_s
@@ -67,14 +70,16 @@ class AutoProvider(Forwarding):
         """The name of the model to use, "" for none."""
         if not self._server.local or not await self._answers():
             return ""
-        await self._server.load()
         try:
+            await self._server.load()
             async with asyncio.timeout(self._ask_s):
                 model = await choose_model(self._server, self._chosen)
         except (ProviderError, TimeoutError):
             return ""
         if model and model not in self._models:
-            self._models[model] = OllamaProvider(model, host=self._server.host, context=self._context)
+            self._models[model] = OllamaProvider(
+                model, host=self._server.host, context=self._context, ca_file=self._ca_file
+            )
         return model
 
     async def _answers(self) -> bool:

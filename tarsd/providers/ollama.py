@@ -66,11 +66,13 @@ class OllamaProvider:
 
     quotes = False
 
-    def __init__(self, model: str, *, host: str, context: int = 0, silence_s: float = SILENCE_S) -> None:
+    def __init__(
+        self, model: str, *, host: str, context: int = 0, silence_s: float = SILENCE_S, ca_file: str = ""
+    ) -> None:
         self.name = f"ollama:{model}"
         self._model = model
         self._context = context
-        self._server = connect(host, silence_s)
+        self._server = connect(host, silence_s, ca_file)
         self._elsewhere = is_cloud(model)  # the server only passes its work on
         self.local = self._server.local and not self._elsewhere
         self._num_ctx = 0
@@ -235,18 +237,18 @@ def choose_window(context: int, trained: int, there: Sequence[int]) -> int:
     return min(wanted, trained) if trained else wanted
 
 
-def connect(host: str, silence_s: float = SILENCE_S) -> OllamaServer:
+def connect(host: str, silence_s: float = SILENCE_S, ca_file: str = "") -> OllamaServer:
     """The server at any spelling of a host. Raises ConfigError."""
     try:
         url = ollama_host(host)
     except ValueError as error:
         raise ConfigError([f"ollama.host {error}."], 'Write it like "http://127.0.0.1:11434".') from None
-    return OllamaServer(url, silence_s)
+    return OllamaServer(url, silence_s, ca_file)
 
 
-async def models(*, host: str) -> list[ModelInfo]:
+async def models(*, host: str, ca_file: str = "") -> list[ModelInfo]:
     """The chat models that a server has, the most recently changed first. Raises `ProviderError`."""
-    server = connect(host)
+    server = connect(host, ca_file=ca_file)
     try:
         return [info(entry, server.local) for entry in await chat_entries(server)]
     finally:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import json
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from tarsd.errors import AnswerCut, ProviderError
-from tarsd.upstream import Fault, Kind, fault, is_loopback, lost, ollama_headers
+from tarsd.transport import client_options, proxy_for
+from tarsd.upstream import Fault, Kind, fault, is_loopback, lost, ollama_headers, unmade
 
 if TYPE_CHECKING:
     import httpx
@@ -39,9 +39,11 @@ Json = dict[str, Any]
 class OllamaServer:
     """The server at `host`, a normalised URL. `silence_s` is how long it may say nothing while a model is answering."""
 
-    def __init__(self, host: str, silence_s: float) -> None:
+    def __init__(self, host: str, silence_s: float, ca_file: str = "") -> None:
         self.host = host
+        self._ca_file = ca_file
         self.local = is_loopback(urlsplit(host).hostname)
+        self._proxies = host.startswith("https:")
         self._silence_s = silence_s
         self._client: httpx.AsyncClient | None = None
 
@@ -55,7 +57,7 @@ class OllamaServer:
         seconds = min(seconds, self._silence_s)
         try:
             response = await client.request(method, path, json=body, timeout=httpx.Timeout(seconds, connect=CONNECT_S))
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise self._lost(error, seconds) from error
         if response.status_code != 200:
             raise self.fault(response.status_code, response.text, response.headers, {"model": model})
@@ -90,7 +92,7 @@ class OllamaServer:
                             begun = True
                 if rest := lines.end():
                     yield self._checked(rest, begun, body)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise self._lost(error, self._silence_s, begun=begun) from error
 
     async def load(self) -> None:
@@ -104,17 +106,22 @@ class OllamaServer:
             await client.aclose()
 
     async def _http(self) -> httpx.AsyncClient:
-        """The connection. Nothing on the way may lead elsewhere: no proxy of the environment, no redirect."""
+        """The connection. Raises `ProviderError`."""
         if self._client is None:
-            await asyncio.to_thread(importlib.import_module, "httpx")  # a tenth of a second the first time
-            import httpx
-
+            try:
+                client = await asyncio.to_thread(self._connect)  # a tenth of a second the first time
+            except Exception as error:
+                raise unmade(error).chat_error(f"Ollama at {self.host}", "", HINTS) from error
             if self._client is None:
-                trust_env = self.host.startswith("https:") and not self.local
-                self._client = httpx.AsyncClient(
-                    base_url=self.host, trust_env=trust_env, headers=ollama_headers(self.host)
-                )
+                self._client = client
         return self._client
+
+    def _connect(self) -> httpx.AsyncClient:
+        """Nothing on the way may lead elsewhere: no redirect, and a proxy only where it cannot read along."""
+        import httpx
+
+        options = client_options(httpx, self.host, self._ca_file, proxies=self._proxies)
+        return httpx.AsyncClient(base_url=self.host, headers=ollama_headers(self.host), **options)
 
     def _checked(self, line: bytes, begun: bool, sent: Mapping[str, Any]) -> Json:
         try:
@@ -130,7 +137,8 @@ class OllamaServer:
         return value
 
     def _lost(self, error: Exception, seconds: float, *, begun: bool = False) -> ProviderError:
-        return lost(error, seconds, begun=begun).chat_error(f"Ollama at {self.host}", "", HINTS)
+        proxy = proxy_for(self.host)[0] if self._proxies else ""
+        return lost(error, seconds, begun=begun, proxy=proxy).chat_error(f"Ollama at {self.host}", "", HINTS)
 
     def _stranger(self) -> ProviderError:
         return ProviderError(f"What answers at {self.host} is not Ollama.", "Check ollama.host in the configuration.")

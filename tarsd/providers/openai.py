@@ -54,6 +54,7 @@ class OpenAIProvider:
         silence_s: float | None = None,
         quiet_s: float = QUIET_S,
         loading_s: float = LOADING_S,
+        ca_file: str = "",
     ) -> None:
         self.name = f"openai:{model}"
         self._context = context
@@ -61,7 +62,7 @@ class OpenAIProvider:
         self._loading_s = loading_s
         self._loading = False
         self._model = model
-        self._server = OpenAIServer(base_url, key, silence_s)
+        self._server = OpenAIServer(base_url, key, silence_s, ca_file)
         # Ollama's own /v1 on this machine passes its cloud models on.
         self.local = self._server.loopback and not model.endswith(CLOUD)
         self._limit = "max_completion_tokens" if self._server.hosted else "max_tokens"
@@ -252,9 +253,9 @@ async def _dropped(opening: asyncio.Task[openai.AsyncStream[object]]) -> None:
         await stream.close()
 
 
-async def models(*, base_url: str, key: str | None) -> list[ModelInfo]:
+async def models(*, base_url: str, key: str | None, ca_file: str = "") -> list[ModelInfo]:
     """The chat models that the server at `base_url` offers; embedding models it names as such are left out."""
-    server = OpenAIServer(base_url, key, None)
+    server = OpenAIServer(base_url, key, None, ca_file)
     try:
         server.check_key()
         entries = [entry for entry in _mappings(_data(await server.get("models"))) if isinstance(entry.get("id"), str)]

@@ -12,7 +12,8 @@ import httpx2
 import openai
 
 from tarsd.errors import AnswerCut, ProviderError, ProviderRefused
-from tarsd.upstream import Fault, Kind, fault, is_loopback, lost, worded
+from tarsd.transport import client_options, proxy_for
+from tarsd.upstream import Fault, Kind, fault, is_loopback, lost, unmade, worded
 
 CONNECT_S: Final = 5.0
 ASK_S: Final = 5.0
@@ -45,13 +46,14 @@ class HttpFailure(Exception):
 class OpenAIServer:
     """The connection to one server, made at the first request; every failure of it is a ProviderError or Status."""
 
-    def __init__(self, base_url: str, key: str | None, silence_s: float | None) -> None:
+    def __init__(self, base_url: str, key: str | None, silence_s: float | None, ca_file: str = "") -> None:
         parts = urlsplit(base_url)
         self.where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
         self.loopback = is_loopback(parts.hostname)
         self.hosted = parts.hostname == HOSTED
         self._base_url = base_url.rstrip("/")
         self._key = key
+        self._ca_file = ca_file
         usual = LOCAL_SILENCE_S if self.loopback else REMOTE_SILENCE_S
         self._silence_s = usual if silence_s is None else silence_s
         self._client: openai.AsyncOpenAI | None = None
@@ -116,27 +118,35 @@ class OpenAIServer:
         return AnswerCut(f"{self.where} {what.rstrip('.')}.", hint)
 
     def unreachable(self, error: Exception, seconds: float | None = None) -> ProviderError:
-        return lost(error, self._silence_s if seconds is None else seconds).chat_error(self.where, "", HINTS)
+        found = lost(error, self._silence_s if seconds is None else seconds, proxy=proxy_for(self._base_url)[0])
+        return found.chat_error(self.where, "", HINTS)
 
     def _connected(self) -> openai.AsyncOpenAI:
+        """The SDK's client. Raises `ProviderError`."""
         if self._client is None:
-            # the SDK takes these from the environment, and they are no business of another server
-            none: Any = {} if self.hosted else {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
-            self._client = openai.AsyncOpenAI(
-                base_url=self._base_url,
-                api_key=self._key or "none",  # the SDK takes no empty one
-                max_retries=0,
-                default_headers=none,
-                http_client=openai.DefaultAsyncHttpxClient(
-                    # small servers close a kept connection just when the next request goes out on it
-                    limits=httpx2.Limits(max_keepalive_connections=0 if self.loopback else 4),
-                    trust_env=not self.loopback,  # a proxy may lead to the outside, never to this machine
-                    follow_redirects=False,  # who is asked was decided by what the prompt holds
-                    timeout=httpx2.Timeout(self._silence_s, connect=CONNECT_S),
-                    event_hooks={"response": [_end_last_line]},
-                ),
-            )
+            try:
+                self._client = self._connect()
+            except Exception as error:
+                raise unmade(error).chat_error(self.where, "", HINTS) from None
         return self._client
+
+    def _connect(self) -> openai.AsyncOpenAI:
+        # the SDK takes these from the environment, and they are no business of another server
+        none: Any = {} if self.hosted else {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
+        return openai.AsyncOpenAI(
+            base_url=self._base_url,
+            api_key=self._key or "none",  # the SDK takes no empty one
+            max_retries=0,
+            default_headers=none,
+            http_client=openai.DefaultAsyncHttpxClient(
+                # small servers close a kept connection just when the next request goes out on it
+                limits=httpx2.Limits(max_keepalive_connections=0 if self.loopback else 4),
+                **client_options(httpx2, self._base_url, self._ca_file),
+                follow_redirects=False,  # who is asked was decided by what the prompt holds
+                timeout=httpx2.Timeout(self._silence_s, connect=CONNECT_S),
+                event_hooks={"response": [_end_last_line]},
+            ),
+        )
 
     async def _send(self, answer: Any, seconds: float | None = None, *, sent: object = None) -> Any:
         try:

@@ -40,7 +40,7 @@ def build(
     if memory is not None and config.memory.enabled:
         tools += MemoryTools(memory).tools()
     if _has_token(key):
-        tools += TodoistTools(lambda: key("todoist"), config.tools.todoist_url).tools()
+        tools += TodoistTools(lambda: key("todoist"), config.tools.todoist_url, config.tools.ca_file).tools()
     if config.tools.weather_place.strip():
         tools += WeatherTools(config.tools).tools()
     return tools

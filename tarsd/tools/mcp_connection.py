@@ -23,7 +23,8 @@ from tarsd import __version__, foreign
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
 from tarsd.tools.mcp_streams import MonitoredStream, Stderr, complaint, line, load, secrets_of
-from tarsd.upstream import is_loopback
+from tarsd.tools.outer import obstacle
+from tarsd.transport import client_options
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -225,9 +226,8 @@ class Connection:
         from mcp.client.streamable_http import streamable_http_client
 
         times = httpx2.Timeout(server.timeout_s, connect=min(5.0, server.timeout_s), read=max(300.0, server.timeout_s))
-        http = await stack.enter_async_context(
-            httpx2.AsyncClient(timeout=times, trust_env=not is_loopback(urlsplit(server.url).hostname))
-        )
+        options = await asyncio.to_thread(client_options, httpx2, server.url, server.ca_file)
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=times, **options))
         return self._watched(streamable_http_client(server.url, http_client=http, max_sse_event_size=EVENT_BYTES))
 
     def _new_client(self, transport: Streams) -> Client:
@@ -401,6 +401,8 @@ class Connection:
         else:
             url = urlsplit(self.server.url)
             shown = f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
+            if found := obstacle(shown, self.server.url, error):
+                return found
             if kind in ("ConnectError", "ConnectTimeout"):
                 return f"Nobody answers at {shown}.", f"Start the server, or check the url of {name}."
             hint = f"Check that {shown} is an MCP endpoint."

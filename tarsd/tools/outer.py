@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from tarsd.errors import ToolError
-from tarsd.upstream import is_loopback
+from tarsd.transport import client_options, proxy_for
+from tarsd.upstream import lost, unmade
 
 if TYPE_CHECKING:
     import httpx
@@ -20,28 +21,39 @@ READ_S = 20.0
 
 @asynccontextmanager
 async def client(
-    url: str, rewrite: Callable[[httpx.Request], Awaitable[None]] | None = None
+    service: str, url: str, ca_file: str, rewrite: Callable[[httpx.Request], Awaitable[None]] | None = None
 ) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """A client for the server at `url`; no proxy is asked for a server on this machine, no redirect is followed."""
-    import httpx
-
+    """A client for the server of `service` at `url`; no redirect is followed. Raises `ToolError`."""
     for name in ("httpx", "httpcore"):  # they log addresses with everything that is asked
         logging.getLogger(name).setLevel(logging.WARNING)
 
     def make() -> httpx.AsyncClient:
+        import httpx
+
         hooks: dict[str, list[Any]] = {"request": [rewrite]} if rewrite else {}
         limits = httpx.Timeout(READ_S, connect=CONNECT_S)
-        return httpx.AsyncClient(timeout=limits, trust_env=not is_loopback(httpx.URL(url).host), event_hooks=hooks)
+        return httpx.AsyncClient(timeout=limits, event_hooks=hooks, **client_options(httpx, url, ca_file))
 
-    made = await asyncio.to_thread(make)  # reading the system's certificates takes a while
+    try:
+        made = await asyncio.to_thread(make)  # reading the system's certificates takes a while
+    except Exception as error:
+        raise ToolError(*unmade(error).words(service)) from None
     async with made:
         yield made
 
 
-def unreachable(service: str, error: Exception, *, changes: bool = False) -> ToolError:
+def obstacle(service: str, url: str, error: BaseException) -> tuple[str, str] | None:
+    """A sentence and a hint where a proxy, a certificate or the environment is to blame for a lost connection."""
+    found = lost(error, READ_S, proxy=proxy_for(url)[0]) if isinstance(error, Exception) else None
+    return found.words(service) if found and found.kind in ("certificate", "tls", "proxy", "setup") else None
+
+
+def unreachable(service: str, url: str, error: Exception, *, changes: bool = False) -> ToolError:
     """The error for a connection that was not made, or broke; with `changes` the call may have had its effect."""
     import httpx
 
+    if found := obstacle(service, url, error):
+        return ToolError(*found)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return ToolError(f"{service} cannot be reached.", "Check the connection to the internet; nothing was done.")
     doubt = " It is not known whether it took the change: look before trying again." if changes else ""

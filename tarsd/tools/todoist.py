@@ -36,10 +36,14 @@ T = TypeVar("T")
 
 
 class TodoistTools:
-    """The tools on Todoist. `key` gives the token when it is needed, `url` is where the server is."""
+    """The tools on Todoist. `key` gives the token when it is needed, `url` is where the server is.
 
-    def __init__(self, key: Callable[[], str | None], url: str = OFFICIAL) -> None:
+    `ca_file` is a file of certificates to trust besides the usual ones.
+    """
+
+    def __init__(self, key: Callable[[], str | None], url: str = OFFICIAL, ca_file: str = "") -> None:
         self._key = key
+        self._ca_file = ca_file
         self._url = url.rstrip("/")
         self._seen: OrderedDict[str, str] = OrderedDict()
 
@@ -156,12 +160,13 @@ class TodoistTools:
         from todoist_api_python.api_async import TodoistAPIAsync
 
         try:
-            async with client(self._url, self._rewrite if self._url != OFFICIAL else None) as connection:
+            rewrite = self._rewrite if self._url != OFFICIAL else None
+            async with client("Todoist", self._url, self._ca_file, rewrite) as connection:
                 yield TodoistAPIAsync(token, client=connection)
         except httpx.HTTPStatusError as error:
             raise _refused(error.response) from None
         except httpx.HTTPError as error:
-            raise unreachable("Todoist", error, changes=changes) from None
+            raise unreachable("Todoist", self._url, error, changes=changes) from None
         except ToolError:
             raise
         except Exception as error:  # the client's own, for an answer that has another form

@@ -65,7 +65,7 @@ class WeatherTools:
                 "latitude": place.latitude, "longitude": place.longitude, "current": CURRENT, "daily": DAILY,
                 "timezone": "auto", "forecast_days": count,
             }  # fmt: skip
-            report = await _get(self._settings.weather_url, query)
+            report = await _get(self._settings.weather_url, query, self._settings.ca_file)
             return Result(_written(place, report))
 
         return ToolProposal(f"Ask Open-Meteo for the weather in {self._settings.weather_place}", apply)
@@ -78,7 +78,7 @@ class WeatherTools:
         async with self._looking:
             if self._place is None:
                 query = {"name": wanted, "count": 1, "language": "en", "format": "json"}
-                places = (await _get(self._settings.geocoding_url, query)).get("results")
+                places = (await _get(self._settings.geocoding_url, query, self._settings.ca_file)).get("results")
                 if not isinstance(places, list) or not places:
                     raise ToolError(
                         f"The weather service knows no place “{wanted}”.",
@@ -88,15 +88,15 @@ class WeatherTools:
             return self._place
 
 
-async def _get(url: str, query: Mapping[str, Any]) -> dict[str, Any]:
+async def _get(url: str, query: Mapping[str, Any], ca_file: str) -> dict[str, Any]:
     import httpx
 
     try:
-        async with client(url) as connection:
+        async with client(SERVICE, url, ca_file) as connection:
             response = await connection.get(url, params=query)
             body = response.json() if response.status_code in (200, 400) else None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise unreachable(SERVICE, error) from None
+        raise unreachable(SERVICE, url, error) from None
     except (ValueError, RecursionError):
         body = None
     if response.status_code == 429:

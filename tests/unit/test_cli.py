@@ -392,6 +392,19 @@ def test_every_line_of_the_template_is_a_setting(run: Run, home: Path, vault: Pa
     assert len(json.loads(run("config", "check", "--json")[1])["warnings"]) == out.count("matches nothing") == 4
 
 
+def test_a_file_of_certificates_that_cannot_be_used_is_named(run: Run, home: Path, vault: Path) -> None:
+    odd = home / "odd.pem"
+    odd.write_text("no certificate")
+    (home / "config.toml").write_text(
+        f'[vault]\npath = "{vault}"\n[openai]\nca_file = "{odd}"\n[ollama]\nca_file = "/nowhere.pem"\n'
+    )
+    code, out, _ = run("config", "check")
+    assert (code, out.count("ca_file: ")) == (EXIT_OK, 2)
+    assert f"# openai.ca_file: {odd} holds no certificate (PEM) that can be read." in out
+    assert "# ollama.ca_file: /nowhere.pem cannot be read (No such file or directory)." in out
+    assert len(json.loads(run("config", "check", "--json")[1])["warnings"]) == 2
+
+
 def test_init_never_overwrites_unless_forced(run: Run, home: Path, vault: Path) -> None:
     (home / "config.toml").write_text("# mine\n")
     code, _, err = run("init", "--vault", str(vault))

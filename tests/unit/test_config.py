@@ -85,6 +85,36 @@ def test_every_documented_section_is_read(env: Env, tmp_path: Path) -> None:
     assert got.mcp == (config.McpServer("fetch", ("uvx", "mcp-server-fetch")),)
 
 
+SERVERS = ("ollama", "openai", "anthropic", "tools")
+MCP_FILE = '[vault]\npath = "~/Notes"\n[[mcp]]\nname = "x"\nurl = "https://x/"\nca_file = {}\n'
+
+
+def test_each_server_has_a_file_of_certificates(env: Env, tmp_path: Path) -> None:
+    text = "".join(f'[{name}]\nca_file = "~/{name}.pem"\n' for name in SERVERS)
+    write(env, MCP_FILE.format('"/etc/own.pem"') + text)
+    got = config.load(env=env)
+    chat, embedding = got.chat, got.embedding
+    assert [chat.ollama_ca_file, chat.openai_ca_file, chat.anthropic_ca_file, got.tools.ca_file] == [
+        str(tmp_path / f"{name}.pem") for name in SERVERS
+    ]
+    assert (embedding.ollama_ca_file, embedding.openai_ca_file) == (chat.ollama_ca_file, chat.openai_ca_file)
+    assert got.mcp[0].ca_file == "/etc/own.pem"
+    tables = config.as_tables(got)
+    assert [tables[name]["ca_file"] for name in SERVERS] == [str(tmp_path / f"{name}.pem") for name in SERVERS]
+    assert tables["mcp"][0]["ca_file"] == "/etc/own.pem"
+    assert config.load(vault=tmp_path, env={"TARSD_HOME": "/tmp/elsewhere"}).chat.openai_ca_file == ""
+
+
+@pytest.mark.parametrize("name", [*SERVERS, "mcp"])
+@pytest.mark.parametrize(
+    ("value", "wrong"), [("7", "must be a text"), ('"own.pem"', "absolute path"), ('"/a\\u0000b"', "")]
+)
+def test_a_file_of_certificates_is_an_absolute_path(env: Env, name: str, value: str, wrong: str) -> None:
+    own = MCP_FILE.format(value) if name == "mcp" else f'[vault]\npath = "~/Notes"\n[{name}]\nca_file = {value}\n'
+    (fault,) = faults(env, own)
+    assert "ca_file: " in fault and wrong in fault
+
+
 def test_no_file_is_needed(env: Env, tmp_path: Path) -> None:
     got = config.load(vault=tmp_path / "Notes", env=env)
     assert got.vault == tmp_path / "Notes"
@@ -291,7 +321,7 @@ def test_effective_settings_can_be_written_back(env: Env, tmp_path: Path) -> Non
     tables = config.as_tables(config.load(env=env))
     assert tables["vault"]["path"] == str(tmp_path / "Notes")
     assert tables["embedding"]["dimensions"] is None
-    assert tables["ollama"] == {"host": "http://localhost:11434"}
+    assert tables["ollama"] == {"host": "http://localhost:11434", "ca_file": ""}
     assert tables["mcp"] == [{"name": "fetch", "command": ["uvx", "mcp-server-fetch"], "timeout_s": 30.0, "allow": []}]
 
 

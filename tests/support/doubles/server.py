@@ -6,6 +6,7 @@ import contextlib
 import json
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -87,6 +88,14 @@ class Double:
         self._server = Server(("127.0.0.1", port), Handler)
         self.port = int(self._server.server_port)
         self.url = f"http://127.0.0.1:{self.port}"
+
+    def secure(self, context: ssl.SSLContext, host: str = "127.0.0.1") -> Self:
+        """Speak HTTPS from now on, as `host`."""
+        self._server.socket = context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )  # the handshake is made by the thread that reads
+        self.url = f"https://{host}:{self.port}"
+        return self
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
