@@ -21,6 +21,9 @@ from tarsd.errors import ClientError, ConfigError, Refused
 ID = re.compile(r"[0-9a-f]{12}")
 END_S = 20.0
 PAUSE_S = 0.05
+TELEMETRY = Path("Microsoft", "DeveloperTools", ".onnxruntime")
+"""Where the model's runtime kept these, in the user's caches, before that was switched off."""
+TELEMETRY_FILES = ("deviceid", "deviceid.lock", *(f"onnxruntime.db{end}" for end in ("", "-wal", "-shm", "-journal")))
 PLACES = ("HOME", "TARSD_HOME", "TARSD_CONFIG")
 """Variables that say where keys are; the others may hold keys themselves, and those nobody can take away."""
 
@@ -60,14 +63,24 @@ def of_vault(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
 
 
 def shared(env: Mapping[str, str]) -> list[InstalledFile]:
-    """What all vaults use: settings, vectors, the file of keys."""
+    """What all vaults use: settings, vectors, the file of keys; and what the model's runtime once left."""
     places = paths("0" * 12, env)
     vectors = [entry for entry in _listed(places.cache.parent) if entry.name.startswith(places.embeddings_db.name)]
     return [
         *_there("vectors", vectors),
         *_there("settings", [places.config_file]),
         *_there("keys", [keys.key_file(env)]),
+        *_there("runtime's telemetry", [folder / name for folder in _telemetry(env) for name in TELEMETRY_FILES]),
     ]
+
+
+def _telemetry(env: Mapping[str, str]) -> list[Path]:
+    """The folders of the runtime's telemetry that are really there, and no links to elsewhere."""
+    home = user_home(env)
+    caches = Path(env.get("XDG_CACHE_HOME") or home / ".cache")
+    roots = dict.fromkeys((caches, home / "Library" / "Application Support", home / "Library" / "Caches"))
+    folders = [root / TELEMETRY for root in roots]
+    return [folder for folder in folders if folder.is_dir() and not folder.is_symlink()]
 
 
 def kept_keys(env: Mapping[str, str]) -> list[str]:
@@ -141,7 +154,7 @@ def tidy(identity: str, env: Mapping[str, str], more: list[Path]) -> None:
     places = paths(identity, env)
     own = [places.cache.parent, places.logs, places.state.parent, places.config_file.parent, places.socket.parent]
     home = expand(env["TARSD_HOME"], env) if env.get("TARSD_HOME") else None
-    for folder in [*own, *more]:
+    for folder in [*own, *_telemetry(env), *more]:
         for part in (folder, *folder.parents):
             inside = home is not None and part.is_relative_to(home)
             if not (inside or part == short_folder() or _below_home(part, env)):
