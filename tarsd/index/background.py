@@ -92,10 +92,13 @@ class Background:
         counts, space = self._store.counts(), self._own_space()
         if space is None:
             return replace(progress, remaining=counts.chunks if self._state != "complete" else 0)
+        remaining = self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later))
         return replace(
             progress,
+            # it was complete, and something new has come since
+            state="embedding" if self._state == "complete" and remaining else self._state,
             done=space.vectors,
-            remaining=self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later)),
+            remaining=remaining,
             held_back=0 if self._local else counts.held_back,
             failed=counts.failed,
             not_read=counts.not_read,
