@@ -432,6 +432,7 @@ async def test_a_model_that_refuses_without_tools_too_is_not_asked_for_ever() ->
         (Fail(500, "model requires more system memory (9.1 GiB) than there is"), ProviderError, "chat.context"),
         (Fail(500, "model runner has unexpectedly stopped"), ProviderError, "unexpectedly stopped"),
         (Fail(400, '"m" does not support chat'), ProviderRefused, "chat.model"),
+        (Fail(403, "ollama cloud is disabled: remote model is unavailable"), ProviderRefused, "OLLAMA_NO_CLOUD"),
         (Fail(500, 'returned invalid tool call arguments for "x": {secret'), ProviderError, "Ask again"),
     ],
 )
