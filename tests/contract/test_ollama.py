@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, ClassVar, Literal
 
 import pytest
 
 from tarsd.errors import AnswerCut, ChatModelMissing, ConfigError, ContextTooLong, ProviderError, ProviderRefused
-from tarsd.providers.base import Message, ModelInfo, ModelRequest, Notice, StreamEnd, ToolSpec, Usage, Waiting
+from tarsd.providers.base import Message, ModelInfo, ModelRequest, Notice, StreamEnd, Text, ToolSpec, Usage, Waiting
 from tarsd.providers.ollama import ENOUGH, WINDOW, OllamaProvider, choose_window, models
 from tarsd.providers.ollama_server import LineBuffer
 from tarsd.providers.ollama_wire import ReplyDecoder, message_json
@@ -308,6 +309,30 @@ async def test_a_model_that_is_loaded_with_too_little_room_is_waited_for_too() -
         first, *_ = await collect(provider, ask("hello"))
         assert isinstance(first, Waiting) and "again" in first.text
         await provider.close()
+
+
+@pytest.mark.parametrize(("digest", "loading"), [("dgemma3:4b", False), ("another", True), ("", True)])
+async def test_weights_that_are_loaded_under_another_name_need_no_loading(digest: str, loading: bool) -> None:
+    others = [entry("mine:latest", digest=digest)]
+    with OllamaDouble(loaded={"mine:latest": WINDOW}, others=others) as double:
+        provider = OllamaProvider(double.model, host=double.url)
+        events = await collect(provider, ask("hello"))
+        await provider.close()
+    waiting = [event.text for event in events if isinstance(event, Waiting)]
+    assert ["being loaded" in text for text in waiting] == ([True] if loading else [])
+
+
+async def test_a_question_behind_another_one_says_what_it_waits_for() -> None:
+    with OllamaDouble(loaded={"gemma3:4b": WINDOW}) as double:
+        double.enqueue(Say("slow"))
+        provider = OllamaProvider(double.model, host=double.url)
+        async with contextlib.aclosing(provider.stream(ask("one"))) as first:
+            assert await anext(first) == Text("slow")
+            second = [event.text for event in await collect(provider, ask("two")) if isinstance(event, Waiting)]
+        third = [event for event in await collect(provider, ask("three")) if isinstance(event, Waiting)]
+        await provider.close()
+    assert second == ["gemma3:4b is answering another question, too; this one may wait for it …"]
+    assert third == [], "the first was left in the middle, and is no more in the way"
 
 
 LONG = "The harbour master writes the tides of every day into the book that lies at the quay. " * 200
