@@ -126,6 +126,7 @@ class Background:
         self._later = {}
         if self._model is not None:
             self._model.ask_again()
+        self.wake()
         if (space := self._own_space()) is not None:
             self._store.vectors.forgive(space.fingerprint)
 
