@@ -112,6 +112,8 @@ class TurnRunner:
         self._started = time.monotonic()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
+        self.trouble: ProviderError | None = None
+        """What keeps the provider from answering, while the fallback does."""
 
     async def run(self) -> TarsdError | None:
         """Answer through the provider, or through the fallback when that is away; the turn has its text then.
@@ -127,7 +129,7 @@ class TurnRunner:
             too_long = isinstance(error, ContextTooLong)  # that is for the person to mend
             if second is None or too_long or turn.pieces or self._calls.count:
                 raise
-            reason = error
+            reason = self.trouble = error
         told = f"{first.name} did not answer ({reason.message.rstrip('.')}); this answer is from {{}}."
         turn.private = False  # nothing has been said yet; the other model gets a prompt of its own
         await self._converse(second, patient=True, told=told)
