@@ -203,6 +203,7 @@ class Fault:
     def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
         """The error to raise for a chat model at `place`; `hints` are better ones than the usual."""
         error = _ERRORS[self.kind][0](*self._words("chat", place, model, hints), retry_after=self.wait_s)
+        error.said = self.said if self.kind in ("refused", "failed") else ""
         if isinstance(error, ContextTooLong):
             error.asked, error.window = self.asked, self.window
         return error

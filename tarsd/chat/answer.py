@@ -34,6 +34,7 @@ from tarsd.providers.base import (
     Waiting,
 )
 from tarsd.providers.extractive import PASSAGES
+from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
 from tarsd.session import TurnRecord
 
@@ -358,7 +359,8 @@ class TurnRunner:
     async def _stream_once(self, provider: Provider, request: ModelRequest) -> tuple[list[ToolCall], StreamEnd]:
         turn, calls, done, counted = self._turn, list[ToolCall](), None, False
         before = turn.text
-        async with self._deadline(), aclosing(made(provider.stream(request), request.tools)) as events:
+        answer = answered(provider, request, self._services.refused_tools)
+        async with self._deadline(), aclosing(made(answer, request.tools)) as events:
             async for event in events:
                 match event:
                     case Text(text):
