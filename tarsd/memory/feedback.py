@@ -142,7 +142,7 @@ def _blocks(text: str) -> list[tuple[int, int, str]]:
     ends = [*(heading.line - 1 for heading in tops[1:]), len(source)]
     return [
         (heading.line - 1, end, "".join(source[heading.line - 1 : end]))
-        for heading, end in zip(tops, ends, strict=True)
+        for heading, end in zip(tops, ends, strict=False)
         if heading.level == 2 and _MOMENT.match(heading.text)
     ]
 
