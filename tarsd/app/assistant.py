@@ -289,7 +289,8 @@ class Assistant:
         reply = None
         if not provider.quotes and sources.asks:
             system, question = review.prompt(sources)
-            reply = (await complete(provider, ModelRequest(system, (Message("user", question),)))).text
+            request = ModelRequest(system, (Message("user", question),), max_tokens=self._config.chat.reply_tokens)
+            reply = (await complete(provider, request)).text
         proposals = review.propose(reply, sources)
         self._review = _Review(uuid.uuid4().hex[:12], proposals, sources)
         return {

@@ -73,14 +73,15 @@ def index_text(text: str) -> str:
     """What the keyword index is given of a text: as it is read, folded; addresses and tags stand at its end."""
     if text.isascii() and not _SPECIAL.search(text):
         return text  # the tokenizer makes it lower case
-    unread = [match[0] for match in _UNREAD.finditer(text)] if "]" in text or "<" in text else []
-    if unread:
-        text = "\n".join((_UNREAD.sub(_joint, text), *unread))
+    if "]" in text or "<" in text:
+        unread: list[str] = []
+
+        def joint(found: re.Match[str]) -> str:
+            unread.append(found[0])
+            return "]" if found[0].startswith("](") else "" if found[0].startswith("[^") else " "
+
+        text = "\n".join((_UNREAD.sub(joint, text), *unread))
     return segment(fold(text))
-
-
-def _joint(unread: re.Match[str]) -> str:
-    return "]" if unread[0].startswith("](") else "" if unread[0].startswith("[^") else " "
 
 
 def parts_of_names(text: str) -> list[str]:
