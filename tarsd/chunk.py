@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
 from tarsd.parse import Note, Unit
+from tarsd.parse.inline import at_addresses, without_addresses
 from tarsd.parse.wordpiece import count_tokens, token_ids
-from tarsd.passage import NoteRow, Passage, place_of
+from tarsd.passage import HeadingPlaces, NoteRow, Passage
 
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
@@ -31,10 +33,6 @@ _RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$| {0,3}(?:\*[ \t]*){3,}$| {0,3}(?:_[ 
 _LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？；])|(?<=\n)")
 _WORD = re.compile(r"\s*\S+")
-_ADDRESS = re.compile(
-    r"\]\((?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\"|[ \t]+'[^'\n]*')?\)"
-)
-_LONG_ADDRESS = re.compile(r"(https?://[!-.0-~]+/[!-.0-=?-~]{0,30})[!-(*-=?-\\^-~]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _QUERY = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:base|dataview|dataviewjs|tasks|query)\b", re.IGNORECASE)
 """A block that asks for notes: what it shows is not in the note."""
@@ -74,37 +72,52 @@ def _body(note: Note, cutter: _Cutter) -> list[Passage]:
 def _finished(note: Note, pieces: list[Passage], row: NoteRow) -> list[Passage]:
     if not pieces:
         pieces = [Passage(note.title, 1, max(len(note.lines), 1), tokens=count_tokens(note.title))]
+    named, places = _named(note), _Places(note)
     return [
-        replace(piece, seq=seq, hash=_hash(note, piece), note=row, place=_place(note, piece))
+        replace(piece, seq=seq, hash=_hash(named, piece), note=row, place=places.of(piece))
         for seq, piece in enumerate(pieces)
     ]
 
 
-def _place(note: Note, piece: Passage) -> str | None:
-    """What a link to the passage needs in place of its heading, where another of that name comes before."""
-    if not piece.trail:
-        return None
-    above = [at for at, heading in enumerate(note.headings) if heading.line <= piece.end_line]
-    own = next((at for at in reversed(above) if note.headings[at].text == piece.trail[-1]), None)
-    if own is None:
-        return None
-    inside = range(piece.start_line, piece.end_line + 1)
-    blocks = [block.id for block in note.blocks if block.start_line in inside]
-    return place_of([(heading.level, heading.text) for heading in note.headings], own, blocks)
+class _Places:
+    """What a link to a passage needs in place of its heading, where another of that name comes before."""
+
+    def __init__(self, note: Note) -> None:
+        self.headings = note.headings
+        self.lines = [heading.line for heading in note.headings]
+        self.blocks = sorted((block.start_line, at, block.id) for at, block in enumerate(note.blocks))
+        self.places = HeadingPlaces([(heading.level, heading.text) for heading in note.headings])
+
+    def of(self, piece: Passage) -> str | None:
+        if not piece.trail:
+            return None
+        above = range(bisect_right(self.lines, piece.end_line) - 1, -1, -1)
+        own = next((at for at in above if self.headings[at].text == piece.trail[-1]), None)
+        if own is None:
+            return None
+        inside = self.blocks[bisect_left(self.blocks, (piece.start_line,)) :]
+        return self.places.place(own, [id for line, _, id in inside[:1] if line <= piece.end_line])
 
 
-def _hash(note: Note, piece: Passage) -> bytes:
+def _named(note: Note) -> hashlib.blake2b:
+    """The beginning of the hash of each of the note's passages: what the person calls the note."""
+    parts = (note.explicit_title, *note.aliases, "\x1e")
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16)
+
+
+def _hash(named: hashlib.blake2b, piece: Passage) -> bytes:
+    digest = named.copy()
     text = _BLANK_RUN.sub("\n\n", piece.text)  # blank lines are no other text
-    parts = (note.explicit_title, *note.aliases, "\x1e", *piece.trail, "\x1e", text)
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
+    digest.update("\x1f".join(("", *piece.trail, "\x1e", text)).encode())
+    return digest.digest()
 
 
 def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str:
     """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
     text = _filled(passage.text)
     trail = [part for part in passage.trail if part != note_title]
-    head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
-    return "\n".join([part for part in head if part] + [_spoken(text)])
+    head = [note_title[:120], ", ".join(aliases[:100])[:100].rstrip(", "), " > ".join(trail)[-160:]]
+    return "\n".join([part for part in head if part] + [without_addresses(text)])
 
 
 def _without_queries(lines: Sequence[str]) -> list[str]:
@@ -131,15 +144,8 @@ def _filled(text: str) -> str:
     return "\n".join(lines[first:]) or text
 
 
-def _spoken(text: str) -> str:
-    """The text as it is measured and embedded: addresses behind links and the tails of others say nothing."""
-    if "://" not in text:
-        return text
-    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("]()", text))
-
-
 def _size(text: str) -> int:
-    return count_tokens(_spoken(text))
+    return count_tokens(without_addresses(text))
 
 
 def chunker_id(settings: ChunkSettings, include_comments: bool) -> str:
@@ -301,7 +307,7 @@ class _Cutter:
         last = taken[-1]
         kept = ""
         for part in reversed(_SENTENCE.split(last.text)):
-            if _size(part + kept) > room:
+            if _size(part + kept) > room or len(part + kept) > 8 * room:
                 break
             kept = part + kept
         if not kept.strip():
@@ -421,6 +427,8 @@ def _packed(
         if cost <= most and (len(part) <= chars or ("://" in part and len(part) <= longest)):
             held.append(part)
             used, size = used + cost, size + len(part)
+        elif "://" in part and len(stretches := at_addresses(part, longest)) > 1:
+            yield from _packed(stretches, room, chars, most, longest, by_clause=by_clause)
         elif by_clause:
             yield from _packed(_CLAUSE.split(part), room, chars, room, longest, by_clause=False)
         else:
