@@ -39,7 +39,8 @@ class NoteRow:
     """One note without its text, as the index knows it; `id` is 0 where it comes from the file itself.
 
     `memory_type` is semantic, procedural, episodic or ""; `ours`: tarsd wrote it (a conversation, or memory);
-    `local_only`: nothing of it may leave this machine; `language` is ISO 639-1, "" where it cannot be told.
+    `local_only`: nothing of it may leave this machine; `language` is ISO 639-1, "" where it cannot be told. `date` is
+    the day it is of, as YYYY-MM-DD, "" where neither properties nor name say one.
     """
 
     id: int = 0
@@ -56,6 +57,7 @@ class NoteRow:
     size: int = 0
     state: str = "ok"
     language: str = ""
+    date: str = ""
 
     @property
     def key(self) -> Key:

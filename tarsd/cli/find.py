@@ -19,7 +19,8 @@ from tarsd.errors import EXIT_NOTHING, BadRequest
 
 QUERY_HELP = """\b
 Query syntax: "a phrase"   -without   tag:idea   path:Work/   file:plan
-              [status:done]   before:2026-01-31   after:2025-12-01"""
+              [status:done]   before:2026-01-31   after:2025-12-01   on:2026-03
+              changed:2026-03-09"""
 
 
 _limit = click.option(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ChunkSettings,
         Collection,
         Config,
+        DatesSettings,
         EmbeddingSettings,
         HttpSettings,
         McpServer,
@@ -40,8 +41,8 @@ else:
 
 
 __all__ = [
-    "SOCKET_BYTES", "ChatSettings", "ChunkSettings", "Collection", "Config", "EmbeddingSettings", "HttpSettings",
-    "McpServer", "MemorySettings", "Paths", "PerformanceSettings", "PrivacySettings", "SearchSettings",
+    "SOCKET_BYTES", "ChatSettings", "ChunkSettings", "Collection", "Config", "DatesSettings", "EmbeddingSettings",
+    "HttpSettings", "McpServer", "MemorySettings", "Paths", "PerformanceSettings", "PrivacySettings", "SearchSettings",
     "ToolSettings", "WatchSettings", "as_tables", "check_model", "config_file", "expand", "find_sockets", "load",
     "ollama_host", "short_folder", "socket_path", "vault_id",
 ]  # fmt: skip

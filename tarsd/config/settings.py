@@ -171,6 +171,13 @@ class PrivacySettings:
 
 
 @dataclass(frozen=True)
+class DatesSettings:
+    """Names of properties that say a note's date, asked before the usual ones."""
+
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class McpServer:
     """An MCP server: a command line to start, or a URL; `allow` names the tools of it that need no yes ("*": all)."""
 
@@ -216,6 +223,7 @@ class Config:
     memory: MemorySettings = MemorySettings()
     tools: ToolSettings = ToolSettings()
     privacy: PrivacySettings = PrivacySettings()
+    dates: DatesSettings = DatesSettings()
     http: HttpSettings = HttpSettings()
     mcp: tuple[McpServer, ...] = ()
     performance: PerformanceSettings = PerformanceSettings()
@@ -243,7 +251,9 @@ def as_tables(config: Config) -> dict[str, Any]:
     }
     if config.collections:
         tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
-    for name in ("embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "http", "performance"):
+    for name in (
+        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "http", "performance"
+    ):  # fmt: skip
         section = getattr(config, name)
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]
         values = {key: getattr(section, key) for key in own}

@@ -14,9 +14,10 @@ from typing import Any
 
 from tarsd.chunk import chunker_id
 from tarsd.config import Config
+from tarsd.dates import DateRules, date_rules
 from tarsd.embed.base import Embedder
 from tarsd.embed.table import TableEmbedder
-from tarsd.errors import DiskFull, StoreError, VaultUnavailable
+from tarsd.errors import DiskFull, StoreError, TarsdError, VaultUnavailable
 from tarsd.index import prepare
 from tarsd.index.background import Background, embed_texts
 from tarsd.index.guards import ChangeGuard
@@ -105,6 +106,7 @@ class Indexer:
             f"{chunker_id(cut, config.include_comments)}-{digest}",
             isinstance(table, TableEmbedder),
         )
+        self._dates: dict[str, DateRules] = {}
         self._private_paths = private_paths
         small = config.performance.small
         self._pool, self._ahead = Pool(1 if small else processes, nice=5), 2 if small else 6
@@ -294,11 +296,12 @@ class Indexer:
     def _collection(self, run: _Pass, vault: Vault, scope: set[str] | None, rows: Mapping[Key, FileRow]) -> None:
         collection, root = vault.collection, vault.check()
         scan = vault.scan(scope)
-        todo = plan(scan, rows, self._settings.chunker, scope=scope, full=run.full)
+        chunker = self._settings_of(collection, anew=scope is None).chunker
+        todo = plan(scan, rows, chunker, scope=scope, full=run.full)
         if scope is not None and self._guards.wants_all(collection, todo, self.second_look_s):
             # Too much to believe from a partial look.
             scope, scan, rows = None, vault.scan(), self.store.notes.rows(collection)
-            todo = plan(scan, rows, self._settings.chunker, scope=None, full=run.full)
+            todo = plan(scan, rows, chunker, scope=None, full=run.full)
         doubt, doubted = None, False
         if not run.force and scope is None:
             doubt = self._guards.doubt(vault, root, scan, rows, todo, self.second_look_s, _LOOK_AGAIN_S)
@@ -312,7 +315,7 @@ class Indexer:
             self._guards.believed(vault, root, scan)
         self._note_skipped(collection, scope, scan)
         run.count(unchanged=todo.unchanged, skipped=len(scan.skipped))
-        jobs = [prepare.ReadJob(info, self._known(rows.get(info.key), run.full)) for info in todo.read]
+        jobs = [prepare.ReadJob(info, self._known(rows.get(info.key), chunker, run.full)) for info in todo.read]
         emptied, later = self._guards.emptied(todo, scan, force=run.force)
         for info in emptied:
             jobs.append(prepare.ReadJob(info))
@@ -328,11 +331,23 @@ class Indexer:
         if not run.force and not doubted:
             self._guards.removed(collection, removed)
 
-    def _known(self, row: FileRow | None, full: bool) -> str:
+    def _known(self, row: FileRow | None, chunker: str, full: bool) -> str:
         """The hash at which a file needs no second look; none if it must be cut anew whatever it says."""
-        if row is None or full or row.chunker != self._settings.chunker:
+        if row is None or full or row.chunker != chunker:
             return ""
         return row.hash
+
+    def _settings_of(self, collection: str, *, anew: bool = False) -> prepare.PrepareSettings:
+        """How notes of a collection are prepared. `anew` looks at Obsidian's settings; half a file changes nothing."""
+        rules = self._dates.get(collection)
+        if anew or rules is None:
+            names = self._config.dates.properties
+            try:
+                rules = date_rules(self._vaults[collection].root, names)
+            except TarsdError:
+                rules = rules or DateRules(names)
+            self._dates[collection] = rules
+        return replace(self._settings, dates=rules, chunker=f"{self._settings.chunker}-{rules.digest}")
 
     def _note_skipped(self, collection: str, scope: set[str] | None, scan: Scan) -> None:
         found = {row.key: row for row in scan.skipped}
@@ -429,10 +444,12 @@ class Indexer:
 
     def _prepared(self, jobs: Sequence[prepare.ReadJob]) -> Iterator[prepare.PreparedBatch]:
         """The jobs' results, group by group: here for a few notes, in child processes for many."""
-        settings = replace(self._settings, private=frozenset(path.casefold() for path in self._private_paths()))
+        if not jobs:
+            return
+        settings = self._settings_of(jobs[0].info.collection)
+        settings = replace(settings, private=frozenset(path.casefold() for path in self._private_paths()))
         if len(jobs) <= self._few and sum(job.info.size for job in jobs) <= _GROUP_BYTES:
-            if jobs:
-                yield prepare.prepare_group(jobs, settings)
+            yield prepare.prepare_group(jobs, settings)
             return
         waiting = deque(_groups(jobs, self._group_notes))
         running: deque[tuple[list[prepare.ReadJob], Future[prepare.PreparedBatch]]] = deque()

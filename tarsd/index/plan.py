@@ -108,8 +108,8 @@ def pairs(vanished: Iterable[FileRow]) -> dict[str, list[Key]]:
     return found
 
 
-def trusted_mtime(info: FileInfo, now_ns: int | None = None) -> int:
-    """The time to remember for a file read now: -1 ("look again") when it may change without its time changing."""
+def trusted_stamp(info: FileInfo, now_ns: int | None = None) -> int:
+    """The stamp to remember for a file read now: -1 ("look again") when it may change without its time changing."""
     now = time.time_ns() if now_ns is None else now_ns
     tick = _COARSE_TICK_NS if info.mtime_ns % 1_000_000_000 == 0 else _TICK_NS
-    return -1 if 0 <= now - info.mtime_ns < tick else info.mtime_ns
+    return -1 if 0 <= now - info.mtime_ns < tick else info.stamp

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from tarsd.chunk import embed_text, with_properties
 from tarsd.config import ChunkSettings
+from tarsd.dates import DateRules, day_of
 from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
-from tarsd.index.plan import trusted_mtime
+from tarsd.index.plan import trusted_stamp
 from tarsd.parse import Note, access, parse
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.store import Prepared
@@ -41,6 +42,7 @@ class PrepareSettings:
     chunker: str
     table: bool
     private: frozenset[str] = frozenset()
+    dates: DateRules = field(default_factory=DateRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
             continue
         digest = content_hash(raw)
         if digest == job.known:
-            done.same.append(info._replace(location=_shown(info), mtime_ns=trusted_mtime(info)))
+            done.same.append(info._replace(location=_shown(info), stamp=trusted_stamp(info)))
             continue
         try:
             prepared, notes = _prepare(info, raw, digest, settings)
@@ -108,7 +110,7 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
     return done
 
 
-def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: bool, mtime_ns: int) -> NoteRow:
+def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: bool) -> NoteRow:
     """A note as its file, its bytes and its text say; `ours` and `local_only` may be known from elsewhere, too."""
     return NoteRow(
         collection=info.collection,
@@ -120,7 +122,7 @@ def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: 
         memory_type=note.memory_type or "",
         ours=ours,
         local_only=local_only,
-        mtime_ns=mtime_ns,
+        mtime_ns=info.mtime_ns,
         size=info.size,
         state="ok" if raw else "empty",
         language=guess("\n".join((note.title, *note.lines[note.body_line - 1 :]))),
@@ -132,7 +134,8 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
     note = parse(decoded.text, info.path, include_comments=settings.include_comments)
     private = not info.collection and info.path.casefold() in settings.private
     private = private or access.is_local_only(info.path, note, settings.local_only, decoded.text)
-    row = note_row(info, raw, note, ours=note.ours, local_only=private, mtime_ns=trusted_mtime(info))
+    row = note_row(info, raw, note, ours=note.ours, local_only=private)
+    row = replace(row, date=day_of(info.path, note.properties, settings.dates))
     passages = tuple(map(_with_short_headings, with_properties(note, settings.chunk, row)))
     problems = [(problem.line, problem.reason, problem.hint) for problem in note.problems]
     if decoded.problem:
@@ -146,7 +149,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         words=note.property_text,
         problems=tuple(problems),
         passages=passages,
-        stamp=info.stamp,
+        stamp=trusted_stamp(info),
         links=tuple((link.line, link.target, link.heading, link.block, link.text, link.embed) for link in note.links),
     )
     return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []

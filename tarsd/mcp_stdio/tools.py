@@ -90,15 +90,19 @@ class SearchArguments(RequestBody, frozen=True):
     tag: Tag = ""
     after: Annotated[
         OptionalId,
-        Meta(description="Only notes dated or changed after this day, month or year: 2026-03-09, 2026-03 or 2026"),
+        Meta(description="Only notes whose date is after this day, month or year: 2026-03-09, 2026-03 or 2026"),
     ] = ""
-    before: Annotated[OptionalId, Meta(description="Only notes dated or changed before it")] = ""
+    before: Annotated[OptionalId, Meta(description="Only notes whose date is before it")] = ""
+    on: Annotated[OptionalId, Meta(description="Only notes of this day, month or year")] = ""
+    changed: Annotated[
+        OptionalId, Meta(description="Only notes changed last on this day, month or year; >2026-03-09 for after it")
+    ] = ""
 
 
 def search_notes(arguments: SearchArguments, call: Call) -> ToolReply:
     """`POST /v1/search`."""
     folder = arguments.folder.strip().strip("/")
-    filters = {name: getattr(arguments, name).strip() for name in ("tag", "after", "before")}
+    filters = {name: getattr(arguments, name).strip() for name in ("tag", "after", "before", "on", "changed")}
     filters["path"] = f"{folder}/" if folder else ""
     body = {
         "query": arguments.query,

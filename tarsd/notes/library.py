@@ -211,7 +211,7 @@ class NoteLibrary:
         stated = self._stated(info.key, note, loaded.text)
         private = stated.private or (stated.ours and self._follows(info.key, stated, _Inquiry()))
         ours = note.ours or self._is_listed(info.key)
-        row = note_row(info, loaded.raw, note, ours=ours, local_only=private, mtime_ns=info.mtime_ns)
+        row = note_row(info, loaded.raw, note, ours=ours, local_only=private)
         return NoteView(row, loaded)
 
     def passages(self, view: NoteView) -> list[Passage]:

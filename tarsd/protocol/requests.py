@@ -58,7 +58,7 @@ def read_audience(values: Mapping[str, Any]) -> Audience:
 
 
 class SearchRequest(RequestBody, frozen=True):
-    """`filters` are the query syntax's own fields by name: tag, path, file, before, after, or any property."""
+    """`filters` are the query syntax's own fields by name: tag, path, file, before, after, on, changed."""
 
     query: OptionalQuery
     mode: Mode = "hybrid"

@@ -10,14 +10,12 @@ from tarsd.search.query import Filter
 from tarsd.store import NoteRow, Store
 from tarsd.words import fold
 
-_DATES = ("created", "date", "day", "creation date", "created_at")
-
 
 def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter]) -> set[int] | None:
     """The ids of the files that meet all conditions; None when there are no conditions."""
     if not filters:
         return None
-    wanted = any(condition.kind in ("before", "after", "property") for condition in filters)
+    wanted = any(condition.kind == "property" for condition in filters)
     properties = store.notes.properties() if wanted else {}
     return {
         note.id
@@ -46,10 +44,17 @@ def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool
         case "memory_type":
             return (note.memory_type or "") == value
         case "before":
-            return note_date(note, properties) < value
+            return "" < note.date < value
         case "after":
-            # The named day, month or year itself does not lie after it; its first day is what was parsed.
-            return note_date(note, properties) > value
+            # Of the named month or year only the first day, which is what was parsed, does not lie after it.
+            return note.date > value
+        case "on":
+            return note.date.startswith(value)
+        case "changed":
+            day = _changed(note)
+            if value[0] in "<>":
+                return "" < day < value[1:] if value[0] == "<" else day > value[1:]
+            return day.startswith(value)
         case "property":
             found = next((known for name, known in properties.items() if name.lower() == condition.name), None)
             return _holds(found, value)
@@ -66,11 +71,9 @@ def _holds(found: Any, value: str) -> bool:
     return not value or value == text or (isinstance(found, str) and value in text)
 
 
-def note_date(note: NoteRow, properties: dict[str, Any]) -> str:
-    """The day of a note as YYYY-MM-DD: its own property, else when the file was last changed."""
-    folded = {name.lower(): value for name, value in properties.items()}
-    for name in _DATES:
-        value = folded.get(name)
-        if isinstance(value, str) and len(value) >= 10 and value[:4].isdigit() and value[4] == "-":
-            return value[:10]
-    return datetime.datetime.fromtimestamp(note.mtime_ns / 1e9).astimezone().date().isoformat()
+def _changed(note: NoteRow) -> str:
+    """The day of the file's last change where this machine is, as YYYY-MM-DD; "" for a time that is none."""
+    try:
+        return datetime.datetime.fromtimestamp(note.mtime_ns / 1e9).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -16,18 +16,21 @@ MAX_TERMS = 64
 MAX_CHARS = 10_000
 _SPACELESS_WHOLE = 4
 
-Kind = Literal["tag", "path", "file", "before", "after", "collection", "property", "memory_type"]
+Kind = Literal["tag", "path", "file", "before", "after", "on", "changed", "collection", "property", "memory_type"]
 _KINDS: dict[str, Kind] = {
     "tag": "tag", "tags": "tag", "path": "path", "folder": "path", "file": "file", "before": "before", "after": "after",
-    "collection": "collection", "memory_type": "memory_type",
+    "on": "on", "changed": "changed", "collection": "collection", "memory_type": "memory_type",
 }  # fmt: skip
 """Conditions by the names that they have in a request, and in a query."""
+
+_DATED = frozenset(("before", "after", "on", "changed"))
+"""Those that take a date."""
 
 _TOKEN = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?=\S))?
     (?: (?<![\[\w!])\[(?P<property>[^\W\d][\w\ -]*):(?P<value>[^\[\]]*)\](?!\])
-      | (?<![\w/])(?P<key>tag|path|file|before|after):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
+      | (?<![\w/])(?P<key>tag|path|file|before|after|on|changed):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
       | "(?P<phrase>[^"]*)"
       | (?P<word>[^\s"]+)
     )
@@ -57,7 +60,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on notes. `name` is the property's for kind "property"; dates are ISO, `value` of others folded."""
+    """A condition on notes. `name` is the property's for kind "property"; `value` is folded where it is no date.
+
+    A date is an ISO day, for "on" and "changed" also a month or year; for "changed", "<" or ">" may precede a day.
+    """
 
     kind: Kind
     value: str
@@ -129,21 +135,23 @@ def parse_query(text: str) -> Query:
 
 
 def check_dates(text: str) -> None:
-    """Raises BadRequest for `after:` and `before:` with digits that are no date, such as 2026-13-01.
+    """Raises BadRequest for `after:`, `before:`, `on:` and `changed:` with digits that are no date, such as 2026-13-01.
 
     Searched as a word, it would find nothing and not say why. `before:lunch` cannot be meant as a date and is words.
     """
     for match in _TOKEN.finditer(text[:MAX_CHARS]):
         kind = (match["key"] or "").lower()
         value = (match["quoted"] if match["quoted"] is not None else match["bare"] or "").strip()
-        if kind in ("before", "after") and re.fullmatch(r"-*[0-9][0-9-]*", value) and not parse_date(value):
+        dated = kind in _DATED and re.fullmatch(r"[<>]?-*[0-9][0-9-]*", value)
+        if dated and _condition(_KINDS[kind], value, negated=False) is None:
             raise BadRequest(
                 f"“{kind}:{value}” is not a date.", f"Write {kind}:2026-03-09, 2026-03 or 2026.", field="query"
             )
 
 
 def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
-    """The `filters` of a request: tag, path, file, collection, memory_type, before, after, properties.
+    """The `filters` of a request: tag, path, file, collection, memory_type, before, after, on, changed, and
+    properties.
 
     Values are strings or lists of them (all must hold); `properties` maps names to values. Unknown names are ignored.
     A value of another type, or a date that is none, raises BadRequest with the field.
@@ -184,14 +192,23 @@ def _filter(match: re.Match[str], negated: bool) -> Filter | None:
 
 def _condition(kind: Kind, value: str, negated: bool) -> Filter | None:
     value = value.strip()
-    if kind in ("before", "after"):
-        date = parse_date(value)
+    if kind in _DATED:
+        date = _date_value(kind, value)
         return Filter(kind, date, negated=negated) if date else None
     if kind == "tag":
         value = value.lstrip("#").strip("/")
     if kind == "collection":
         return Filter(kind, value, negated=negated)
     return Filter(kind, fold(value), negated=negated) if value else None
+
+
+def _date_value(kind: Kind, value: str) -> str:
+    """A date in the form in which it is compared, "" if it is none; see `Filter`."""
+    sign = value[0] if kind == "changed" and value[:1] in ("<", ">") else ""
+    first = parse_date(value.removeprefix(sign))
+    if not first or sign or kind in ("before", "after"):
+        return f"{sign}{first}" if first else ""
+    return first[: (4, 7, 10)[value.count("-")]]
 
 
 def parse_date(value: str) -> str:

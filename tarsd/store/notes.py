@@ -16,11 +16,12 @@ from tarsd.store.rows import Batch, FileRow, LinkRow, Prepared
 from tarsd.vault import Skipped
 
 _NOTE = (
-    "id, collection, path, title, aliases, tags, kind, memory_type, ours, local_only, mtime_ns, size, state, language"
+    "id, collection, path, title, aliases, tags, kind, memory_type, ours, local_only, mtime_ns, size, state, language, "
+    "date"
 )
 _COLUMNS = (
     "id, collection, path, disk, size, mtime_ns, hash, chunker, title, aliases, tags, properties, words, kind, "
-    "memory_type, ours, local_only, problems, state, indexed_at, stamp, language"
+    "memory_type, ours, local_only, problems, state, indexed_at, stamp, language, date"
 )
 _FILE = "collection, path, disk, size, mtime_ns, id, hash, chunker, state, stamp"
 _PASSAGE = "c.text, c.start_line, c.end_line, c.trail, c.seq, c.tokens, c.hash, c.file_id, c.id, c.heading"
@@ -259,7 +260,7 @@ class Notes:
             prepared.disk, note.size, note.mtime_ns, prepared.hash, prepared.chunker, note.title, _json(note.aliases),
             _json(note.tags), prepared.properties, prepared.words, note.kind, note.memory_type, note.ours,
             note.local_only, _json(prepared.problems), note.state, time.time(), prepared.stamp,
-            note.language,
+            note.language, note.date,
         )  # fmt: skip
         if known:
             self._unlink(db, file_id)
@@ -268,7 +269,7 @@ class Notes:
             db.execute(
                 "UPDATE files SET disk = ?, size = ?, mtime_ns = ?, hash = ?, chunker = ?, title = ?, aliases = ?, "
                 "tags = ?, properties = ?, words = ?, kind = ?, memory_type = ?, ours = ?, local_only = ?, "
-                "problems = ?, state = ?, indexed_at = ?, stamp = ?, language = ? WHERE id = ?",
+                "problems = ?, state = ?, indexed_at = ?, stamp = ?, language = ?, date = ? WHERE id = ?",
                 (*columns, file_id),
             )
         else:

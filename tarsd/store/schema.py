@@ -42,7 +42,8 @@ CREATE TABLE files(
     title TEXT NOT NULL, aliases TEXT NOT NULL, tags TEXT NOT NULL, properties TEXT NOT NULL, words TEXT NOT NULL,
     kind TEXT NOT NULL, memory_type TEXT NOT NULL, ours INTEGER NOT NULL, local_only INTEGER NOT NULL,
     problems TEXT NOT NULL, state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
-    stamp INTEGER NOT NULL DEFAULT 0, language TEXT NOT NULL DEFAULT '', UNIQUE(collection, path));
+    stamp INTEGER NOT NULL DEFAULT 0, language TEXT NOT NULL DEFAULT '', date TEXT NOT NULL DEFAULT '',
+    UNIQUE(collection, path));
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, seq INTEGER NOT NULL, heading TEXT NOT NULL,
     trail TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash BLOB NOT NULL,

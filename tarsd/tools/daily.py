@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+from tarsd.dates import moment
+from tarsd.dates.settings import FORMAT, SETTINGS_BYTES, DailySettings, read_settings
 from tarsd.errors import NotFound, Refused, ToolError
-from tarsd.tools import moment
 from tarsd.tools.base import Context, Tool, ToolProposal, tool
 from tarsd.tools.changes import check_own, checked, propose, warned
 from tarsd.vault import Unreadable, content_hash, decode, nfc, read_file
@@ -20,39 +19,9 @@ from tarsd.writing import edits
 from tarsd.writing.changes import Loaded
 from tarsd.writing.notes import Notebook
 
-FORMAT = "YYYY-MM-DD"
 CLOCK = "HH:mm"
-SETTINGS_BYTES = 1_000_000
 
 _FIELD = re.compile(r"\{\{\s*(date|time|title|yesterday|tomorrow)\s*(?::\s*([^{}]*?)\s*)?\}\}", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class DailySettings:
-    """Where daily notes are: `folder` and `template` relative to the vault, `format` in the words of moment.js."""
-
-    folder: str = ""
-    format: str = FORMAT
-    template: str = ""
-
-
-def read_settings(vault: Path) -> DailySettings:
-    """What Obsidian is set to: the Periodic Notes plugin if it is on, else the core plugin, else its defaults.
-
-    Raises `ToolError` for a file that is there and cannot be read: a guess would put the note in a wrong place.
-    """
-    obsidian = vault / ".obsidian"
-    community = _json(obsidian / "community-plugins.json")
-    if isinstance(community, list) and "periodic-notes" in community:
-        daily = _periodic(_json(obsidian / "plugins" / "periodic-notes" / "data.json"))
-        if daily is not None:
-            return daily
-    core = _json(obsidian / "core-plugins.json")
-    if (isinstance(core, list) and "daily-notes" not in core) or (
-        isinstance(core, dict) and core.get("daily-notes") is False
-    ):
-        return DailySettings()
-    return _settings(_json(obsidian / "daily-notes.json"))
 
 
 def path_of(settings: DailySettings, when: datetime) -> str:
@@ -135,40 +104,3 @@ class DailyTools:
         text = fill(text, when, title, settings.format)
         raw = text.encode()
         return Loaded(path, raw, text, "utf-8", content_hash(raw))
-
-
-def _periodic(data: Any) -> DailySettings | None:
-    """The daily notes of the Periodic Notes plugin, old form or new; None when it does not make them."""
-    if not isinstance(data, dict):
-        return None
-    daily = data.get("daily")
-    sets = data.get("calendarSets")
-    if not isinstance(daily, dict) and isinstance(sets, list):
-        calendars = [calendar for calendar in sets if isinstance(calendar, dict)]
-        chosen = next((calendar for calendar in calendars if calendar.get("id") == data.get("activeCalendarSet")), None)
-        daily = (chosen or (calendars[0] if calendars else {})).get("day")
-    if not isinstance(daily, dict) or not daily.get("enabled"):
-        return None
-    return _settings(daily)
-
-
-def _settings(raw: Any) -> DailySettings:
-    values = raw if isinstance(raw, dict) else {}
-
-    def text(*names: str) -> str:
-        return next((values[name] for name in names if isinstance(values.get(name), str)), "")
-
-    return DailySettings(text("folder"), text("format").strip() or FORMAT, text("template", "templatePath"))
-
-
-def _json(file: Path) -> Any:
-    """What is in a settings file, None when it is not there."""
-    try:
-        return json.loads(decode(read_file(str(file), SETTINGS_BYTES)).text)
-    except NotFound:
-        return None
-    except (Unreadable, ValueError, RecursionError):
-        raise ToolError(
-            f"Obsidian's settings file {file.name} cannot be read, so it is not known where daily notes are.",
-            "Open the vault in Obsidian and look at its settings for daily notes.",
-        ) from None

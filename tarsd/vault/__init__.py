@@ -24,6 +24,12 @@ __all__ = [
 TRASH = ".trash"
 """Where Obsidian keeps what it deletes, when it keeps it in the vault."""
 
+_OF_DATES = (
+    "daily-notes.json", "templates.json", "core-plugins.json", "community-plugins.json",
+    "plugins/periodic-notes/data.json", "plugins/templater-obsidian/data.json",
+)  # fmt: skip
+"""Settings of Obsidian that say which notes are of which day."""
+
 
 class Vault:
     """A folder of notes; `collection` is "" for the vault itself and the name of any further folder."""
@@ -34,6 +40,7 @@ class Vault:
         self.root = Path(os.path.abspath(root))
         self.collection = collection
         self.settings_file = self.root / ".obsidian" / "app.json"
+        self.settings_files = (self.settings_file, *(self.root / ".obsidian" / name for name in _OF_DATES))
         self._exclude = tuple(exclude)
         self._max_bytes = max_bytes
         self._top = str(self.root)

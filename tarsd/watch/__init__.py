@@ -73,7 +73,7 @@ class Watcher:
         self._on_paths = on_paths
         self._make_observer = make_observer
         self._filesystem = filesystem
-        self._settings_file = nfc(str(vault.settings_file))
+        self._settings_files = frozenset(nfc(str(file)) for file in vault.settings_files)
         self._state = WatchState("waiting", "The watch is starting.")
         self._wake = threading.Condition()
         self._stopping = False
@@ -195,7 +195,7 @@ class Watcher:
     def _changed(self, path: str, folder: bool) -> None:
         relative = self._vault.key_of(path, folder=folder)
         with self._wake:
-            if relative == "" or nfc(path) == self._settings_file:
+            if relative == "" or nfc(path) in self._settings_files:
                 self._told = None
             elif relative is not None and self._told is not None:
                 self._told.add(relative)
@@ -205,7 +205,7 @@ class Watcher:
             self._distrust()  # the root itself went or came
         elif relative is not None:
             self._mark(relative)
-        elif nfc(path) == self._settings_file:  # other notes may be excluded from now on
+        elif nfc(path) in self._settings_files:  # other notes may be excluded, or of other days
             self._mark(None)
 
     def _mark(self, path: str | None, *, at_once: bool = False) -> None:

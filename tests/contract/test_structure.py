@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "passage",
+    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "passage",
     "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "why", "providers", "writing",
     "memory", "notes", "tools", "session", "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip

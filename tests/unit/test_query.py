@@ -94,11 +94,21 @@ def test_filters_in_the_text() -> None:
         Filter("before", "2027-01-01"),
     )
     assert query.text == "kiln"
+    query = parse_query('kiln on:2026-3 -on:2026 CHANGED:2026-03-9 changed:">2026-03" changed:<2026')
+    assert query.filters == (
+        Filter("on", "2026-03"),
+        Filter("on", "2026", negated=True),
+        Filter("changed", "2026-03-09"),
+        Filter("changed", ">2026-03-01"),
+        Filter("changed", "<2026-01-01"),
+    )
+    assert query.text == "kiln"
 
 
 def test_what_only_looks_like_a_filter_is_words() -> None:
     assert parse_query("before:lunch after:2026-13 path: tag:").filters == ()
     assert "lunch" in terms("before:lunch")
+    assert parse_query("carry on:with it, on:>2026 changed:soon on:2026-00").filters == ()
     assert parse_query("https://a.example/path:x").filters == ()
 
 
@@ -114,7 +124,10 @@ def test_requested_filters() -> None:
     )
 
 
-@pytest.mark.parametrize("wrong", [{"tag": 3}, {"tag": [None]}, {"after": "soon"}, {"properties": "x"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tag": 3}, {"tag": [None]}, {"after": "soon"}, {"on": "2026-13"}, {"changed": "=2026"}, {"properties": "x"}],
+)
 def test_a_filter_that_cannot_be_meant(wrong: dict[str, object]) -> None:
     with pytest.raises(BadRequest) as caught:
         parse_filters(wrong)
@@ -164,7 +177,10 @@ def test_folding_and_finding() -> None:
     assert not has_literal("kilns", "kiln") and has_literal("kiln.", "kiln")
 
 
-@pytest.mark.parametrize("query", ["after:2026-13-01", "kiln -before:2026-02-30", 'AFTER:"26-1"', "before:12"])
+@pytest.mark.parametrize(
+    "query",
+    ["after:2026-13-01", "kiln -before:2026-02-30", 'AFTER:"26-1"', "before:12", "on:2026-13", "changed:>26"],
+)
 def test_an_impossible_date_is_told(query: str) -> None:
     with pytest.raises(BadRequest, match="is not a date") as caught:
         check_dates(query)

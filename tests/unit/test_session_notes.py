@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tarsd.chat import SessionNotes
+from tarsd.dates.settings import read_settings
 from tarsd.errors import NotFound
 from tarsd.parse import parse, structure
 from tarsd.protocol import Approval
@@ -20,7 +21,7 @@ from tarsd.providers.base import StreamEnd, Text, ToolCall
 from tarsd.providers.fake import FakeProvider
 from tarsd.tools import Context, Result, ToolProposal
 from tarsd.tools.base import tool
-from tarsd.tools.daily import path_of, read_settings
+from tarsd.tools.daily import path_of
 from tarsd.writing import create
 from tests.support.turns import Shelf, Talk, ask, of, passage, types, until
 

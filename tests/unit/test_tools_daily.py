@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from tarsd.dates import moment
+from tarsd.dates.settings import DailySettings, read_settings
 from tarsd.errors import ToolError
-from tarsd.tools import Toolbox, ToolProposal, moment
+from tarsd.tools import Toolbox, ToolProposal
 from tarsd.tools.base import NotAsShown
-from tarsd.tools.daily import DailySettings, DailyTools, fill, path_of, read_settings
+from tarsd.tools.daily import DailyTools, fill, path_of
 from tests.support import toolkit
 from tests.support.toolkit import Desk, Notes
 

@@ -228,9 +228,10 @@ def test_a_storm_becomes_one_look_at_everything(vault: Path, start: Start) -> No
 
 
 @pytest.mark.report("https://github.com/brianpetro/obsidian-smart-connections/issues/183")
-def test_obsidians_settings_bring_a_look_at_everything(vault: Path, start: Start) -> None:
+@pytest.mark.parametrize("file", ["app.json", "daily-notes.json", "plugins/periodic-notes/data.json"])
+def test_obsidians_settings_bring_a_look_at_everything(vault: Path, start: Start, file: str) -> None:
     _, listener = start()
-    write(vault, ".obsidian/app.json", '{"userIgnoreFilters": ["Private/"]}')
+    write(vault, f".obsidian/{file}", '{"userIgnoreFilters": ["Private/"]}')
     listener.until(lambda: listener.rescans() > 0)
     assert listener.seen() == set()
 

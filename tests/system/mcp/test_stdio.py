@@ -65,7 +65,9 @@ async def test_search(house: House) -> None:
         assert {hit["path"] for hit in data["hits"]} == {"Ferry/Dry dock.md"}
         data, text = await call(client, "search_notes", query="ferry", before="2001", after=None)
         assert data["hits"] == [] and text.startswith("Nothing was found.")
-        assert (await call(client, "search_notes", query="ferry", after="2001-05"))[0]["hits"]
+        assert (await call(client, "search_notes", query="ferry", changed=">2001-05"))[0]["hits"]
+        data, _ = await call(client, "search_notes", query="ferry", after="2001-05")
+        assert data["hits"] == []  # none of the notes has a date
         _, text = await call(client, "search_notes", query="xylophone lessons", mode="vec")
         assert "None of them is surely relevant" in text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tarsd.index.plan import in_scope, lost_too_much, main_folders, plan, trusted_mtime
+from tarsd.index.plan import in_scope, lost_too_much, main_folders, plan, trusted_stamp
 from tarsd.parse import parse
 from tarsd.parse.access import is_local_only
 from tarsd.vault import FileInfo, Scan
@@ -54,10 +54,10 @@ def test_folders_that_hold_most_of_the_notes_are_known_at_any_depth() -> None:
 
 def test_a_file_that_may_change_within_its_time_stamp_is_looked_at_again() -> None:
     now = 5_000_000_000_123
-    assert trusted_mtime(info("a", mtime=now - 1_000_000), now) == -1
-    assert trusted_mtime(info("a", mtime=now - 60_000_000), now) == now - 60_000_000
-    assert trusted_mtime(info("a", mtime=4_999_000_000_000), now) == -1
-    assert trusted_mtime(info("a", mtime=now + 10**12), now) == now + 10**12
+    at = {mtime: trusted_stamp(info("a", mtime=mtime)._replace(stamp=7), now) for mtime in (
+        now - 1_000_000, now - 60_000_000, 4_999_000_000_000, now + 10**12
+    )}  # fmt: skip
+    assert list(at.values()) == [-1, 7, -1, 7]
 
 
 @pytest.mark.parametrize(
