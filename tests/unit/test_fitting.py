@@ -15,7 +15,6 @@ from tarsd.providers.base import ModelRequest, StreamEnd, Text, Thinking, Usage
 from tarsd.providers.fake import FakeProvider
 from tests.support.turns import QUORL, Shelf, Talk, ask, of, passage
 
-
 REPORT = "https://github.com/jaylfc/taosmd/issues/104"
 ROWS = "\n".join(f"| {n * 7919 % 997}.{n % 10} | {n * 31 % 101} | quorl |" for n in range(40))
 NOTES = tuple(passage(f"Quorl {n}.md", f"{ROWS}\n{n}", relevance=0.9 - n / 100) for n in range(6))
