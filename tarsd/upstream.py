@@ -30,8 +30,8 @@ from tarsd.errors import (
 from tarsd.parse.tokens import tokens as tokens
 
 Kind = Literal[
-    "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
-    "refused", "failed", "crashed", "away", "silent", "cut", "setup", "proxy", "certificate", "tls",
+    "too long", "credit", "key", "no cloud", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing",
+    "moved", "refused", "failed", "crashed", "away", "silent", "cut", "setup", "proxy", "certificate", "tls",
 ]  # fmt: skip
 Use = Literal["chat", "embedding"]
 
@@ -65,6 +65,7 @@ _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
         (401,),
         r"authentication_error|API_KEY_INVALID|api[ _]key (?:is )?(?:not valid|invalid|expired)|invalid api.?key",
     ),
+    ("no cloud", (), r"cloud is disabled"),
     ("denied", (403,), r"permission_error"),
     ("unable", (), r"does not support (?:chat|embeddings)"),
     ("memory", (), r"requires more system memory"),
@@ -94,8 +95,13 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
         "The credit or the quota at {place} is used up", "See the billing page of the provider.",
     ),
     "key": (ProviderRefused, EmbedError, "{place} does not accept the key", "Set it anew with `tarsd key set`."),
+    "no cloud": (
+        ProviderRefused, ModelMissing,
+        "{place} is set to use no models in the cloud, and {model} is one",
+        "Name a model that it has itself, or allow the cloud in its settings (OLLAMA_NO_CLOUD).",
+    ),
     "denied": (ProviderRefused, EmbedError, "{place} does not allow this", "The key may not use this model."),
-    "unable": (ProviderRefused, EmbedError, "{model} is no {use} model", "Name another one in {use}.model."),
+    "unable": (ProviderRefused, ModelMissing, "{model} is no {use} model", "Name another one in {use}.model."),
     "memory": (
         ProviderError, EmbedError,
         "{model} does not fit into memory", "Set a smaller chat.context, or choose a smaller model.",
@@ -142,7 +148,7 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
 }  # fmt: skip
 """What is said of it: the error of a chat model, that of an embedding model, a sentence, a hint."""
 
-_UNTOLD: Final = ("key", "missing", "call", "moved")
+_UNTOLD: Final = ("key", "no cloud", "missing", "call", "moved")
 """Where the server's own words say no more than the sentence, or repeat what was sent."""
 
 _SPENT = re.compile(r"billing|credit|quota|spend", re.IGNORECASE)
@@ -197,6 +203,7 @@ class Fault:
     def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
         """The error to raise for a chat model at `place`; `hints` are better ones than the usual."""
         error = _ERRORS[self.kind][0](*self._words("chat", place, model, hints), retry_after=self.wait_s)
+        error.said = self.said if self.kind in ("refused", "failed") else ""
         if isinstance(error, ContextTooLong):
             error.asked, error.window = self.asked, self.window
         return error

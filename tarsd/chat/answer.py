@@ -34,6 +34,7 @@ from tarsd.providers.base import (
     Waiting,
 )
 from tarsd.providers.extractive import PASSAGES
+from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
 from tarsd.session import TurnRecord
 
@@ -112,6 +113,8 @@ class TurnRunner:
         self._started = time.monotonic()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
+        self.trouble: ProviderError | None = None
+        """What keeps the provider from answering, while the fallback does."""
 
     async def run(self) -> TarsdError | None:
         """Answer through the provider, or through the fallback when that is away; the turn has its text then.
@@ -127,7 +130,7 @@ class TurnRunner:
             too_long = isinstance(error, ContextTooLong)  # that is for the person to mend
             if second is None or too_long or turn.pieces or self._calls.count:
                 raise
-            reason = error
+            reason = self.trouble = error
         told = f"{first.name} did not answer ({reason.message.rstrip('.')}); this answer is from {{}}."
         turn.private = False  # nothing has been said yet; the other model gets a prompt of its own
         await self._converse(second, patient=True, told=told)
@@ -354,7 +357,8 @@ class TurnRunner:
     async def _stream_once(self, provider: Provider, request: ModelRequest) -> tuple[list[ToolCall], StreamEnd]:
         turn, calls, done, counted = self._turn, list[ToolCall](), None, False
         before = turn.text
-        async with self._deadline(), aclosing(made(provider.stream(request), request.tools)) as events:
+        answer = answered(provider, request, self._services.refused_tools)
+        async with self._deadline(), aclosing(made(answer, request.tools)) as events:
             async for event in events:
                 match event:
                     case Text(text):

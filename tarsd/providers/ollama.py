@@ -75,6 +75,7 @@ class OllamaProvider:
         self.local = self._server.local and not self._elsewhere
         self._num_ctx = 0
         self._tools = self._reasons = self._streamed = False
+        self._answering = 0
         self._never: set[str] = set()  # what the server said it can do, and then would not
         self._release: tuple[int, ...] = NEWEST
         self._check = ReadCheck()
@@ -119,15 +120,19 @@ class OllamaProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await self.prepare()
         self._room.given |= self._reasons
-        async with contextlib.aclosing(self._room.stream(self._answer, request, self.window)) as events:
-            async for event in events:
-                yield event
+        if not self._elsewhere and (why := await self._not_loaded() or self._occupied()):
+            yield Waiting(why)
+        self._streamed = True
+        self._answering += 1
+        try:
+            async with contextlib.aclosing(self._room.stream(self._answer, request, self.window)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._answering -= 1
 
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """The answer to one request."""
-        if not self._elsewhere and (why := await self._not_loaded()):
-            yield Waiting(why)
-        self._streamed = True
         while True:
             answer = ReplyDecoder()
             try:
@@ -188,11 +193,25 @@ class OllamaProvider:
             return f"{self._model} is being loaded again by Ollama, with room for more text …"
         return ""
 
+    def _occupied(self) -> str:
+        """Why an answer of a loaded model may take long: many servers work on one after the other."""
+        return (
+            f"{self._model} is answering another question, too; this one may wait for it …" if self._answering else ""
+        )
+
     async def _running(self) -> Mapping[str, Any] | None:
-        """This model's entry among those in memory."""
-        full = ollama_name(self._model).lower()
+        """This model's entry among those in memory, where the same weights may stand under another name."""
         running = entries(await self._server.ask("GET", "/api/ps", seconds=ASIDE_S))
-        return next((entry for entry in running if name_of(entry).lower() == full), None)
+        own = self._among(running)
+        if own is not None or not running:
+            return own
+        known = self._among(entries(await self._server.ask("GET", "/api/tags", seconds=ASIDE_S)))
+        digest = known.get("digest") if known else None
+        return next((entry for entry in running if digest and entry.get("digest") == digest), None)
+
+    def _among(self, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        full = ollama_name(self._model).lower()
+        return next((entry for entry in listed if name_of(entry).lower() == full), None)
 
     async def _version(self) -> tuple[int, ...]:
         with contextlib.suppress(ProviderError):

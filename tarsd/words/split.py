@@ -21,6 +21,8 @@ _MARK = (
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
     "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a"
 )
+SPACELESS = _BASE + _MARK
+"""The characters of scripts that put no spaces between words, or join them, for a class of an expression."""
 _PART_OF_WORD = frozenset({"Mn", "Mc", "Co", "So", "Sm", "Sc"})
 CATEGORIES = "L* N* Co Mn Mc So Sm Sc"
 """What words consist of, as FTS5 takes it; of ASCII, letters and digits alone."""
