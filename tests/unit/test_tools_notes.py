@@ -245,7 +245,7 @@ async def test_a_note_made_of_private_text_is_private(desk: Desk) -> None:
     await desk.do("note_create", path="Plan B", text="---\ntags: [x]\n---\nCall.")
     assert desk.text("Plan B.md") == "---\nlocal_only: true\ntags: [x]\n---\nCall.\n"
     asked = await desk.proposal("note_append", name="Boiler", text="Call the doctor.")
-    assert "private" in asked.title
+    assert "private" in asked.title and asked.exposes
     asked = await desk.proposal("note_append", name="Diary", text="Call the doctor.")
     assert "read private notes" not in asked.title
 
