@@ -43,6 +43,8 @@ _COLON = "mapping values are not allowed"
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 """Finds no types: `scalar` does, by YAML 1.2 and not 1.1. libyaml's parser is ten times as fast as PyYAML's own."""
 
+TWICE = "is here twice; keep one of them."
+"""How a fault ends that says so of a property."""
 HINT = "Put quotes around the value, or fix the line, in the note's properties."
 
 
@@ -63,6 +65,11 @@ class PropertyBlock:
     text: str = ""
     prose: str = ""
     faults: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def doubled(self) -> tuple[str, ...]:
+        """What is said of each property that is there twice."""
+        return tuple(reason for _, reason in self.faults if reason.endswith(TWICE))
 
 
 NONE = PropertyBlock()
@@ -147,7 +154,7 @@ class _Noted:
             values[key] = value
             return
         before = values[key]
-        self.faults.append((line, f"The property {key[:60]!r} is here twice; keep one of them."))
+        self.faults.append((line, f"The property {key[:60]!r} {TWICE}"))
         if isinstance(before, dict) and isinstance(value, dict):
             for inner, item in value.items():
                 if inner in before and before[inner] == item:
