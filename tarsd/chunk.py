@@ -22,9 +22,9 @@ from tarsd.passage import HeadingPlaces, NoteRow, Passage
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
 
-__all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
+__all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids", "with_properties"]
 
-VERSION = 2
+VERSION = 3
 """Raised whenever parse or chunk cut the same file differently than before."""
 
 _BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
@@ -41,14 +41,21 @@ _CLAUSE = re.compile(r"(?<=[、，,;:：])")
 
 
 def chunk(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[Passage]:
-    """The note's passages in reading order: at least one, none blank, none only a heading where there is more.
+    """The passages of the note's text in reading order: at least one, none blank, none only a heading if there is more.
 
     `row` is the note as the index knows it, which goes with each passage.
     """
-    pieces: list[Passage] = []
+    return _finished(note, _body(note, _Cutter(note, settings)), row)
+
+
+def with_properties(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[Passage]:
+    """All passages of the note: before those of `chunk`, the lines of its properties that there are to read."""
     cutter = _Cutter(note, settings)
-    if note.property_prose:
-        pieces.append(cutter.properties())
+    return _finished(note, cutter.cut((), 1, note.body_line - 1) + _body(note, cutter), row)
+
+
+def _body(note: Note, cutter: _Cutter) -> list[Passage]:
+    pieces: list[Passage] = []
     pending = 0
     for section in _sections(note):
         start = pending or section.start
@@ -59,6 +66,10 @@ def chunk(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[P
         pieces += cutter.cut(section.trail, start, section.end)
     if pending and cutter.has_text(pending, len(note.lines)):
         pieces = cutter.with_rest(pieces, pending, len(note.lines))
+    return pieces
+
+
+def _finished(note: Note, pieces: list[Passage], row: NoteRow) -> list[Passage]:
     if not pieces:
         pieces = [Passage(note.title, 1, max(len(note.lines), 1), tokens=count_tokens(note.title))]
     named, places = _named(note), _Places(note)
@@ -96,7 +107,8 @@ def _named(note: Note) -> hashlib.blake2b:
 
 def _hash(named: hashlib.blake2b, piece: Passage) -> bytes:
     digest = named.copy()
-    digest.update("\x1f".join(("", *piece.trail, "\x1e", piece.text)).encode())
+    text = _BLANK_RUN.sub("\n\n", piece.text)  # blank lines are no other text
+    digest.update("\x1f".join(("", *piece.trail, "\x1e", text)).encode())
     return digest.digest()
 
 
@@ -199,15 +211,9 @@ class _Cutter:
         """Whether there is anything to read in these lines but marks and queries."""
         return any(line.strip(_NOTHING) for line in _without_queries(self.note.lines[start - 1 : end]))
 
-    def properties(self) -> Passage:
-        """The readable properties as one piece, capped."""
-        words = _WORD.findall(self.note.property_prose.strip())
-        text, tokens, _ = next(_packed(words, self.limit, self.max_chars, self.limit, self.max_chars))
-        return Passage(text.strip(), 1, max(self.note.body_line - 1, 1), tokens=tokens)
-
     def with_rest(self, pieces: list[Passage], start: int, end: int) -> list[Passage]:
         """The pieces, the last one grown by headings that nothing follows, if it can hold them."""
-        if pieces and pieces[-1].end_line >= self.note.body_line:
+        if pieces:
             last = pieces[-1]
             whole = self.whole(last.trail, last.start_line, end)
             rest = self.whole(last.trail, start, end)
@@ -236,8 +242,6 @@ class _Cutter:
         if start > end:
             return None
         text = "\n".join(lines[start - 1 : end]).rstrip()
-        if "\n\n\n" in text or "\n \n" in text or "\n\t\n" in text:
-            text = _BLANK_RUN.sub("\n\n", text)
         return Passage(text, start, end, trail, tokens=_size(text))
 
     def cut(self, trail: tuple[str, ...], start: int, end: int) -> list[Passage]:
@@ -254,7 +258,8 @@ class _Cutter:
         at = 0
         while at < len(atoms):
             first = atoms[at]
-            if not self.fits(" ".join(atom.text for atom in (*lead, first)), sum(a.tokens for a in (*lead, first))):
+            begin = (*lead, first)
+            if not self.fits("".join(atom.glue + atom.text for atom in begin), sum(atom.tokens for atom in begin)):
                 lead = []
             cut = self.cut_after(atoms, at, lead, rest)
             taken = atoms[at:cut]
@@ -317,23 +322,23 @@ class _Cutter:
     def atoms(self, start: int, end: int) -> Iterator[_Atom]:
         """The lines as atoms, none over the limit."""
         line = start
-        glue, edge = "", 0.0
+        gap, edge = 0, 0.0  # line breaks before the next atom, and how well to cut there
         while line <= end:
             unit = self.units.get(line)
             if unit and unit.end_line <= end:
                 score = max(edge, self.scores["fence"])
-                yield from self.unit_atoms(unit, glue or "\n", score)
-                line, glue, edge = unit.end_line + 1, "\n", self.scores["fence"]
+                yield from self.unit_atoms(unit, "\n" * max(gap, 1), score)
+                line, gap, edge = unit.end_line + 1, 1, self.scores["fence"]
                 continue
             text = self.note.lines[line - 1]
             if not text.strip():
-                glue, edge = "\n\n", max(edge, self.scores["blank"])
+                gap, edge = max(gap, 1) + 1, max(edge, self.scores["blank"])
             else:
-                score = max(edge, self.score(line, text))
+                glue, score = "\n" * gap, max(edge, self.score(line, text))
                 for piece, tokens, inner in self.pieces(text.rstrip()):
                     yield _Atom(line, line, piece, tokens, glue, score)
                     glue, score = "", inner
-                glue, edge = "\n", 3.0
+                gap, edge = 1, 3.0
             line += 1
 
     def score(self, line: int, text: str) -> float:
