@@ -160,7 +160,12 @@ class ChatModelMissing(ProviderError, code="model_missing"):
 
 
 class ContextTooLong(ProviderError, code="context_too_long", status=413):
-    """The request is more than the model can read, though all that may be left out was left out."""
+    """The request is more than the model can read, though all that may be left out was left out.
+
+    `asked` and `window` are its tokens and those that the model reads, 0 where the server does not tell.
+    """
+
+    asked = window = 0
 
 
 class AnswerCut(ProviderError, code="answer_cut"):

@@ -10,6 +10,7 @@ from tarsd.memory import Memory
 from tarsd.notes import NoteLibrary, Reader
 from tarsd.protocol import Audience
 from tarsd.providers.base import Provider
+from tarsd.providers.counting import TokenRatios
 from tarsd.providers.refused_tools import RefusedTools
 from tarsd.session import Conversation
 from tarsd.tools import Toolbox
@@ -31,6 +32,7 @@ class TurnServices:
     settings: ChatSettings = field(default_factory=ChatSettings)
     fallback: Provider | None = None
     indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
+    ratios: TokenRatios = field(default_factory=TokenRatios)
     refused_tools: RefusedTools = field(default_factory=RefusedTools)
 
     def private_turns(self, conversation: Conversation) -> frozenset[str]:
