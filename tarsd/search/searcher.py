@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,7 @@ _QUESTION = 3
 _ALONE = 8
 _OWN = 0.5  # what a conversation of ours keeps of its score
 _FEW_OWN = 30
+_REPEATED = 0.5  # what a passage keeps of its score for each one before it that reads the same
 
 
 @dataclass(frozen=True)
@@ -307,8 +309,24 @@ class Searcher:
         own = {i for i, row in ranking.rows.items() if row.note.ours and row.note.memory_type in ("", "episodic")}
         if own:  # conversations repeat what notes say, in the words of the question: the notes come first
             head = fuse.ordered({i: score * (_OWN if i in own else 1.0) for i, score in head})
+        self._count_repeated(ranking)
+        if ranking.repeated:
+            seen: Counter[str] = Counter()
+            once: dict[int, float] = {}
+            for i, score in head:
+                text = ranking.rows[i].text
+                once[i] = score * _REPEATED ** seen[text] if i in ranking.repeated else score
+                seen[text] += 1
+            head = fuse.ordered(once)
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
+
+    def _count_repeated(self, ranking: Ranking) -> None:
+        """Passages that stand alike in several notes: footers, templates."""
+        notes: defaultdict[str, set[int]] = defaultdict(set)
+        for row in ranking.rows.values():
+            notes[row.text].add(row.note.id)
+        ranking.repeated = {i: len(notes[row.text]) for i, row in ranking.rows.items() if len(notes[row.text]) > 1}
 
     def held(self, terms: Sequence[TermStats], rows: Sequence[Passage]) -> dict[int, Held]:
         """By passage id, which of the terms it holds: what the keyword index would match, and that alone."""
