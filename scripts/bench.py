@@ -360,6 +360,19 @@ def background(vault: Path, scratch: Path, notes: list[Path], seconds: float, id
     )
 
 
+def reloads(scratch: Path, saves: int) -> None:
+    """What the daemon holds after many saves of its config."""
+    from bench_reload import memory_over_saves
+
+    first, *later = memory_over_saves(Daemon, scratch, saves)
+    row(
+        f"daemon alone, MiniLM, after {saves} saves of the config",
+        f"{later[-1]:.0f} MB, at most {max(later):.0f} MB",
+        f"before them {first:.0f} MB, ratio {later[-1] / first:.2f}",
+        "≤ 1.1 ×",
+    )
+
+
 def million() -> None:
     """Nearest neighbours among 1,000,000 × 256 codes, as the store looks for them, beside one numpy product."""
     from tarsd.store.codes import Codes, pack
@@ -426,6 +439,7 @@ def main() -> None:
         finally:
             daemon.stop()
         first_byte(vault, scratch, 3 if options.quick else 6)
+        reloads(scratch, 4 if options.quick else 20)
         background(vault, scratch, files, 10 if options.quick else 40, idle)
         if not options.quick:
             million()

@@ -8,21 +8,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 from unicodedata import combining
 
 from tarsd.parse import Note, Unit
+from tarsd.parse.inline import at_addresses, without_addresses
 from tarsd.parse.wordpiece import count_tokens, token_ids
-from tarsd.passage import NoteRow, Passage, place_of
+from tarsd.passage import HeadingPlaces, NoteRow, Passage
 
 if TYPE_CHECKING:
     from tarsd.config import ChunkSettings
 
-__all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids"]
+__all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids", "with_properties"]
 
-VERSION = 2
+VERSION = 3
 """Raised whenever parse or chunk cut the same file differently than before."""
 
 _BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
@@ -31,10 +33,6 @@ _RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$| {0,3}(?:\*[ \t]*){3,}$| {0,3}(?:_[ 
 _LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？；])|(?<=\n)")
 _WORD = re.compile(r"\s*\S+")
-_ADDRESS = re.compile(
-    r"\]\((?:https?|obsidian|file|ftp)://?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\"|[ \t]+'[^'\n]*')?\)"
-)
-_LONG_ADDRESS = re.compile(r"(https?://[!-.0-~]+/[!-.0-=?-~]{0,30})[!-(*-=?-\\^-~]*")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _QUERY = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*(?:base|dataview|dataviewjs|tasks|query)\b", re.IGNORECASE)
 """A block that asks for notes: what it shows is not in the note."""
@@ -43,14 +41,21 @@ _CLAUSE = re.compile(r"(?<=[、，,;:：])")
 
 
 def chunk(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[Passage]:
-    """The note's passages in reading order: at least one, none blank, none only a heading where there is more.
+    """The passages of the note's text in reading order: at least one, none blank, none only a heading if there is more.
 
     `row` is the note as the index knows it, which goes with each passage.
     """
-    pieces: list[Passage] = []
+    return _finished(note, _body(note, _Cutter(note, settings)), row)
+
+
+def with_properties(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[Passage]:
+    """All passages of the note: before those of `chunk`, the lines of its properties that there are to read."""
     cutter = _Cutter(note, settings)
-    if note.property_prose:
-        pieces.append(cutter.properties())
+    return _finished(note, cutter.cut((), 1, note.body_line - 1) + _body(note, cutter), row)
+
+
+def _body(note: Note, cutter: _Cutter) -> list[Passage]:
+    pieces: list[Passage] = []
     pending = 0
     for section in _sections(note):
         start = pending or section.start
@@ -61,38 +66,58 @@ def chunk(note: Note, settings: ChunkSettings, row: NoteRow = _NO_ROW) -> list[P
         pieces += cutter.cut(section.trail, start, section.end)
     if pending and cutter.has_text(pending, len(note.lines)):
         pieces = cutter.with_rest(pieces, pending, len(note.lines))
+    return pieces
+
+
+def _finished(note: Note, pieces: list[Passage], row: NoteRow) -> list[Passage]:
     if not pieces:
         pieces = [Passage(note.title, 1, max(len(note.lines), 1), tokens=count_tokens(note.title))]
+    named, places = _named(note), _Places(note)
     return [
-        replace(piece, seq=seq, hash=_hash(note, piece), note=row, place=_place(note, piece))
+        replace(piece, seq=seq, hash=_hash(named, piece), note=row, place=places.of(piece))
         for seq, piece in enumerate(pieces)
     ]
 
 
-def _place(note: Note, piece: Passage) -> str | None:
-    """What a link to the passage needs in place of its heading, where another of that name comes before."""
-    if not piece.trail:
-        return None
-    above = [at for at, heading in enumerate(note.headings) if heading.line <= piece.end_line]
-    own = next((at for at in reversed(above) if note.headings[at].text == piece.trail[-1]), None)
-    if own is None:
-        return None
-    inside = range(piece.start_line, piece.end_line + 1)
-    blocks = [block.id for block in note.blocks if block.start_line in inside]
-    return place_of([(heading.level, heading.text) for heading in note.headings], own, blocks)
+class _Places:
+    """What a link to a passage needs in place of its heading, where another of that name comes before."""
+
+    def __init__(self, note: Note) -> None:
+        self.headings = note.headings
+        self.lines = [heading.line for heading in note.headings]
+        self.blocks = sorted((block.start_line, at, block.id) for at, block in enumerate(note.blocks))
+        self.places = HeadingPlaces([(heading.level, heading.text) for heading in note.headings])
+
+    def of(self, piece: Passage) -> str | None:
+        if not piece.trail:
+            return None
+        above = range(bisect_right(self.lines, piece.end_line) - 1, -1, -1)
+        own = next((at for at in above if self.headings[at].text == piece.trail[-1]), None)
+        if own is None:
+            return None
+        inside = self.blocks[bisect_left(self.blocks, (piece.start_line,)) :]
+        return self.places.place(own, [id for line, _, id in inside[:1] if line <= piece.end_line])
 
 
-def _hash(note: Note, piece: Passage) -> bytes:
-    parts = (note.explicit_title, *note.aliases, "\x1e", *piece.trail, "\x1e", piece.text)
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16).digest()
+def _named(note: Note) -> hashlib.blake2b:
+    """The beginning of the hash of each of the note's passages: what the person calls the note."""
+    parts = (note.explicit_title, *note.aliases, "\x1e")
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=16)
+
+
+def _hash(named: hashlib.blake2b, piece: Passage) -> bytes:
+    digest = named.copy()
+    text = _BLANK_RUN.sub("\n\n", piece.text)  # blank lines are no other text
+    digest.update("\x1f".join(("", *piece.trail, "\x1e", text)).encode())
+    return digest.digest()
 
 
 def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str:
     """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
     text = _filled(passage.text)
     trail = [part for part in passage.trail if part != note_title]
-    head = [note_title[:120], ", ".join(aliases)[:100].rstrip(", "), " > ".join(trail)[-160:]]
-    return "\n".join([part for part in head if part] + [_spoken(text)])
+    head = [note_title[:120], ", ".join(aliases[:100])[:100].rstrip(", "), " > ".join(trail)[-160:]]
+    return "\n".join([part for part in head if part] + [without_addresses(text)])
 
 
 def _without_queries(lines: Sequence[str]) -> list[str]:
@@ -119,15 +144,8 @@ def _filled(text: str) -> str:
     return "\n".join(lines[first:]) or text
 
 
-def _spoken(text: str) -> str:
-    """The text as it is measured and embedded: addresses behind links and the tails of others say nothing."""
-    if "://" not in text:
-        return text
-    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("]()", text))
-
-
 def _size(text: str) -> int:
-    return count_tokens(_spoken(text))
+    return count_tokens(without_addresses(text))
 
 
 def chunker_id(settings: ChunkSettings, include_comments: bool) -> str:
@@ -193,15 +211,9 @@ class _Cutter:
         """Whether there is anything to read in these lines but marks and queries."""
         return any(line.strip(_NOTHING) for line in _without_queries(self.note.lines[start - 1 : end]))
 
-    def properties(self) -> Passage:
-        """The readable properties as one piece, capped."""
-        words = _WORD.findall(self.note.property_prose.strip())
-        text, tokens, _ = next(_packed(words, self.limit, self.max_chars, self.limit, self.max_chars))
-        return Passage(text.strip(), 1, max(self.note.body_line - 1, 1), tokens=tokens)
-
     def with_rest(self, pieces: list[Passage], start: int, end: int) -> list[Passage]:
         """The pieces, the last one grown by headings that nothing follows, if it can hold them."""
-        if pieces and pieces[-1].end_line >= self.note.body_line:
+        if pieces:
             last = pieces[-1]
             whole = self.whole(last.trail, last.start_line, end)
             rest = self.whole(last.trail, start, end)
@@ -229,8 +241,6 @@ class _Cutter:
         if start > end:
             return None
         text = "\n".join(lines[start - 1 : end]).rstrip()
-        if "\n\n\n" in text or "\n \n" in text or "\n\t\n" in text:
-            text = _BLANK_RUN.sub("\n\n", text)
         return Passage(text, start, end, trail, tokens=_size(text))
 
     def cut(self, trail: tuple[str, ...], start: int, end: int) -> list[Passage]:
@@ -247,7 +257,8 @@ class _Cutter:
         at = 0
         while at < len(atoms):
             first = atoms[at]
-            if not self.fits(" ".join(atom.text for atom in (*lead, first)), sum(a.tokens for a in (*lead, first))):
+            begin = (*lead, first)
+            if not self.fits("".join(atom.glue + atom.text for atom in begin), sum(atom.tokens for atom in begin)):
                 lead = []
             cut = self.cut_after(atoms, at, lead, rest)
             taken = atoms[at:cut]
@@ -296,7 +307,7 @@ class _Cutter:
         last = taken[-1]
         kept = ""
         for part in reversed(_SENTENCE.split(last.text)):
-            if _size(part + kept) > room:
+            if _size(part + kept) > room or len(part + kept) > 8 * room:
                 break
             kept = part + kept
         if not kept.strip():
@@ -310,23 +321,23 @@ class _Cutter:
     def atoms(self, start: int, end: int) -> Iterator[_Atom]:
         """The lines as atoms, none over the limit."""
         line = start
-        glue, edge = "", 0.0
+        gap, edge = 0, 0.0  # line breaks before the next atom, and how well to cut there
         while line <= end:
             unit = self.units.get(line)
             if unit and unit.end_line <= end:
                 score = max(edge, self.scores["fence"])
-                yield from self.unit_atoms(unit, glue or "\n", score)
-                line, glue, edge = unit.end_line + 1, "\n", self.scores["fence"]
+                yield from self.unit_atoms(unit, "\n" * max(gap, 1), score)
+                line, gap, edge = unit.end_line + 1, 1, self.scores["fence"]
                 continue
             text = self.note.lines[line - 1]
             if not text.strip():
-                glue, edge = "\n\n", max(edge, self.scores["blank"])
+                gap, edge = max(gap, 1) + 1, max(edge, self.scores["blank"])
             else:
-                score = max(edge, self.score(line, text))
+                glue, score = "\n" * gap, max(edge, self.score(line, text))
                 for piece, tokens, inner in self.pieces(text.rstrip()):
                     yield _Atom(line, line, piece, tokens, glue, score)
                     glue, score = "", inner
-                glue, edge = "\n", 3.0
+                gap, edge = 1, 3.0
             line += 1
 
     def score(self, line: int, text: str) -> float:
@@ -416,6 +427,8 @@ def _packed(
         if cost <= most and (len(part) <= chars or ("://" in part and len(part) <= longest)):
             held.append(part)
             used, size = used + cost, size + len(part)
+        elif "://" in part and len(stretches := at_addresses(part, longest)) > 1:
+            yield from _packed(stretches, room, chars, most, longest, by_clause=by_clause)
         elif by_clause:
             yield from _packed(_CLAUSE.split(part), room, chars, room, longest, by_clause=False)
         else:

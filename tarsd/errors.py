@@ -130,7 +130,13 @@ class RateLimited(EmbedError, code="rate_limited"):
 
 
 class ProviderError(TarsdError, code="model_failed", status=502):
-    """A chat model did not deliver; `retry_after` is the server's wish in seconds."""
+    """A chat model did not deliver; `retry_after` is the server's wish in seconds.
+
+    `said` is all that a server said against the request, as in `upstream.Fault`: to look for patterns in, and for
+    nothing else.
+    """
+
+    said: str = ""
 
     def __init__(self, message: str, hint: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(message, hint)
@@ -154,7 +160,12 @@ class ChatModelMissing(ProviderError, code="model_missing"):
 
 
 class ContextTooLong(ProviderError, code="context_too_long", status=413):
-    """The request is more than the model can read, though all that may be left out was left out."""
+    """The request is more than the model can read, though all that may be left out was left out.
+
+    `asked` and `window` are its tokens and those that the model reads, 0 where the server does not tell.
+    """
+
+    asked = window = 0
 
 
 class AnswerCut(ProviderError, code="answer_cut"):

@@ -5,11 +5,14 @@ A key is never printed, logged, or written anywhere near a vault.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from tarsd import files, foreign
@@ -96,12 +99,30 @@ def _find(name: str, env: Mapping[str, str]) -> tuple[str | None, str | None]:
 def _keyring() -> Any:
     """The system's keyring, or None where there is no safe one (a server, a Raspberry Pi without a desktop)."""
     try:
-        import keyring
-
+        keyring = _loaded_keyring()
         backend = keyring.get_keyring()
         return backend if backend.priority >= 1 else None  # below 1: none at all, or plain text in a file
     except Exception:  # backends fail in their own ways: no session bus, no library
         return None
+
+
+@cache
+def _loaded_keyring() -> Any:
+    """The module, its backends loaded in a thread: it keeps for ever the errors of those that cannot be, with the
+    stack of who asked and all that is on it."""
+
+    def load() -> None:
+        with contextlib.suppress(Exception):
+            import keyring
+
+            keyring.get_keyring()
+
+    thread = Thread(target=load, name="tarsd-keyring")
+    thread.start()
+    thread.join()
+    import keyring
+
+    return keyring
 
 
 def _ask(keyring: Any, name: str) -> str:

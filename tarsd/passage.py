@@ -7,6 +7,7 @@ relevance and reasons; a turn adds the number by which an answer cites it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -192,33 +193,55 @@ def link_to(path: str, place: str = "") -> str:
     return f"[{name}]({quote(path, safe='/')}{'#' + quote(place, safe='^#') if place else ''})"
 
 
-def place_of(headings: Sequence[tuple[int, str]], index: int, blocks: Sequence[str] = ()) -> str | None:
-    """What leads to one of a note's headings (level, text) where its text alone leads to a twin; None if it does.
+class HeadingPlaces:
+    """What leads to each of a note's headings (level, text) where its text alone leads to a twin of it.
 
-    The fewest headings above it that do, else one of the `blocks` below it, else "".
+    Made once for a note, in time that grows with the number of its headings.
     """
-    names = [anchor(text).casefold() for _, text in headings]
-    if not names[index] or names.index(names[index]) == index:
-        return None
-    trail: list[int] = []
-    for at, (level, _) in enumerate(headings[: index + 1]):
-        trail = [above for above in trail if headings[above][0] < level] + [at]
-    for first in range(len(trail) - 2, -1, -1):
-        above = trail[first:]
-        if all(names[at] for at in above) and _led_to(headings, names, [names[at] for at in above]) == index:
-            return "#".join(anchor(headings[at][1]) for at in above)
-    return f"^{blocks[0]}" if blocks else ""
 
+    def __init__(self, headings: Sequence[tuple[int, str]]) -> None:
+        self._anchors = [anchor(text) for _, text in headings]
+        self._levels = [level for level, _ in headings]
+        self._names = [name.casefold() for name in self._anchors]
+        self._first: dict[str, int] = {}
+        self._deeper: dict[tuple[str, int], list[int]] = {}  # by name and level, the headings below that level
+        self._parents: list[int] = []
+        trail: list[int] = []
+        for at, (level, name) in enumerate(zip(self._levels, self._names, strict=True)):
+            self._first.setdefault(name, at)
+            for above in range(level):
+                self._deeper.setdefault((name, above), []).append(at)
+            while trail and self._levels[trail[-1]] >= level:
+                trail.pop()
+            self._parents.append(trail[-1] if trail else -1)
+            trail.append(at)
 
-def _led_to(headings: Sequence[tuple[int, str]], names: Sequence[str], parts: Sequence[str]) -> int | None:
-    """The heading that Obsidian finds: each part in turn, the first of its name that is deeper than the one before."""
-    found, level = 0, 0
-    for at, name in enumerate(names):
-        if headings[at][0] > level and name == parts[found]:
-            found, level = found + 1, headings[at][0]
-            if found == len(parts):
-                return at
-    return None
+    def place(self, index: int, blocks: Sequence[str] = ()) -> str | None:
+        """What stands behind the `#` of a link to this heading; None if its text alone leads to it.
+
+        The fewest headings above it that do, else one of the `blocks` below it, else "".
+        """
+        if not self._names[index] or self._first[self._names[index]] == index:
+            return None
+        path, above = [index], self._parents[index]
+        while above >= 0:
+            path.insert(0, above)
+            if all(self._names[at] for at in path) and self._led_to(path) == index:
+                return "#".join(self._anchors[at] for at in path)
+            above = self._parents[above]
+        return f"^{blocks[0]}" if blocks else ""
+
+    def _led_to(self, path: Sequence[int]) -> int | None:
+        """The heading that Obsidian finds: each part in turn, the first of its name that is deeper."""
+        found, level = -1, 0
+        for part in path:
+            places = self._deeper.get((self._names[part], level), [])
+            next_one = bisect_right(places, found)
+            if next_one == len(places):
+                return None
+            found = places[next_one]
+            level = self._levels[found]
+        return found
 
 
 def read_link(link: str) -> tuple[str, str] | None:

@@ -9,7 +9,7 @@ import os
 import re
 import ssl
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -27,10 +27,11 @@ from tarsd.errors import (
     ProviderUnreachable,
     RateLimited,
 )
+from tarsd.parse.tokens import tokens as tokens
 
 Kind = Literal[
-    "too long", "credit", "key", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing", "moved",
-    "refused", "failed", "crashed", "away", "silent", "cut", "setup", "proxy", "certificate", "tls",
+    "too long", "credit", "key", "no cloud", "denied", "unable", "memory", "call", "busy", "loading", "late", "missing",
+    "moved", "refused", "failed", "crashed", "away", "silent", "cut", "setup", "proxy", "certificate", "tls",
 ]  # fmt: skip
 Use = Literal["chat", "embedding"]
 
@@ -41,7 +42,9 @@ _TOO_LONG = (
     r"context_length_exceeded|exceed_context_size|request_too_large|maximum context length|available context size"
     r"|context (?:length|size|window)[^.]{0,80}(?:exceed|too (?:long|small|large)|overflow|only)"
     r"|(?:exceed|larger than|longer than|overflow)[^.]{0,80}context|context the overflows"
-    r"|(?:prompt|input|request)[^.]{0,30} (?:is )?too long|reduce the length of"
+    r"|(?:prompt|input|request)[^.]{0,30} (?:is )?too long|reduce the length of|contextwindowexceeded"
+    r"|(?:exceed|longer than|too large)[^.]{0,80}(?:maximum (?:model|prompt|input|sequence) length|tokens allowed)"
+    r"|input token count|maximum prompt length|too many tokens[^.]{0,60}prompt|`inputs` tokens \+ `max_new_tokens`"
 )
 _MISSING = (
     r"model_not_found|not_found_error|no models? (?:is )?loaded|not a valid model"
@@ -62,6 +65,7 @@ _RULES: Final[tuple[tuple[Kind, Collection[int], str], ...]] = (
         (401,),
         r"authentication_error|API_KEY_INVALID|api[ _]key (?:is )?(?:not valid|invalid|expired)|invalid api.?key",
     ),
+    ("no cloud", (), r"cloud is disabled"),
     ("denied", (403,), r"permission_error"),
     ("unable", (), r"does not support (?:chat|embeddings)"),
     ("memory", (), r"requires more system memory"),
@@ -91,8 +95,13 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
         "The credit or the quota at {place} is used up", "See the billing page of the provider.",
     ),
     "key": (ProviderRefused, EmbedError, "{place} does not accept the key", "Set it anew with `tarsd key set`."),
+    "no cloud": (
+        ProviderRefused, ModelMissing,
+        "{place} is set to use no models in the cloud, and {model} is one",
+        "Name a model that it has itself, or allow the cloud in its settings (OLLAMA_NO_CLOUD).",
+    ),
     "denied": (ProviderRefused, EmbedError, "{place} does not allow this", "The key may not use this model."),
-    "unable": (ProviderRefused, EmbedError, "{model} is no {use} model", "Name another one in {use}.model."),
+    "unable": (ProviderRefused, ModelMissing, "{model} is no {use} model", "Name another one in {use}.model."),
     "memory": (
         ProviderError, EmbedError,
         "{model} does not fit into memory", "Set a smaller chat.context, or choose a smaller model.",
@@ -139,12 +148,29 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
 }  # fmt: skip
 """What is said of it: the error of a chat model, that of an embedding model, a sentence, a hint."""
 
-_UNTOLD: Final = ("key", "missing", "call", "moved")
+_UNTOLD: Final = ("key", "no cloud", "missing", "call", "moved")
 """Where the server's own words say no more than the sentence, or repeat what was sent."""
 
 _SPENT = re.compile(r"billing|credit|quota|spend", re.IGNORECASE)
-_WINDOW = re.compile(
-    r"(?:context (?:length|size|window)(?: is| of)?(?: only)?|available context size) \(?(\d{3,8})", re.IGNORECASE
+_NUMBER = r"(\d[\d,]{2,9})"
+# How servers tell how much a model reads, and how long the prompt is; the plainest first.
+_WINDOW = tuple(
+    re.compile(pattern.replace("N", _NUMBER), re.IGNORECASE)
+    for pattern in (
+        r"(?:context (?:length|size|window)|(?:model|prompt|input|sequence) length)"
+        r"(?: is| of| limit of)?(?: only)?:? \(?N",
+        r"N (?:tokens? )?(?:maximum context|maximum\b|context (?:length|size|window))",
+        r"(?:number of tokens allowed|limit of|must be <=|> ) ?\(?N",
+    )
+)
+_ASKED = tuple(
+    re.compile(pattern.replace("N", _NUMBER), re.IGNORECASE)
+    for pattern in (
+        r"N (?:`?inputs?`? tokens|(?:tokens )?(?:in|from) (?:the|your) (?:input )?(?:messages|prompt)|of text input)",
+        r"(?:request contains|keep the first) N tokens",
+        r"(?:prompt|input|request)(?: token count)?[^.\d]{0,40}\(?(?:of |length |has |contains )?N(?: tokens|\b)",
+        r"(?:requested|resulted in|tokens|limit:)[^.\d]{0,20}N\)?(?: tokens|\b)",
+    )
 )
 _AGAIN = re.compile(
     r"(?:try again|retry|wait)(?: again)?(?: in| after| for)? "
@@ -176,7 +202,11 @@ class Fault:
 
     def chat_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> ProviderError:
         """The error to raise for a chat model at `place`; `hints` are better ones than the usual."""
-        return _ERRORS[self.kind][0](*self._words("chat", place, model, hints), retry_after=self.wait_s)
+        error = _ERRORS[self.kind][0](*self._words("chat", place, model, hints), retry_after=self.wait_s)
+        error.said = self.said if self.kind in ("refused", "failed") else ""
+        if isinstance(error, ContextTooLong):
+            error.asked, error.window = self.asked, self.window
+        return error
 
     def embed_error(self, place: str, model: str, hints: Mapping[Kind, str]) -> EmbedError:
         """As `chat_error`, for an embedding model."""
@@ -230,10 +260,10 @@ def fault(
     wait_s = retry_after(headers or {})
     wait_s = _told_delay(details) if wait_s is None else wait_s
     wait_s = _wish(text) if wait_s is None else wait_s
-    found = _WINDOW.search(text)
-    window = count(about.get("n_ctx")) or (int(found[1]) if found else 0)
-    shown, asked = foreign.told(text, sent), count(about.get("n_prompt_tokens"))
-    return Fault(_kind(status, said, wait_s), status, shown, wait_s, asked, window, said=text)
+    window = count(about.get("n_ctx")) or _number(_WINDOW, text)
+    asked = count(about.get("n_prompt_tokens")) or _number(_ASKED, text)
+    asked = asked if asked != window else 0
+    return Fault(_kind(status, said, wait_s), status, foreign.told(text, sent), wait_s, asked, window, said=text)
 
 
 def lost(error: Exception, seconds: float, *, begun: bool = False, proxy: str = "") -> Fault:
@@ -333,6 +363,12 @@ def _unwrapped(body: object) -> object:
     return body.decode("utf-8", "replace") if isinstance(body, bytes) else body
 
 
+def _number(patterns: Sequence[re.Pattern[str]], text: str) -> int:
+    """The number that the first of the patterns finds, 0 for none."""
+    found = next((match for pattern in patterns if (match := pattern.search(text))), None)
+    return int(re.sub(r"\D", "", found[1])) if found else 0
+
+
 def _line(text: object) -> str:
     """One line; of a list of faults their messages, for these do not repeat the prompt."""
     if isinstance(text, list):
@@ -421,8 +457,3 @@ def model_info(shown: Mapping[str, Any], what: str) -> int:
 def count(value: object) -> int:
     """A number from outside that counts something, 0 where it is none."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a model makes of `text`, rather too many: 3 bytes each, and one for each CJK letter."""
-    return len(text.encode("utf-8", "replace")) // 3 + 1

@@ -66,8 +66,14 @@ class Assistant:
         self.notebook = Notebook(library.vaults[""], own=config.memory_folder)
         self._journal = Journal(config.paths.state / "undo")
         self.writer = writer(self.notebook, self._journal, executor=executor)
+        sessions = Sessions(config.paths.state / "conversations")
         self._memory = Memory(
-            self.notebook, config.memory_folder, enabled=config.memory.enabled, private=library.session_private
+            self.notebook,
+            config.memory_folder,
+            enabled=config.memory.enabled,
+            private=library.session_private,
+            journal=self._journal,
+            machine=lambda: sessions.machine,
         )
         if native is None:
             native = tools.build(config, self.notebook, self._memory, keys.get)
@@ -85,7 +91,6 @@ class Assistant:
             fallback=fallback or (self._provider(config.chat.fallback) if config.chat.fallback else None),
             indexed=indexed,
         )
-        sessions = Sessions(config.paths.state / "conversations")
         each = config.memory.note_each_question
         kept = session_notes(sessions, parts, self.notebook, config.memory_folder, executor, each_question=each)
         self.chat = Chat(sessions, parts, kept if config.memory.session_notes else None, executor)
@@ -290,7 +295,8 @@ class Assistant:
         reply = None
         if not provider.quotes and sources.asks:
             system, question = review.prompt(sources)
-            reply = (await complete(provider, ModelRequest(system, (Message("user", question),)))).text
+            request = ModelRequest(system, (Message("user", question),), max_tokens=self._config.chat.reply_tokens)
+            reply = (await complete(provider, request)).text
         proposals = review.propose(reply, sources)
         self._review = _Review(uuid.uuid4().hex[:12], proposals, sources)
         return {

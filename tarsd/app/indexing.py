@@ -119,6 +119,8 @@ class Indexing:
         self._embedding.stop(2.0)
         if self.indexer is not None:
             self.indexer.close()
+        for embedder in self.embedders:
+            embedder.close()
         if self.store is not None:
             with contextlib.suppress(StoreError):
                 self.store.close()

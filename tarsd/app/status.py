@@ -100,9 +100,10 @@ def embedding(state: EmbeddingProgress | None, model: str, counts: Counts | None
     """How far the vectors of the configured model are, with a reason where they don't come."""
     if state is None or counts is None:
         return {"model": model, "state": "starting", "done": 0, "remaining": 0}
-    if model == "table":  # made with the index itself
+    if model == "table":  # made with the index itself, of all that it can read
         done = sum(space.vectors for space in counts.spaces if space.role == "table")
-        return {"model": model, "state": "ready", "done": done, "remaining": max(0, counts.chunks - done)}
+        not_read = {"not_read": counts.chunks - done} if counts.chunks > done else {}
+        return {"model": model, "state": "ready", "done": done, "remaining": 0, **not_read}
     about = dataclasses.asdict(state) | {"model": model, "state": _EMBEDDING.get(state.state, state.state)}
     return {key: value for key, value in about.items() if value != ""}
 

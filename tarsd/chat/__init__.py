@@ -170,13 +170,15 @@ class Chat:
     # -------------------------------------------------------------------------------------------- the turn itself
 
     async def _run(self, turn: Turn, request: TurnRequest, ahead: Sequence[asyncio.Task[None]]) -> None:
+        runner: TurnRunner | None = None
         try:
             if left := [task for task in ahead if not task.done()]:
                 turn.add("queued", position=len(left))
                 await asyncio.wait(left)
             history = await self._thread(self._history, turn)
             always = self._always.get(turn.conversation, set())
-            self.trouble = await TurnRunner(self.services, turn, request, history, self._thread, always).run()
+            runner = TurnRunner(self.services, turn, request, history, self._thread, always)
+            self.trouble = await runner.run()
             if always:
                 self._always[turn.conversation] = always
             if self.session_notes is not None:
@@ -186,10 +188,14 @@ class Chat:
                 self.session_notes.compact_later(turn.conversation)
             return
         except asyncio.CancelledError:
+            self._stopped(turn, runner)
             if not (turn.ended or turn.stopping):
                 turn.add("failed", **interrupted(turn.record).data)
             return
         except TarsdError as error:
+            if turn.stopping:  # whoever stops it writes its end
+                self._stopped(turn, runner)
+                return
             self.trouble = error if isinstance(error, ProviderError) else self.trouble
             turn.add("failed", error=error.as_json(), text=turn.text, notices=list(turn.notices))
         except Exception:
@@ -197,6 +203,11 @@ class Chat:
             fault = TarsdError("The answer failed inside the daemon.", "Its log says where.")
             turn.add("failed", error=fault.as_json(), text=turn.text)
         self._note(turn)
+
+    def _stopped(self, turn: Turn, runner: TurnRunner | None) -> None:
+        """What a turn that ends early tells of the model: it is at work, if it has begun to answer."""
+        if runner is not None and turn.spoke:
+            self.trouble = runner.trouble
 
     def _end(self, turn: Turn, *, stopped: bool = False) -> None:
         turn.add("done", **self._last_event(turn, stopped=stopped).data)

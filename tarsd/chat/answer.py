@@ -13,7 +13,7 @@ from typing import Any
 
 from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
-from tarsd.chat.prompt import SHORTENED, PromptParts, fit
+from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
 from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError
@@ -34,6 +34,7 @@ from tarsd.providers.base import (
     Waiting,
 )
 from tarsd.providers.extractive import PASSAGES
+from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
 from tarsd.session import TurnRecord
 
@@ -42,6 +43,9 @@ READ = (8, 2)
 """How many passages help a model, and how many of one note."""
 QUOTED = (PASSAGES, 1)
 RETRIES = 2
+REFITS = 2
+"""How often a request that a server finds too long is made shorter."""
+SHORTER = 0.7
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
@@ -109,6 +113,8 @@ class TurnRunner:
         self._started = time.monotonic()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
+        self.trouble: ProviderError | None = None
+        """What keeps the provider from answering, while the fallback does."""
 
     async def run(self) -> TarsdError | None:
         """Answer through the provider, or through the fallback when that is away; the turn has its text then.
@@ -124,7 +130,7 @@ class TurnRunner:
             too_long = isinstance(error, ContextTooLong)  # that is for the person to mend
             if second is None or too_long or turn.pieces or self._calls.count:
                 raise
-            reason = error
+            reason = self.trouble = error
         told = f"{first.name} did not answer ({reason.message.rstrip('.')}); this answer is from {{}}."
         turn.private = False  # nothing has been said yet; the other model gets a prompt of its own
         await self._converse(second, patient=True, told=told)
@@ -145,7 +151,7 @@ class TurnRunner:
             await self._stream(provider, request, patient)
             return
         prompt = replace(prompt, tools=await self._calls.specs(provider))
-        fitted = fit(prompt, provider.window, self._services.settings.reply_tokens)
+        fitted = self._fit(provider, prompt)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)
         self._announce(provider, retrieval, prompt, withheld)
@@ -276,11 +282,9 @@ class TurnRunner:
                 self._turn.notice(
                     f"Tools were called {self._calls.count} times; at the limit of {bound} this is what was found."
                 )
-            fitted = fit(replace(prompt, tools=() if last else prompt.tools), provider.window, settings.reply_tokens)
-            if SHORTENED in fitted.left_out:  # what else does not fit was said with the retrieval
-                self._turn.notice(SHORTENED)
             before = self._turn.text
-            calls, done = await self._stream(provider, fitted.request, patient)
+            prompt = replace(prompt, tools=() if last else prompt.tools)
+            fitted, calls, done = await self._ask(provider, prompt, patient)
             if done.stop_reason == "length" and not self._turn.text[len(before) :].strip():
                 self._turn.notice(ALL_REASONING.format(most=fitted.request.max_tokens))
             elif done.stop_reason == "length":
@@ -298,6 +302,45 @@ class TurnRunner:
             step = Message("assistant", said, tuple(calls), raw=done.raw)
             prompt = replace(prompt, steps=(*prompt.steps, step, *results))
 
+    async def _ask(
+        self, provider: Provider, prompt: PromptParts, patient: bool
+    ) -> tuple[FittedPrompt, list[ToolCall], StreamEnd]:
+        """One round; what the server finds too long is fitted anew with less, for our count is an estimate."""
+        turn, said = self._turn, self._turn.pieces
+        fitted = self._fit(provider, prompt)
+        if SHORTENED in fitted.left_out:  # what else does not fit was said with the retrieval
+            turn.notice(SHORTENED)
+        for _ in range(REFITS):
+            try:
+                return fitted, *await self._stream(provider, fitted.request, patient)
+            except ContextTooLong as error:
+                less = None if turn.pieces > said else self._shorter(provider, prompt, fitted.request, error)
+                if less is None:
+                    raise
+                fitted = less
+                turn.notice(*fitted.left_out)
+                turn.evidence = turn.evidence if prompt.steps else fitted.request.evidence
+        return fitted, *await self._stream(provider, fitted.request, patient)
+
+    def _fit(self, provider: Provider, prompt: PromptParts, window: int = 0) -> FittedPrompt:
+        ratio = self._services.ratios.of(provider.name)
+        return fit(prompt, window or provider.window, self._services.settings.reply_tokens, ratio)
+
+    def _shorter(
+        self, provider: Provider, prompt: PromptParts, refused: ModelRequest, error: ContextTooLong
+    ) -> FittedPrompt | None:
+        """What to send in place of a request that is too long, None where nothing more can be left out."""
+        ratios, estimated = self._services.ratios, request_tokens(refused)
+        ratios.learn(provider.name, estimated, error.asked)
+        window = min(provider.window, error.window or provider.window)
+        needed = int(ratios.of(provider.name) * estimated) + refused.max_tokens
+        try:  # by the server's numbers, or by less than what was thought to fit
+            less = self._fit(provider, prompt, window if needed > window else int(SHORTER * needed))
+        except ContextTooLong:
+            return None
+        kept = less.request.messages == refused.messages and less.request.tools == refused.tools
+        return None if kept and not (error.window and less.request.max_tokens < refused.max_tokens) else less
+
     async def _stream(
         self, provider: Provider, request: ModelRequest, patient: bool
     ) -> tuple[list[ToolCall], StreamEnd]:
@@ -314,9 +357,10 @@ class TurnRunner:
         raise AssertionError  # the last attempt returns or raises
 
     async def _stream_once(self, provider: Provider, request: ModelRequest) -> tuple[list[ToolCall], StreamEnd]:
-        turn, calls, done = self._turn, list[ToolCall](), None
+        turn, calls, done, counted = self._turn, list[ToolCall](), None, False
         before = turn.text
-        async with self._deadline(), aclosing(made(provider.stream(request), request.tools)) as events:
+        answer = answered(provider, request, self._services.refused_tools)
+        async with self._deadline(), aclosing(made(answer, request.tools)) as events:
             async for event in events:
                 match event:
                     case Text(text):
@@ -330,6 +374,10 @@ class TurnRunner:
                     case ToolCall():
                         calls.append(event)
                     case Usage():
+                        if not counted and all(message.raw is None for message in request.messages):
+                            estimated = request_tokens(request)
+                            self._services.ratios.learn(provider.name, estimated, event.input_tokens, provider.window)
+                        counted = True
                         turn.add("usage", input_tokens=event.input_tokens, output_tokens=event.output_tokens)
                     case Waiting(text):
                         turn.add("waiting", text=text)

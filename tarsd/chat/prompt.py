@@ -68,24 +68,25 @@ class FittedPrompt:
     left_out: tuple[str, ...] = ()
 
 
-def fit(prompt: PromptParts, window: int, reply: int) -> FittedPrompt:
+def fit(prompt: PromptParts, window: int, reply: int, ratio: float = 1) -> FittedPrompt:
     """The request of at most `window` tokens with `reply` of them kept free.
 
-    Old turns go first, then long tool results are cut, then passages go; rules, memory and question never do.
-    Raises `ContextTooLong` when these alone are too much.
+    `ratio` is how many tokens the model makes of what is taken for one. Old turns go first, then long tool results
+    are cut, then passages go; rules, memory and question never do. Raises `ContextTooLong` when these are too much.
     """
     system = system_text(prompt)
     fixed = tokens(system) + tokens(_asked(prompt, ())) + sum(_cost_of_tool(tool) for tool in prompt.tools)
     fixed += 2 * MESSAGE_TOKENS
     reply = min(reply, max(LEAST_REPLY, window // 4))
-    room = window - reply - fixed
+    room = int((window - reply) / ratio) - fixed
     if room < 0 and prompt.tools:
-        fewer = fit(replace(prompt, tools=()), window, reply)
+        fewer = fit(replace(prompt, tools=()), window, reply, ratio)
         said = f"The model reads {window} tokens, too few for tools: it got none."
         return FittedPrompt(fewer.request, (said, *fewer.left_out))
     if room < 0:
+        needed = int(fixed * ratio)
         raise ContextTooLong(
-            f"This message is too long: with the rules it takes about {fixed} tokens, and the model reads {window}.",
+            f"This message is too long: with the rules it takes about {needed} tokens, and the model reads {window}.",
             "Send less at once, or choose a model with a larger context.",
         )
     steps, cut = _shortened(prompt.steps, room)
@@ -98,7 +99,7 @@ def fit(prompt: PromptParts, window: int, reply: int) -> FittedPrompt:
         left_out.append(f"{_count(dropped, 'earlier turn')} of this conversation did not fit into the model's context.")
     if len(evidence) < len(prompt.evidence):
         missing = _count(len(prompt.evidence) - len(evidence), "passage")
-        left_out.append(f"{missing} did not fit into the model's context of {window} tokens.")
+        left_out.append(f"{missing} did not fit into the model's context.")
     if cut:
         left_out.append(SHORTENED)
     messages = (*history, Message("user", _asked(prompt, evidence)), *steps)
@@ -112,6 +113,12 @@ def fit(prompt: PromptParts, window: int, reply: int) -> FittedPrompt:
         max_tokens=reply,
     )
     return FittedPrompt(request, tuple(left_out))
+
+
+def request_tokens(request: ModelRequest) -> int:
+    """About how many tokens a request takes, its reply aside."""
+    tools = sum(map(_cost_of_tool, request.tools))
+    return tokens(request.system) + sum(map(_cost, request.messages)) + tools + MESSAGE_TOKENS
 
 
 def history_tokens(history: Sequence[TurnRecord], summary: str) -> int:

@@ -10,6 +10,8 @@ from tarsd.memory import Memory
 from tarsd.notes import NoteLibrary, Reader
 from tarsd.protocol import Audience
 from tarsd.providers.base import Provider
+from tarsd.providers.counting import TokenRatios
+from tarsd.providers.refused_tools import RefusedTools
 from tarsd.session import Conversation
 from tarsd.tools import Toolbox
 from tarsd.writing import Writer
@@ -30,6 +32,8 @@ class TurnServices:
     settings: ChatSettings = field(default_factory=ChatSettings)
     fallback: Provider | None = None
     indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
+    ratios: TokenRatios = field(default_factory=TokenRatios)
+    refused_tools: RefusedTools = field(default_factory=RefusedTools)
 
     def private_turns(self, conversation: Conversation) -> frozenset[str]:
         """The turns that no model elsewhere may see now: they saw private text, or drew on what has become private."""

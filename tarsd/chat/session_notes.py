@@ -258,9 +258,10 @@ class SessionNotes:
         await provider.prepare()
         open_turns = current.since
         before = current.condensed.text if current.condensed else ""
-        if history_tokens(open_turns, before) <= FULL * provider.window:
+        room = int(FULL * provider.window / self._services.ratios.of(provider.name))
+        if history_tokens(open_turns, before) <= room:
             return
-        _, tail = compact.plan(open_turns, lambda record: history_tokens([record], ""), int(FULL * provider.window))
+        _, tail = compact.plan(open_turns, lambda record: history_tokens([record], ""), room)
         await self._summarise(conversation, tail)
 
     async def _summarise(self, conversation: str, tail: Sequence[TurnRecord]) -> None:

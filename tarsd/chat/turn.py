@@ -68,6 +68,11 @@ class Turn:
         """How many pieces of an answer have come, those that were taken back included."""
         return sum(event.type == "token" for event in self.events)
 
+    @property
+    def spoke(self) -> bool:
+        """Whether a model has begun to answer, be it to think."""
+        return any(event.type in ("token", "thinking") for event in self.events)
+
     def notice(self, *sentences: str) -> None:
         """Have the answer say something about itself, once."""
         self.notices += [sentence for sentence in dict.fromkeys(sentences) if sentence and sentence not in self.notices]

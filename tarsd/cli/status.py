@@ -144,7 +144,7 @@ def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
     done, remaining = int(embedding.get("done") or 0), int(embedding.get("remaining") or 0)
     if remaining:
         total = done + remaining
-        text += f" {100 * done // total} % ({done:,} of {total:,} passages; the instant table serves the rest)"
+        text += f" {100 * done // total} % ({done:,} of {total:,} passages; words and the instant table serve the rest)"
     elif state in ("ready", "complete"):
         text += ", complete"
     elif state:

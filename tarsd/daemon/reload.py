@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tarsd.config import Config
 from tarsd.errors import ConfigError
+from tarsd.vault import stamp_of
 
 LOOK_S = 2.0
 CALM_S = 0.3
@@ -119,7 +120,7 @@ def _signature(file: Path) -> Signature:
         about = os.stat(file)
     except OSError:
         return None
-    return about.st_mtime_ns, about.st_size, about.st_ino
+    return about.st_mtime_ns, about.st_size, stamp_of(about)
 
 
 def _is_written(file: Path) -> bool:

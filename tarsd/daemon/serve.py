@@ -26,6 +26,8 @@ from tarsd.server import Runner, application
 REQUESTS_S = 10.0
 """How long new settings wait for requests, once nobody is let in any more."""
 LOOK_S = 30.0
+LET_GO_S = 5.0
+"""Threads of parts that are no more, such as those of a file watch, have ended by then."""
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +63,7 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
             config = await _serve(parts, listener, stopping, reloader)
             del parts
             give_memory_back()  # of the parts that are no more
+            loop.call_later(LET_GO_S, give_memory_back)
     finally:
         pulses.cancel()
         listener.close()

@@ -49,6 +49,10 @@ class Embedder(Protocol):
         """
 
     @property
+    def former(self) -> str:
+        """The fingerprint that an earlier version gave the same vectors, "" where it was the same."""
+
+    @property
     def local(self) -> bool:
         """True when no text leaves this machine; False when in doubt."""
 
@@ -64,11 +68,21 @@ class Embedder(Protocol):
         """float32 [len(texts), dim], each row of length 1 or a bad one.
 
         Raises EmbedError (EmbedderUnreachable, ModelMissing, RateLimited, OtherWidth) when nothing could be embedded
-        at all.
+        at all. Where other weights answered than those of the fingerprint, that is another one afterwards.
         """
+
+    def ask_again(self) -> None:
+        """What a server said of its model is asked anew before it is used again."""
 
     def close(self) -> None:
         """Let go of sessions and connections; the embedder may be used again and then reopens them."""
+
+
+class OtherWeights(EmbedError):
+    """Another model answers under the name than the one that was to be asked. Never a fault of the texts."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The embedding model {name} is another one than before.", "Its vectors are made anew.")
 
 
 class OtherWidth(EmbedError):

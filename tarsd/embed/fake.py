@@ -23,6 +23,7 @@ class FakeEmbedder:
     that is as a row that is unusable this time. `refuse`: a bad row for good, as of texts that a server refuses.
     """
 
+    former = ""
     local = True
     max_tokens = 512
     batch = 32
@@ -55,6 +56,9 @@ class FakeEmbedder:
         if not texts:
             return nothing(0, self.dim)
         return np.stack([self._row(text) for text in texts])
+
+    def ask_again(self) -> None:
+        """Nobody is asked."""
 
     def close(self) -> None:
         self.closed = True

@@ -35,6 +35,7 @@ class MiniLM:
     name: Final = "minilm"
     dim: Final = DIM
     fingerprint: Final = fingerprint("minilm", MODEL_SHA256, MAX_TOKENS)
+    former: Final = ""
     local: Final = True
     max_tokens: Final = MAX_TOKENS
     batch: Final = 32
@@ -70,6 +71,9 @@ class MiniLM:
                 (states,) = session.run(["last_hidden_state"], inputs)
                 out[at] = states[0].mean(axis=0)
         return normalised(out)
+
+    def ask_again(self) -> None:
+        """Nobody is asked."""
 
     def close(self) -> None:
         with self._lock:

@@ -5,14 +5,17 @@ As JSON over HTTP: the types of Ollama's own SDK drop `remote_host`, and fail on
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from tarsd.config.spelling import ollama_host
-from tarsd.embed.base import fingerprint
+from tarsd.embed.base import Kind as Use
+from tarsd.embed.base import Vectors, fingerprint
 from tarsd.embed.remote import Remote
 from tarsd.errors import EmbedError
 from tarsd.transport import client_options, proxy_for
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 TOKENS: Final = 2048
 CONNECT_S: Final = 3.0
 KEEP_ALIVE: Final = "10m"
+FRESH_S: Final = 30.0
+"""For so long the server is not asked again what the model is: a pull may have brought other weights."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class OllamaEmbedder(Remote):
         self._ca_file = settings.ollama_ca_file
         self._proxies = self._host.startswith("https:")
         self._model: _Model | None = None
+        self._fresh_until = 0.0
         self._given = 0  # the width that the server was seen to give, whatever it says
         self._client: httpx.Client | None = None
         self._lock = threading.RLock()
@@ -79,7 +85,28 @@ class OllamaEmbedder(Remote):
     def fingerprint(self) -> str:
         """Asks the server the first time; raises EmbedError when it cannot say which weights it has."""
         known = self._measured()
-        return fingerprint("ollama", self._model_name, known.digest, self._dimensions, known.dim, *self._prefixes)
+        return self._print(known) if known.digest else self._print(known, self._model_name)
+
+    @property
+    def former(self) -> str:  # type: ignore[override]
+        """The names of one model were kept apart, and each had vectors of its own."""
+        return self._print(self._measured(), self._model_name)
+
+    def _print(self, known: _Model, *name: str) -> str:
+        return fingerprint("ollama", *name, known.digest, self._dimensions, known.dim, *self._prefixes)
+
+    def embed(self, texts: Sequence[str], kind: Use) -> Vectors:
+        """As `Remote.embed`; if the weights have changed meanwhile, so has the fingerprint when this returns."""
+        before = self._known().digest
+        vectors = super().embed(texts, kind)
+        with contextlib.suppress(EmbedError):  # what came, came
+            if str(self._entry().get("digest") or "") != before:
+                self.ask_again()
+        return vectors
+
+    def ask_again(self) -> None:
+        with self._lock:
+            self._fresh_until = 0.0
 
     @property
     def local(self) -> bool:
@@ -112,9 +139,7 @@ class OllamaEmbedder(Remote):
             body["dimensions"] = self._dimensions
         reply = self._ask("POST", "/api/embed", body, seconds)
         if isinstance(reply, Fault):
-            error = self._refusal(reply)
-            error.permanent = error.permanent or reply.kind == "unable"
-            raise error
+            raise self._refusal(reply)
         return reply.get("embeddings")
 
     def close(self) -> None:
@@ -126,11 +151,24 @@ class OllamaEmbedder(Remote):
 
     def _known(self) -> _Model:
         with self._lock:
-            if self._model is None:
-                self._model = self._rested(self._look)
-                if self._given:
-                    self._model = replace(self._model, dim=self._given)
+            if self._model is None or time.monotonic() >= self._fresh_until:
+                self._model = self._looked(self._model)
+                self._fresh_until = time.monotonic() + FRESH_S
             return self._model
+
+    def _looked(self, known: _Model | None) -> _Model:
+        """What the server says now; what it said before, if it cannot be asked."""
+        try:
+            found = self._rested(self._look)
+        except EmbedError:
+            if known is None:
+                raise
+            return known
+        if known is not None and known.digest == found.digest:
+            return replace(found, dim=known.dim)  # as it was seen
+        if known is not None:
+            self._given = 0
+        return replace(found, dim=self._given) if self._given else found
 
     def _measured(self) -> _Model:
         """As `_known`, with a width: some servers do not tell it, and are given a word to embed."""

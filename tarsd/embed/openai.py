@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from tarsd import foreign
 from tarsd.embed.base import fingerprint
-from tarsd.embed.remote import Remote
+from tarsd.embed.remote import FEW_TEXTS, MAX_TEXTS, Remote
 from tarsd.errors import EmbedError
 from tarsd.transport import client_options, proxy_for
 from tarsd.upstream import Kind, fault
@@ -33,6 +33,7 @@ class OpenAIEmbedder(Remote):
         "busy": "It goes on by itself.",
         "loading": "It goes on by itself.",
         "missing": "Check embedding.model and openai.base_url.",
+        "unable": "Name one in embedding.model; llama.cpp's server has to be started with --embeddings.",
         "away": "Start it, or set openai.base_url.",
         "silent": "The model may still be loading; it will be asked again by itself.",
     }
@@ -44,6 +45,7 @@ class OpenAIEmbedder(Remote):
         self.place = foreign.without_keys(self._base_url)
         self.local = self._stays_here
         self._key = settings.openai_key
+        self.batch = MAX_TEXTS if self._key else FEW_TEXTS  # whoever sells this has many machines
         self._ca_file = settings.openai_ca_file
         self._client: openai.OpenAI | None = None
         self._lock = threading.Lock()

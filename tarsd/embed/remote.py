@@ -26,6 +26,8 @@ REST_S: Final = 3.0
 """A server that is down costs one question its time-out, not each of them."""
 
 MAX_TEXTS = 32
+FEW_TEXTS = 8
+"""Where one machine works on all: a question then waits for 8 texts and not for 32, at nearly the same rate."""
 # A server's memory goes with the tokens of a batch, not with the number of its texts.
 MAX_TOKENS = 8192
 # How often texts of one batch may be refused before none of them is cut any more.
@@ -73,8 +75,9 @@ class Remote(ABC):
     `place` is how messages call the server, `hints` what they advise.
     """
 
-    batch: Final = MAX_TEXTS
+    batch: int = FEW_TEXTS
     dim: int
+    former: str = ""
     place: str
     hints: ClassVar[Mapping[FaultKind, str]]
     document_s: float
@@ -128,6 +131,9 @@ class Remote(ABC):
     @abstractmethod
     def _send(self, batch: Sequence[str], seconds: float) -> object:
         """What the server gives for a batch: a list of vectors, if all is well. Raises EmbedError."""
+
+    def ask_again(self) -> None:  # noqa: B027  # what most servers need
+        """Only some servers say which weights they have."""
 
     def _probe(self, seconds: float) -> int:
         """How many numbers the server gives a text now."""

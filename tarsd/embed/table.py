@@ -43,6 +43,7 @@ class TableEmbedder:
     name: Final = "table"
     dim: Final = DIM
     fingerprint: Final = fingerprint("table", VECTORS_SHA256, "1+ln")
+    former: Final = ""
     local: Final = True
     max_tokens: Final = 100_000
     batch: Final = 512
@@ -63,6 +64,9 @@ class TableEmbedder:
             block = [np.asarray(text_ids, dtype=np.intp) for text_ids in ids[start : start + _BLOCK]]
             out[start : start + len(block)] = _block(data, block)
         return out
+
+    def ask_again(self) -> None:
+        """Nobody is asked."""
 
     def close(self) -> None:
         self._loaded = None

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tarsd.chunk import count_tokens, embed_text
-from tarsd.embed.base import Embedder, OtherWidth, Vectors, is_bad, is_unusable, nothing
+from tarsd.embed.base import Embedder, OtherWeights, OtherWidth, Vectors, is_bad, is_unusable, nothing
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
 from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.report import EmbeddingName, EmbeddingProgress
@@ -37,12 +37,13 @@ _FAILURES_BEFORE_PARTS = 3
 _LEFT_ALONE_S = (60.0, 3_600.0)
 _COMMITS_BETWEEN_UPKEEP = 200
 _PAUSES: dict[type[EmbedError], tuple[EmbeddingName, float, float]] = {
+    OtherWeights: ("embedding", 0.1, 60.0),
     RateLimited: ("rate_limited", 1.0, 120.0),
     EmbedderUnreachable: ("unreachable", 2.0, 60.0),
     ModelMissing: ("model_missing", 15.0, 300.0),
     EmbedError: ("failing", 2.0, 300.0),
 }
-_NO_FAULT_OF_TEXTS = (RateLimited, EmbedderUnreachable, ModelMissing, OtherWidth)
+_NO_FAULT_OF_TEXTS = (RateLimited, EmbedderUnreachable, ModelMissing, OtherWeights, OtherWidth)
 
 
 class Background:
@@ -92,10 +93,13 @@ class Background:
         counts, space = self._store.counts(), self._own_space()
         if space is None:
             return replace(progress, remaining=counts.chunks if self._state != "complete" else 0)
+        remaining = self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later))
         return replace(
             progress,
+            # it was complete, and something new has come since
+            state="embedding" if self._state == "complete" and remaining else self._state,
             done=space.vectors,
-            remaining=self._store.vectors.count_missing(space.id, local=self._local, later=list(self._later)),
+            remaining=remaining,
             held_back=0 if self._local else counts.held_back,
             failed=counts.failed,
             not_read=counts.not_read,
@@ -118,8 +122,11 @@ class Background:
         return own == fingerprint if own else None
 
     def forgive(self) -> None:
-        """Try again what failed, for good or for now."""
+        """Try again what failed, for good or for now, and ask the model's server anew what the model is."""
         self._later = {}
+        if self._model is not None:
+            self._model.ask_again()
+        self.wake()
         if (space := self._own_space()) is not None:
             self._store.vectors.forgive(space.fingerprint)
 
@@ -213,6 +220,9 @@ class Background:
         """The model's space. The first look at a new model may ask its server for the width of a vector."""
         fingerprint = model.fingerprint
         known = self._store.vectors.space_for(fingerprint)
+        if known is None and model.former:
+            self._store.vectors.rename(model.former, fingerprint)
+            known = self._store.vectors.space_for(fingerprint)
         if known is None or (known.id, fingerprint) != (self._space, self._fingerprint):
             dim = known.dim if known is not None else model.dim
             if not dim:
@@ -294,6 +304,8 @@ class Background:
 
     def _keep(self, model: Embedder, batch: Sequence[EmbedJob], vectors: Vectors) -> None:
         assert self._space is not None
+        if model.fingerprint != self._fingerprint:
+            raise OtherWeights(model.name)
         if vectors.shape[1] != self._dim:
             if not is_bad(vectors).all():
                 raise OtherWidth(vectors.shape[1], self._dim)

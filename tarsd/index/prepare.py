@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from tarsd.chunk import chunk, embed_text
+from tarsd.chunk import embed_text, with_properties
 from tarsd.config import ChunkSettings
 from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
@@ -123,7 +123,7 @@ def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: 
         mtime_ns=mtime_ns,
         size=info.size,
         state="ok" if raw else "empty",
-        language=guess("\n".join((note.title, *note.lines))),
+        language=guess("\n".join((note.title, *note.lines[note.body_line - 1 :]))),
     )
 
 
@@ -133,7 +133,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
     private = not info.collection and info.path.casefold() in settings.private
     private = private or access.is_local_only(info.path, note, settings.local_only, decoded.text)
     row = note_row(info, raw, note, ours=note.ours, local_only=private, mtime_ns=trusted_mtime(info))
-    passages = tuple(map(_with_short_headings, chunk(note, settings.chunk, row)))
+    passages = tuple(map(_with_short_headings, with_properties(note, settings.chunk, row)))
     problems = [(problem.line, problem.reason, problem.hint) for problem in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))

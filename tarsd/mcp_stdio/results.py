@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 from tarsd.mcp_stdio.link import DaemonLink
@@ -127,7 +128,7 @@ def notes(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
             "path": place(note),
             "title": name(note["title"]),
             "tags": fitting(note["tags"], NAME),
-            "modified": datetime.fromtimestamp(note["modified"], UTC).isoformat(timespec="seconds"),
+            "modified": moment(note["modified"]),
             "uri": "" if note["collection"] else link.obsidian(note["path"]),
         }
         for note in reply["notes"]
@@ -139,9 +140,16 @@ def notes(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
     return ToolReply(data, "\n\n".join([rows, *_below(data)]))
 
 
+def moment(seconds: float) -> str:
+    """A time as it is here, with the zone's offset: what is of today has today's date, and no reader has to guess."""
+    time.tzset()  # the system's zone may have changed
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
+
+
 def _row(note: Json) -> str:
     tags = "".join(f" #{line(tag)}" for tag in note["tags"])
-    return f"- {note['modified'][:16].replace('T', ' ')}  {line(note['path'])}{tags}"
+    at = note["modified"]
+    return f"- {at[:10]} {at[11:16]} {at[19:]}  {line(note['path'])}{tags}"
 
 
 def _below(data: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tarsd.protocol.requests import OptionalId, Path, RequestBody
+from tarsd.protocol import MAX_PATH, RequestBody
+from tarsd.protocol.codec import FILLED
+from tarsd.protocol.requests import OptionalId
 
 Schema = dict[str, Any]
 
@@ -33,10 +35,12 @@ def _list(items: Schema, description: str) -> Schema:
 # ------------------------------------------------------------------------------------------------ what they take
 
 NotePath = Annotated[
-    Path,
+    str,
     Meta(
-        description="The note: its path in the vault as other tools gave it, or a name, a title, an alias or a "
-        "[[link]] as in Obsidian"
+        max_length=4 * MAX_PATH,  # addresses are percent-encoded
+        pattern=FILLED,
+        description="The note: its path in the vault as other tools gave it, with :lines or without, a name, a title, "
+        "an alias or a [[link]] as in Obsidian, or its obsidian:// or tarsd:// address",
     ),
 ]
 Folder = Annotated[OptionalId, Meta(description="Only notes in this folder and below it, such as Projects/Boat")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +10,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from tarsd.config.rules import fold_name
 from tarsd.errors import BadRequest
-from tarsd.mcp_stdio import results, shapes
+from tarsd.mcp_stdio import places, results, shapes
 from tarsd.mcp_stdio.ask import AskArguments, ask
 from tarsd.mcp_stdio.call import Call
-from tarsd.mcp_stdio.results import ToolReply
+from tarsd.mcp_stdio.results import Json, ToolReply
 from tarsd.mcp_stdio.shapes import MOST_LINES, Folder, HitLimit, Line, NotePath, Tag
 from tarsd.protocol import Mode, RequestBody
 from tarsd.protocol.requests import OptionalId, Query
@@ -43,18 +45,24 @@ class McpTool:
         return shapes.taken(self.arguments)
 
     def checked(self, given: Mapping[str, Any]) -> RequestBody:
-        """The arguments; a number that came as text is a number. Raises `BadRequest` for one that it does not take."""
+        """The arguments, read leniently. Raises `BadRequest` for one that it does not take."""
         known: Mapping[str, Any] = self.takes["properties"]
         for name in given:
             if name not in known:
                 said = f"{self.name} takes no argument “{name}”."
                 raise BadRequest(said, f"It takes {', '.join(known)}.", field=name)
-        return self.arguments.read({name: _number(value, known[name]) for name, value in given.items()})
+        return self.arguments.read({name: _plain(value, known[name]) for name, value in given.items()})
 
 
-def _number(value: Any, schema: Mapping[str, Any]) -> Any:
-    text = value.strip() if isinstance(value, str) and schema.get("type") == "integer" else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else value
+def _plain(value: Any, schema: Mapping[str, Any]) -> Any:
+    """An argument as it is meant: 2.0 and "2" are whole numbers."""
+    if schema.get("type") != "integer" or isinstance(value, bool) or not isinstance(value, str | float):
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    return int(number) if number.is_integer() and abs(number) <= MOST_LINES else value
 
 
 # ------------------------------------------------------------------------------------------------ what they do
@@ -100,9 +108,15 @@ def search_notes(arguments: SearchArguments, call: Call) -> ToolReply:
     }
     reply = call.link.post("/v1/search", body)
     if folder:  # the filter also finds the name in the middle of a path
-        inside = [hit for hit in reply["hits"] if hit["path"].casefold().startswith(f"{folder.casefold()}/")]
-        reply = {**reply, "hits": inside}
+        reply = {**reply, "hits": _inside(reply["hits"], folder)}
     return results.hits(reply, call.link, "Nothing was found. Try other words, or mode=vec for meaning alone.")
+
+
+def _inside(hits: list[Json], folder: str) -> list[Json]:
+    """The hits in a folder: the one that is spelled so, else those in another case."""
+    exact = f"{unicodedata.normalize('NFC', folder)}/"
+    same = [hit for hit in hits if unicodedata.normalize("NFC", hit["path"]).startswith(exact)]
+    return same or [hit for hit in hits if fold_name(hit["path"]).startswith(fold_name(exact))]
 
 
 class RelatedArguments(RequestBody, frozen=True):
@@ -114,7 +128,10 @@ class RelatedArguments(RequestBody, frozen=True):
 
 def related_notes(arguments: RelatedArguments, call: Call) -> ToolReply:
     """`POST /v1/related`."""
-    reply = call.link.post("/v1/related", {"path": arguments.path, "limit": arguments.limit})
+    link, limit = call.link, arguments.limit
+    reply, _ = places.found(
+        arguments.path, link.vault, lambda name: link.post("/v1/related", {"path": name, "limit": limit})
+    )
     return results.hits(reply, call.link, "No other note is related to it.")
 
 
@@ -131,7 +148,9 @@ def read_note(arguments: ReadArguments, call: Call) -> ToolReply:
     start, end = arguments.start_line, arguments.end_line
     if end < start:
         raise BadRequest("“end_line” comes before “start_line”.", field="end_line")
-    note = call.link.note(arguments.path)
+    note, place = places.found(arguments.path, call.link.vault, call.link.note)
+    if place.start and (start, end) == (1, MOST_LINES):
+        start, end = place.start, place.end
     count = note["text"].count("\n") + 1 if note["text"] else 0
     if start > max(count, 1):
         raise BadRequest(f"The note has {count} lines.", "Give a smaller start_line.", field="start_line")

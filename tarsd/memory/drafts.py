@@ -8,6 +8,7 @@ from dataclasses import replace
 from tarsd.errors import Refused
 from tarsd.memory import lines
 from tarsd.memory.lines import IsPrivate, MemoryLine, MemoryNote
+from tarsd.memory.merging import MergedText
 from tarsd.vault import encode
 from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.edits import create, replace_text
@@ -21,20 +22,28 @@ _NEW = {
     RULES: "---\ntars: rules\n---\n\n# Rules\n",
     NOTICED: "---\ntars: noticed\n---\n\n# Noticed\n\n%% Nothing of this is used until a review takes it over. %%\n",
 }
-_SECTION = {MEMORY: "Facts", RULES: "Rules", NOTICED: "Noticed"}
+KINDS = {MEMORY: "memory", RULES: "rules", NOTICED: "noticed"}
+"""What each says of itself in its property."""
+SECTION = {MEMORY: "Facts", RULES: "Rules", NOTICED: "Noticed"}
 
 
 class NoteDraft:
-    """A note of lines with the edits planned so far; nothing is written. `private` as in `lines.read`."""
+    """A note of lines with the edits planned so far; nothing is written. `private` as in `lines.read`.
 
-    def __init__(self, name: str, path: str, loaded: Loaded | None, private: IsPrivate) -> None:
+    It begins with what its copies hold besides, which the change takes over with the edits.
+    """
+
+    def __init__(
+        self, name: str, path: str, loaded: Loaded | None, private: IsPrivate, merged: MergedText | None = None
+    ) -> None:
         self.name = name
         self.path = path
         self._loaded = loaded
         self._private = private
-        text = loaded.text if loaded is not None else ""
-        self._before = text
-        self._text = text if text.strip() else _NEW[name]
+        self._before = loaded.text if loaded is not None else ""
+        merged = merged or MergedText(blank(name, loaded))
+        self._text = merged.text
+        self._copies = merged.copies
 
     @property
     def page(self) -> MemoryNote:
@@ -43,7 +52,7 @@ class NoteDraft:
 
     def insert(self, content: str, mark: str, section: str = "") -> None:
         """Add a line to a section. Raises Refused if the note is full, or cannot take it."""
-        text = lines.insert(self._text, content, section, mark, _SECTION[self.name])
+        text = lines.insert(self._text, content, section, mark, SECTION[self.name])
         if len(text.splitlines()) >= MAX_LINES:
             what = "It is read with every question, and is kept below" if self.name != NOTICED else "It is kept below"
             hint = "Forget something first, or shorten the note by hand."
@@ -63,8 +72,17 @@ class NoteDraft:
     def change(self) -> Change | None:
         """All edits as one change; None if there were none."""
         if self._loaded is None:
-            return create(self.path, self._text) if self._text != _NEW[self.name] else None
-        return rewritten(self._loaded, self._text) if self._text != self._before else None
+            change = create(self.path, self._text) if self._text != _NEW[self.name] else None
+        else:
+            # where a copy holds nothing that is to stay, it is put away all the same
+            change = rewritten(self._loaded, self._text) if self._text != self._before or self._copies else None
+        copies = tuple((copy.path, copy.hash) for copy in self._copies)
+        return replace(change, absorbs=copies) if change is not None and copies else change
+
+
+def blank(name: str, loaded: Loaded | None) -> str:
+    """The text of the note, or that of a new one where there is none yet."""
+    return loaded.text if loaded is not None and loaded.text.strip() else _NEW[name]
 
 
 def rewritten(note: Loaded, text: str) -> Change:

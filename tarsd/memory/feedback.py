@@ -16,7 +16,7 @@ from tarsd.memory.drafts import rewritten
 from tarsd.memory.store import Memory
 from tarsd.parse import parse
 from tarsd.providers.text import cap
-from tarsd.writing.changes import Change
+from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.edits import append, create
 
 Verdict = Literal["good", "wrong"]
@@ -75,12 +75,23 @@ def record(
 
 
 def entries(memory: Memory) -> list[FeedbackEntry]:
-    """All entries that wait for a review, corrections first, oldest first. Raises what reading the notes raises."""
-    found: list[FeedbackEntry] = []
+    """All entries that wait for a review, corrections first, oldest first. Raises what reading the notes raises.
+
+    Those in copies that a sync tool made are among them, each once.
+    """
+    found: dict[str, FeedbackEntry] = {}
     for verdict, name in FILES.items():
-        loaded = memory.load(name)
-        found += read(loaded.text, verdict) if loaded is not None else []
-    return found
+        for note in _notes(memory, name):
+            for entry in read(note.text, verdict):
+                private = entry.private or (entry.id in found and found[entry.id].private)
+                found[entry.id] = replace(entry, private=private)
+    return list(found.values())
+
+
+def _notes(memory: Memory, name: str) -> list[Loaded]:
+    """The note of that name and its copies."""
+    loaded = memory.load(name)
+    return [*([loaded] if loaded is not None else []), *memory.copies(name)]
 
 
 def archive(memory: Memory, ids: Collection[str]) -> list[Change]:
@@ -88,19 +99,24 @@ def archive(memory: Memory, ids: Collection[str]) -> list[Change]:
     copies: list[Change] = []
     removals: list[Change] = []
     for verdict, name in FILES.items():
-        loaded = memory.load(name)
-        gone = [entry for entry in read(loaded.text, verdict) if entry.id in ids] if loaded is not None else []
-        if loaded is not None and gone:
-            body = "".join(f"{entry.block.rstrip()}\n\n" for entry in gone)
-            copies.append(archived(memory, name, TITLES[verdict], body, any(entry.private for entry in gone)))
-            removals.append(rewritten(loaded, without(loaded.text, ids, verdict)))
+        gone: dict[str, FeedbackEntry] = {}
+        for note in _notes(memory, name):
+            found = {entry.id: entry for entry in read(note.text, verdict) if entry.id in ids}
+            if found:
+                removals.append(rewritten(note, without(note.text, ids, verdict)))
+            gone |= found
+        if gone:
+            body = "".join(f"{entry.block.rstrip()}\n\n" for entry in gone.values())
+            private = any(entry.private for entry in gone.values())
+            copies.append(archived(memory, name, TITLES[verdict], body, private))
     return [*copies, *removals]
 
 
 def archived(memory: Memory, name: str, title: str, body: str, private: bool) -> Change:
     """A new note in the archive folder for what was taken out of the note `name`."""
     now = memory.today()
-    stem = f"archive/{name.removesuffix('.md').lower()}-{now:%Y-%m-%dT%H%M%S}"
+    machine = f"-{memory.machine()}" if memory.machine() else ""
+    stem = f"archive/{name.removesuffix('.md').lower()}-{now:%Y-%m-%dT%H%M%S}{machine}"
     path, number = f"{stem}.md", 1
     while memory.notebook.exists(memory.path(path)):
         number += 1
@@ -142,7 +158,7 @@ def _blocks(text: str) -> list[tuple[int, int, str]]:
     ends = [*(heading.line - 1 for heading in tops[1:]), len(source)]
     return [
         (heading.line - 1, end, "".join(source[heading.line - 1 : end]))
-        for heading, end in zip(tops, ends, strict=True)
+        for heading, end in zip(tops, ends, strict=False)
         if heading.level == 2 and _MOMENT.match(heading.text)
     ]
 

@@ -32,13 +32,13 @@ IsPrivate = Callable[[str], bool]
 """Whether what was learnt in a conversation, named as in a comment, must stay on this machine now."""
 
 _ENDS = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_BULLET = re.compile(r"([ \t]*(?:>[ \t]?)*[ \t]*)([-*+]|\d{1,9}[.)])([ \t]+)(?:\[[^\[\]]\][ \t]+)?(?=\S)")
-_QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_BULLET = re.compile(r"([ \t]*+(?:>[ \t]?)*+[ \t]*+)([-*+]|\d{1,9}[.)])([ \t]+)(?:\[[^\[\]]\][ \t]+)?(?=\S)")
+_QUOTE = re.compile(r"[ \t]*+(?:>[ \t]?)++")
 _RULE = re.compile(r"[ \t]*([-*_=])(?:[ \t]*\1){2,}[ \t]*$")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SESSION = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _BARE = frozenset({"Cc", "Cs", "Zl", "Zp"})
-_LEADING = re.compile(r"(?:[-*+•–>]|#{1,6}|\d{1,3}[.)]|\[[ xX]\])\s+|`{3,}|~{3,}")
+_LEADING = re.compile(r"(?:(?:[-*+•–>]|#{1,6}|\d{1,3}[.)]|\[[ xX]\])\s+|(?:`{3,}|~{3,})\s*)+")
 
 
 class Mark(NamedTuple):
@@ -313,9 +313,7 @@ def clean(text: str, limit: int = MAX_CHARS) -> str:
     Raises BadRequest if nothing is left, or too much.
     """
     line = " ".join(_apart(text).split())
-    while found := _LEADING.match(line):
-        line = line[found.end() :].lstrip()
-    line = sanitize(line)
+    line = sanitize(_LEADING.sub("", line, count=1) if _LEADING.match(line) else line)
     if not any(char.isalnum() for char in line):
         raise BadRequest("There is nothing in it that could be remembered.", "Say it in words.", field="text")
     if len(line) > limit:

@@ -11,9 +11,11 @@ from typing import Literal
 
 from tarsd.errors import BadRequest, Conflict, NotFound, Refused, TarsdError
 from tarsd.memory import compare, lines
-from tarsd.memory.drafts import MAX_LINES, MEMORY, NOTICED, RULES, NoteDraft
+from tarsd.memory.drafts import KINDS, MAX_LINES, MEMORY, NOTICED, RULES, SECTION, NoteDraft, blank
 from tarsd.memory.lines import IsPrivate, MemoryLine, MemoryNote
+from tarsd.memory.merging import MergedText, copies_of, forgotten, merged
 from tarsd.writing.changes import Change, Loaded
+from tarsd.writing.journal import Journal
 from tarsd.writing.notes import Notebook
 
 Kind = Literal["semantic", "procedural"]
@@ -40,7 +42,8 @@ class Contradiction(Conflict):
 class Memory:
     """The memory in `folder` of the vault. `local=False` anywhere means: for a model on another machine.
 
-    `private` as in `lines.read`: which lines such a model does not see is decided whenever they are read.
+    `private` as in `lines.read`: which lines such a model does not see is decided whenever they are read. `journal`
+    tells what was forgotten here, and `machine` gives this machine's id, for names.
     """
 
     def __init__(
@@ -51,7 +54,11 @@ class Memory:
         enabled: bool = True,
         today: Callable[[], datetime] = datetime.now,
         private: IsPrivate = lambda session: False,
+        journal: Journal | None = None,
+        machine: Callable[[], str] = str,
     ) -> None:
+        self._journal = journal
+        self.machine = machine
         self.notebook = notebook
         self.enabled = enabled
         self._folder = folder.strip("/")
@@ -78,7 +85,20 @@ class Memory:
 
     def open(self, name: str) -> NoteDraft:
         """A note of lines, to be changed. Raises as `load`."""
-        return NoteDraft(name, self.path(name), self.load(name), self.is_private)
+        loaded = self.load(name)
+        return NoteDraft(name, self.path(name), loaded, self.is_private, self._merged(name, loaded))
+
+    def copies(self, name: str) -> list[Loaded]:
+        """What sync tools put beside the note of this name, for another machine changed it too."""
+        return copies_of(self.notebook, self.path(name), KINDS.get(name, "feedback"))
+
+    def _merged(self, name: str, loaded: Loaded | None) -> MergedText:
+        text = blank(name, loaded)
+        if not (copies := self.copies(name)):
+            return MergedText(text)
+        known = [note.raw for note in (loaded, *copies) if note is not None]
+        gone = forgotten(self._journal, self.path(name), known) if self._journal is not None else frozenset()
+        return merged(text, copies, gone, SECTION[name])
 
     def is_private(self, session: str) -> bool:
         """Whether what was learnt in a conversation must stay on this machine now; so it is while nobody can tell."""
@@ -127,12 +147,16 @@ class Memory:
             note = self.load(name)
         except TarsdError as fault:
             return None, f"{name} cannot be read: {fault.message}"
-        if note is None:
+        copies = self.copies(name)
+        if note is None and not copies:
             return None, ""
-        private = frozenset(filter(self.is_private, lines.sessions_of(note.text)))
+        texts = [one.text for one in (note, *copies) if one is not None]
+        private = frozenset(filter(self.is_private, frozenset().union(*map(lines.sessions_of, texts))))
+        hash = " ".join(one.hash for one in (note, *copies) if one is not None)
         known = self._pages.get(name)
-        if known is None or known[:2] != (note.hash, private):
-            known = self._pages[name] = (note.hash, private, lines.read(note.text, name, private.__contains__))
+        if known is None or known[:2] != (hash, private):
+            text = self._merged(name, note).text if copies or note is None else note.text
+            known = self._pages[name] = (hash, private, lines.read(text, name, private.__contains__))
         return known[2], ""
 
     def _shown(self, name: str, local: bool) -> tuple[str, str]:

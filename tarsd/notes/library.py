@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tarsd.chunk import chunk
+from tarsd.chunk import with_properties
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUnavailable
 from tarsd.index.prepare import note_row
@@ -217,7 +217,7 @@ class NoteLibrary:
     def passages(self, view: NoteView) -> list[Passage]:
         """All passages of a note as it is now."""
         note = parse(view.loaded.text, view.path)
-        return [replace(passage, note=view.note) for passage in chunk(note, self.config.chunk)]
+        return [replace(passage, note=view.note) for passage in with_properties(note, self.config.chunk)]
 
     # -------------------------------------------------------------------------------------------- private or not
 

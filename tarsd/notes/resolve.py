@@ -53,15 +53,17 @@ class NameIndex:
 def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, name: str = "") -> list[NoteRow]:
     """Those in a folder (and below), with a tag (or one below it) and with `name` in their path, "" for any.
 
-    They come by path, or last changed first.
+    They come by path, or last changed first. A folder that is spelled so goes before one in another case.
     """
     folder, tag = unicodedata.normalize("NFC", folder).strip("/"), tag.lstrip("#").casefold()
     name = fold_path(name)
+    if folder:
+        inside = [row for row in rows if row.path.startswith(f"{folder}/")]
+        rows = inside or [row for row in rows if fold_name(row.path).startswith(f"{fold_name(folder)}/")]
     found = [
         row
         for row in rows
-        if (not folder or row.path.startswith(f"{folder}/"))
-        and (not tag or any(f"{own.casefold()}/".startswith(f"{tag}/") for own in row.tags))
+        if (not tag or any(f"{own.casefold()}/".startswith(f"{tag}/") for own in row.tags))
         and (not name or name in fold_path(row.path))
     ]
     return sorted(found, key=lambda row: (-row.mtime_ns, row.path) if recent else (0, row.path))

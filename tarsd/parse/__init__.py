@@ -46,8 +46,8 @@ class Note:
     """What a file says.
 
     `lines[i]` is the file's line `i + 1`, blank where it is hidden; the cards of a canvas are several lines in one.
-    The body begins at line `body_line`. `property_text` is all text of the properties, for keyword search, and
-    `property_prose` the readable part of it. `ours` marks notes that the daemon wrote, wherever they lie now.
+    The body begins at line `body_line`; of the properties above it, what there is to read is in `lines` too, and
+    `property_text` is what else a search may ask for. `ours` marks notes that the daemon wrote, wherever they lie now.
     """
 
     path: str
@@ -57,7 +57,6 @@ class Note:
     tags: tuple[str, ...] = ()
     properties: dict[str, JSON] = field(default_factory=dict)
     property_text: str = ""
-    property_prose: str = ""
     headings: tuple[Heading, ...] = ()
     links: tuple[Link, ...] = ()
     blocks: tuple[Block, ...] = ()
@@ -110,13 +109,12 @@ def _markdown(lines: list[str], path: str, include_comments: bool) -> Note:
     return Note(
         path=path,
         title=block.title or _name(path),
-        lines=("",) * block.end + tuple(shown),
+        lines=(*(("",) * block.end if OURS in block.values else block.lines), *shown),
         explicit_title=block.title,
         aliases=block.aliases,
         tags=_distinct([*block.tags, *inline.tags(shape.prose)]),
         properties=block.values,
         property_text=block.text,
-        property_prose=block.prose,
         headings=tuple(shape.headings),
         links=(*own_links, *inline.links(shape.prose, first)),
         blocks=tuple(blocks),

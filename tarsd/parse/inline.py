@@ -1,4 +1,4 @@
-"""Links, tags and block ids in the text of a note."""
+"""Links, tags, block ids and addresses in the text of a note."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from tarsd.parse.structure import BLOCK_ID, Heading, Unit
+from tarsd.words import SPACELESS
 
 WIKILINK = re.compile(r"(?P<embed>!?)\[\[(?=[^\[\]\n])(?P<target>[^\[\]|\n]*?)(?:\\?\|(?P<text>[^\[\]\n]*))?\]\]")
 """A link or an embed; in a table's cell the bar has a backslash before it. `target` may name a place in the note."""
@@ -25,6 +26,18 @@ _BRACKET = re.compile(r"[\[\]]")
 _LINK_TEXT = 1000
 """The longest text of a link, in characters."""
 _LIST_ITEM = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+_SCHEME = r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,30}:/"
+_ADDRESS = re.compile(rf"\]\(<?{_SCHEME}/?[^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:[ \t]+\"[^\"\n]*\"|[ \t]+'[^'\n]*')?\)")
+_IN_ADDRESS = (
+    r"(?:[!-(*-=?-\\^-~]|"
+    # in a script without blanks, only what follows a mark of addresses is one
+    rf"(?![{SPACELESS}])[^\x00-\x7f\s\u2014\u201c\u201d\u2018\u2019\u00ab\u00bb\u3000-\u303f\uff00-\uffef]|"
+    rf"(?<=[/=&?#_.~+:%;,\-…{SPACELESS}])[{SPACELESS}])"
+)
+_LONG_ADDRESS = re.compile(
+    rf"({_SCHEME}/(?:(?![/?#]){_IN_ADDRESS}){{0,255}}(?:[/?#](?:(?!/){_IN_ADDRESS}){{0,30}})?){_IN_ADDRESS}*"
+)
+"""An address as it stands in a text, encoded or not: its server and the beginning of its path, and all the rest."""
 
 
 @dataclass(frozen=True)
@@ -164,3 +177,31 @@ def _block_start(lines: list[str], end: int, heads: set[int], starts: Mapping[in
         if start in starts:
             return starts[start]
     return start
+
+
+# ------------------------------------------------------------------------------------------------ addresses
+
+
+def without_addresses(text: str) -> str:
+    """The text as it is measured and embedded: addresses behind links and the tails of others say nothing."""
+    if "://" not in text:
+        return text
+    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("]()", text))
+
+
+def at_addresses(text: str, longest: int) -> list[str]:
+    """The text in pieces: addresses, and what stands between; one over `longest` in pieces that begin as it does."""
+    pieces: list[str] = []
+    at = 0
+    for found in _LONG_ADDRESS.finditer(text):
+        pieces.append(text[at : found.start()])
+        at = found.end()
+        if len(found[0]) <= longest:
+            pieces.append(found[0])
+            continue
+        head = found[1][: longest // 2]
+        rest = found[0][len(head) :]
+        parts = -(-len(rest) // (longest - len(head) - 1))
+        step = -(-len(rest) // parts)
+        pieces += [f"{head}{'…' if cut else ''}{rest[cut : cut + step]}" for cut in range(0, len(rest), step)]
+    return [piece for piece in (*pieces, text[at:]) if piece]

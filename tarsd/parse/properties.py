@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from math import isfinite
 from typing import TypeAlias
@@ -29,6 +29,8 @@ _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?[ \t]*(?:[Zz]|[-+]\d{1,2}(?::?\d{2})
 _DATE = re.compile(rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?")
 _LISTS = frozenset(("tag", "tags", "alias", "aliases"))
+_SWITCHES = frozenset(("cssclass", "cssclasses", "permalink", "publish"))
+"""Of Obsidian: how and where a note is shown, and not what it says; plugins have theirs (`kanban-plugin`)."""
 _JSON_MARKS = re.compile(r"""["'\[\]]+(?:\s*,\s*["'\[\]]+)*""")
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
@@ -47,9 +49,9 @@ HINT = "Put quotes around the value, or fix the line, in the note's properties."
 class PropertyBlock:
     """What the block at the top of a note says.
 
-    `end` is the number of lines it takes, both rules included (0: there is none). `text` is every piece of text in it
-    but keys, tags and aliases, for keyword search; `prose` is the readable part, a `key: value` a line. `faults` are
-    (1-based line, reason).
+    `end` is the number of lines it takes, both rules included (0: there is none). `lines` are these as they stand,
+    blank where there is nothing to read: rules, title, tags and aliases, what is empty or a template's, and switches,
+    which are `text`, for keyword search. `faults` are (1-based line, reason).
     """
 
     end: int = 0
@@ -57,8 +59,8 @@ class PropertyBlock:
     title: str = ""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
     text: str = ""
-    prose: str = ""
     faults: tuple[tuple[int, str], ...] = ()
 
 
@@ -73,21 +75,22 @@ def read(lines: Sequence[str]) -> PropertyBlock:
     if not end:
         return NONE
     faults: list[tuple[int, str]] = []
-    lost: list[str] = []
     block = lines[1:end]
     if sum(map(len, block)) > MAX_BLOCK_CHARS:
-        return PropertyBlock(end + 1, faults=((1, "The properties are too long to be read."),))
+        return PropertyBlock(end + 1, lines=("",) * (end + 1), faults=((1, "The properties are too long to be read."),))
+    written = block
     block = _quoted(block, faults)
     try:
         loaded, noted = _load(block)
-        noted.tell(faults, lost, range(len(block)))
+        noted.tell(faults, range(len(block)))
     except _Fault:
         if not any(_KEY.match(line) for line in block):
             return NONE
-        loaded = _salvage(block, faults, lost)
+        loaded = _salvage(block, faults)
     if loaded is None and any(line.strip() and not line.lstrip().startswith("#") for line in block):
         return NONE
-    return _finish(end + 1, loaded or {}, faults, lost)
+    shown, text = _readable(written, {line - 2 for line, _ in faults})
+    return _finish(loaded or {}, PropertyBlock(end + 1, lines=("", *shown, ""), text=text, faults=tuple(faults)))
 
 
 def _is_template(value: str) -> bool:
@@ -119,15 +122,13 @@ class _Fault(Exception):
 
 @dataclass
 class _Noted:
-    """What was read, but not as it was meant: (0-based line, reason), and the text that no value has."""
+    """What was read, but not as it was meant: (0-based line, reason)."""
 
     faults: list[tuple[int, str]] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
 
-    def tell(self, faults: list[tuple[int, str]], lost: list[str], numbers: Sequence[int]) -> None:
+    def tell(self, faults: list[tuple[int, str]], numbers: Sequence[int]) -> None:
         """Adds them to those of the block; `numbers` are the lines that were read, 0-based in the block."""
         faults += [(numbers[min(line, len(numbers) - 1)] + 2, reason) for line, reason in self.faults]
-        lost += self.lost
 
     def add(self, values: dict[str, JSON], key: str, value: JSON, line: int) -> None:
         """Puts a property with those of before; of two with one name, lists hold the items of both."""
@@ -145,8 +146,6 @@ class _Noted:
             both = [item for items in (before, value) for item in (items if isinstance(items, list) else [items])]
             values[key] = [item for at, item in enumerate(both) if item is not None and item not in both[:at]]
         elif value is not None:
-            if before is not None:
-                self.lost.append(_plain(before))
             values[key] = value
 
 
@@ -307,8 +306,8 @@ def _date(text: str) -> str:
         return text
 
 
-def _salvage(block: Sequence[str], faults: list[tuple[int, str]], lost: list[str]) -> dict[str, JSON]:
-    """Every property that can be read by itself; the lines that cannot are faults (1-based in the file) and `lost`."""
+def _salvage(block: Sequence[str], faults: list[tuple[int, str]]) -> dict[str, JSON]:
+    """Every property that can be read by itself; the lines that cannot are faults (1-based in the file)."""
     values: dict[str, JSON] = {}
     for start, lines in _groups(block):
         group = list(enumerate(lines, start))
@@ -330,22 +329,17 @@ def _salvage(block: Sequence[str], faults: list[tuple[int, str]], lost: list[str
                     if len(group) == 1 and colon and fault.reason.startswith(_COLON):
                         double = _Noted()
                         double.add(values, key.strip(), value.strip(), 0)
-                        double.tell(faults, lost, [number])
-                    else:
-                        lost += [text for _, text in group]
+                        double.tell(faults, [number])
                     break
-                lost.append(line)
                 del group[at]
             else:
                 numbers = [number for number, _ in group]
-                noted.tell(faults, lost, numbers)
+                noted.tell(faults, numbers)
                 doubles = _Noted()
                 for key, item in loaded.items():
                     doubles.add(values, key, item, 0)
-                doubles.tell(faults, lost, numbers)
+                doubles.tell(faults, numbers)
                 break
-        else:
-            lost += [text for _, text in group]
     return values
 
 
@@ -364,10 +358,32 @@ def _groups(block: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         yield start, lines
 
 
-def _finish(end: int, values: dict[str, JSON], faults: list[tuple[int, str]], lost: list[str]) -> PropertyBlock:
+def _readable(block: Sequence[str], faulty: set[int]) -> tuple[list[str], str]:
+    """The lines, blank where there is nothing to read, and the switches as text; what was `faulty` is to be read."""
+    shown = [""] * len(block)
+    switches: list[str] = []
+    room = MAX_TEXT_CHARS
+    for start, lines in _groups(block):
+        key = _KEY.match(lines[0])
+        name = key[0].rstrip(":").strip("\"'").casefold() if key else ""
+        rest = [lines[0][key.end() :].strip(), *map(str.strip, lines[1:])] if key else []
+        value = "\n".join(part for part in rest if part)
+        known = name in _LISTS or name == "title" or (key and value in _NULLS)
+        if known and faulty.isdisjoint(range(start, start + len(lines))):
+            continue
+        if name in _SWITCHES or name.endswith("-plugin"):
+            switches.append("" if value in _BOOLS else value)
+        elif value in _BOOLS:
+            switches.append(f"{name} {value}")
+        else:
+            for number, line in enumerate(lines, start):
+                room -= len(line) + 1
+                shown[number] = "" if room < 0 or _is_template(line) else line.rstrip()
+    return shown, "\n".join(filter(None, switches))[:MAX_TEXT_CHARS]
+
+
+def _finish(values: dict[str, JSON], block: PropertyBlock) -> PropertyBlock:
     title, aliases, tags = "", list[str](), list[str]()
-    texts: list[str] = []
-    prose: list[str] = []
     for key, value in values.items():
         folded = key.casefold()
         if folded in ("alias", "aliases"):
@@ -380,29 +396,7 @@ def _finish(end: int, values: dict[str, JSON], faults: list[tuple[int, str]], lo
             tags += found
         elif folded == "title" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
             title = "" if _is_template(str(value)) else " ".join(str(value).split())
-        else:
-            leaves = [leaf for leaf in _leaves(value) if any(map(str.isalpha, leaf))]
-            texts += leaves
-            # single words and addresses are values to filter by; what has several words is there to be read
-            if readable := [leaf for leaf in leaves if _readable(leaf)]:
-                prose.append(f"{key}: {', '.join(readable)}")
-    texts += lost
-    prose += [line.strip() for line in lost if _readable(line)]
-    return PropertyBlock(
-        end,
-        values,
-        title,
-        tuple(dict.fromkeys(aliases)),
-        tuple(tags),
-        "\n".join(texts)[:MAX_TEXT_CHARS],
-        "\n".join(prose)[:MAX_TEXT_CHARS],
-        tuple(faults),
-    )
-
-
-def _readable(text: str) -> bool:
-    words = text.split()
-    return len(words) > 1 and not _is_template(text) and not text.lstrip().startswith("[[")
+    return replace(block, values=values, title=title, aliases=tuple(dict.fromkeys(aliases)), tags=tuple(tags))
 
 
 def _leaves(value: JSON) -> Iterator[str]:

@@ -16,6 +16,8 @@ from tarsd.parse.spans import BLOCK_TAGS, Span, spans, split
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
+LONGEST_HEADING = 500
+"""Most characters of a heading that go with each passage below it; all of it is in the note's lines."""
 PARSER_LIMIT = 1_000_000
 """Longest body in characters that markdown-it is asked about; beyond it the line scan decides alone."""
 
@@ -134,8 +136,9 @@ def _scan_headings(prose: str, first: int) -> list[Heading]:
 
 
 def heading_text(source: str) -> str:
-    """A heading's text without its block id and with single spaces."""
-    return " ".join((BLOCK_ID.sub("", source.strip()) if "^" in source else source).split())
+    """A heading's text without its block id and with single spaces, at most `LONGEST_HEADING` characters."""
+    text = " ".join((BLOCK_ID.sub("", source.strip()) if "^" in source else source).split())
+    return text[:LONGEST_HEADING].rstrip()
 
 
 @cache

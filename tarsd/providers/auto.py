@@ -25,6 +25,7 @@ from tarsd.providers.base import (
 )
 from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.providers.ollama import OllamaProvider, choose_model, connect
+from tarsd.providers.refused_tools import blamed
 
 ASK_S: Final = 1.0
 FRESH_S: Final = 30.0
@@ -110,6 +111,8 @@ class AutoProvider(Forwarding):
             raise
         except ProviderError as error:
             if said or self._inner.quotes or request.messages[-1].role == "tool":
+                raise
+            if blamed(error.said, request.tools):  # without those it may answer
                 raise
             reason = error.message.rstrip(".")
         yield Notice(f"{model} did not answer ({reason}); this answer quotes the notes.")

@@ -19,11 +19,15 @@ from tarsd.passage import Passage
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool the model may call; `schema` is the JSON schema of its arguments, an object."""
+    """A tool the model may call; `schema` is the JSON schema of its arguments, an object.
+
+    `outside`: it is of an MCP server.
+    """
 
     name: str
     description: str
     schema: Mapping[str, Any]
+    outside: bool = False
 
 
 @dataclass(frozen=True)

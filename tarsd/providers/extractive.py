@@ -30,6 +30,8 @@ _PICTURES = re.compile(
 )
 """A line that shows pictures and says nothing: badges, banners, bare HTML."""
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
+_FIELD = re.compile(r"[^\W\d_][\w -]{0,60}::?(?:[ \t]|$)")
+"""A property or an inline field; several in a row are several statements."""
 _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
 
 
@@ -95,8 +97,11 @@ def _place(passage: Passage, lines: tuple[int, int] | None = None) -> str:
 def _quoted(passage: Passage, terms: Sequence[str]) -> str:
     start, lines = excerpt(passage.text, terms, passage.note.language)
     first = passage.start_line + start
+    place = _place(passage, (first, first + len(lines) - 1))
+    if passage.text.count("\n") != passage.end_line - passage.start_line:
+        place = _place(passage)  # pieces of a table or a fence have its head above them: their lines are not counted
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
-    return f"{quote}\n\n— {passage.full_link} [{passage.number}] ({_place(passage, (first, first + len(lines) - 1))})"
+    return f"{quote}\n\n— {passage.full_link} [{passage.number}] ({place})"
 
 
 # ------------------------------------------------------------------------------------------------ choosing lines
@@ -148,7 +153,8 @@ def _blocks(lines: Sequence[str]) -> list[_Block]:
     for number, line in enumerate([*lines, ""]):
         heading = number not in fenced and _HEADING.match(line) is not None
         blank = not line.strip() and number not in fenced
-        if (heading or blank) and start >= 0:
+        field = start >= 0 and _FIELD.match(line) is not None and _FIELD.match(lines[start]) is not None
+        if (heading or blank or field) and start >= 0:
             blocks.append(_Block(start, number, under))
             start = -1
         if heading:

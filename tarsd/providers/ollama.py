@@ -22,13 +22,13 @@ from tarsd.providers.base import (
     Usage,
     Waiting,
 )
+from tarsd.providers.counting import CUT, ReadCheck, estimate, halved, with_room
 from tarsd.providers.ollama_server import OllamaServer, no_chat
 from tarsd.providers.ollama_wire import (
     ReplyDecoder,
     can_chat,
     context_of,
     entries,
-    estimate,
     info,
     is_cloud,
     is_remote,
@@ -43,8 +43,6 @@ WINDOW: Final = 16_384
 """What a model is loaded with when nobody says otherwise: room for passages and a conversation in modest memory."""
 ENOUGH: Final = 8192
 """The smallest window of an already loaded model that is kept, so that it need not be loaded anew."""
-REASONING: Final = 4096
-"""Tokens that reasoning may take beside the reply, where there is room."""
 NO_TOOLS: Final = "{model} cannot call tools here, so it answered without them."
 SILENCE_S: Final = 300.0
 """A large model may have to be read from a slow disk before the first word."""
@@ -77,8 +75,10 @@ class OllamaProvider:
         self.local = self._server.local and not self._elsewhere
         self._num_ctx = 0
         self._tools = self._reasons = self._streamed = False
+        self._answering = 0
         self._never: set[str] = set()  # what the server said it can do, and then would not
         self._release: tuple[int, ...] = NEWEST
+        self._check = ReadCheck()
         self._fresh_until = 0.0
 
     @property
@@ -118,9 +118,18 @@ class OllamaProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await self.prepare()
-        if not self._elsewhere and (why := await self._not_loaded()):
+        if not self._elsewhere and (why := await self._not_loaded() or self._occupied()):
             yield Waiting(why)
         self._streamed = True
+        self._answering += 1
+        try:
+            async with contextlib.aclosing(self._answer(request)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._answering -= 1
+
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         while True:
             answer = ReplyDecoder()
             try:
@@ -147,17 +156,12 @@ class OllamaProvider:
         if read or written:
             yield Usage(read, written)
         if await self._unread(request, read):
-            yield Notice(
-                f"{self._model} read only about {read:,} tokens of what it was sent: a part of the notes or of the "
-                "conversation was left out."
-            )
+            yield Notice(CUT.format(model=self._model, read=read))
         yield answer.done(line.get("done_reason"))
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as JSON."""
-        most = request.max_tokens
-        if self._reasons:
-            most = max(most, min(most + REASONING, self.window - estimate(request)))
+        most = with_room(request, self.window) if self._reasons else request.max_tokens
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "model": self._model,
@@ -187,11 +191,25 @@ class OllamaProvider:
             return f"{self._model} is being loaded again by Ollama, with room for more text …"
         return ""
 
+    def _occupied(self) -> str:
+        """Why an answer of a loaded model may take long: many servers work on one after the other."""
+        return (
+            f"{self._model} is answering another question, too; this one may wait for it …" if self._answering else ""
+        )
+
     async def _running(self) -> Mapping[str, Any] | None:
-        """This model's entry among those in memory."""
-        full = ollama_name(self._model).lower()
+        """This model's entry among those in memory, where the same weights may stand under another name."""
         running = entries(await self._server.ask("GET", "/api/ps", seconds=ASIDE_S))
-        return next((entry for entry in running if name_of(entry).lower() == full), None)
+        own = self._among(running)
+        if own is not None or not running:
+            return own
+        known = self._among(entries(await self._server.ask("GET", "/api/tags", seconds=ASIDE_S)))
+        digest = known.get("digest") if known else None
+        return next((entry for entry in running if digest and entry.get("digest") == digest), None)
+
+    def _among(self, listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        full = ollama_name(self._model).lower()
+        return next((entry for entry in listed if name_of(entry).lower() == full), None)
 
     async def _version(self) -> tuple[int, ...]:
         with contextlib.suppress(ProviderError):
@@ -202,21 +220,19 @@ class OllamaProvider:
 
     async def _unread(self, request: ModelRequest, read: int) -> bool:
         """Whether the model clearly saw less than it was sent; the estimate is rather too high, so doubts are none."""
-        sent = estimate(request)
+        whole = self._release >= COUNTS_CACHED
+        sent, cut = estimate(request), self._check.is_cut(request, read, whole=whole)
         if not read or read > 0.75 * sent:
             return False
-        full, halved = self._num_ctx - 1, self._num_ctx // 2 + 2
-        if sent > self._num_ctx and (read >= full or abs(read - halved) <= 2):
+        if sent > self._num_ctx and halved(read, self._num_ctx):
             return True
-        if self._release < COUNTS_CACHED:
-            return False  # these versions count only what was not read before
-        if read < 0.4 * sent:
-            return True
+        if cut or not whole:
+            return cut
         running = None
         with contextlib.suppress(ProviderError):
             running = await self._running()
         real = context_of(running)
-        return 0 < real < self._num_ctx and (read >= real - 1 or abs(read - real // 2 - 2) <= 2)
+        return real < self._num_ctx and halved(read, real)
 
     def _refused(self, error: ProviderRefused) -> str:
         """What the server was wrong about, and is not asked of it again from now on; "" for any other refusal."""

@@ -10,7 +10,6 @@ from typing import Any
 from tarsd.providers.base import (
     Message,
     ModelInfo,
-    ModelRequest,
     ProviderEvent,
     StreamEnd,
     Thinking,
@@ -20,7 +19,7 @@ from tarsd.providers.base import (
 )
 from tarsd.providers.text import sound
 from tarsd.providers.thinking import Splitter
-from tarsd.upstream import CLOUD, count, tokens
+from tarsd.upstream import CLOUD, count
 
 _FIELDS = ("role", "content", "thinking", "tool_calls")
 """What we read of a message; all else goes back as it came."""
@@ -126,11 +125,6 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(inner := plain.get(key), Mapping):
             plain[key] = {name: _plain(part) if isinstance(part, Mapping) else {} for name, part in inner.items()}
     return plain
-
-
-def estimate(request: ModelRequest) -> int:
-    """Tokens of what is sent, without tools: their place in the prompt is the template's."""
-    return tokens(request.system) + sum(tokens(message.text) for message in request.messages)
 
 
 def info(entry: Mapping[str, Any], local: bool) -> ModelInfo:

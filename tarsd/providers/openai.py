@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, Final
 
@@ -17,8 +17,9 @@ import openai
 
 from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
-from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, Waiting
+from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, ToolSpec, Waiting
 from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer
+from tarsd.providers.refused_tools import blamed
 from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, ollama_name, tokens
 
 QUIET_S: Final = 3.0
@@ -162,7 +163,7 @@ class OpenAIProvider:
                     waited_s, self._loading = waited_s + pause_s, True
                     await asyncio.sleep(pause_s)
                     continue
-                change = "" if error.fault.kind == "too long" else self._change(error.fault.said, body)
+                change = "" if error.fault.kind == "too long" else self._change(error.fault.said, body, request.tools)
                 if not change or change in left_out:
                     raise self._told(error.fault) from None
                 left_out.add(change)
@@ -170,9 +171,9 @@ class OpenAIProvider:
                 self._forget()
                 raise
 
-    def _change(self, said: str, body: Mapping[str, Any]) -> str:
+    def _change(self, said: str, body: Mapping[str, Any], tools: Sequence[ToolSpec]) -> str:
         """Leave out or rename what the server does not take; the name of it, or "" when nothing can be done."""
-        if "tools" in body and wire.no_tools(said):
+        if "tools" in body and wire.no_tools(said) and not blamed(said, tools):
             self._tools = False
             return "tools"
         if wire.other_limit(said):

@@ -35,6 +35,7 @@ _MARKS: Final = (
 _CLOSING: Final = ("<|call|>", "<|return|>", "<|end|>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "</s>", ";", ",")
 _OPENING: Final = tuple(mark for mark in _MARKS if mark not in _CLOSING and not mark.startswith(("</", "[/")))
 _OPENERS: Final = (*_OPENING, "<function=", "<|channel|>commentary to=", "<|channel|>analysis to=", "to=functions.")
+_MARK = re.compile(rf"({'|'.join(map(re.escape, _MARKS))}) *", re.IGNORECASE | re.ASCII)
 _LANGUAGE = re.compile(r"(?:json|tool_calls?|tool_code|function_call|python|py|xml)?[ \t]*(?:\n|\Z)")
 _NAME = r"(?:functions\.|default_api\.)?(?P<name>[\w.-]+?)"
 # A name in front of its arguments, which are JSON.
@@ -132,19 +133,21 @@ def calls_in(text: str, tools: Sequence[ToolSpec]) -> list[ToolCall]:
     """The calls that `text` wholly consists of, or [] if any of it is something else, or fits no tool."""
     specs = {tool.name: tool for tool in tools}
     found: list[_Made] = []
-    rest = text.strip()
+    text = text.strip()
+    at = 0
     with suppress(ValueError, RecursionError, SyntaxError, TypeError, MemoryError):
-        while rest:
-            if mark := next((mark for mark in _MARKS if rest.lower().startswith(mark)), None):
-                rest = rest[len(mark) :].lstrip(" ")
-                if mark == "```" and (language := _LANGUAGE.match(rest)):
-                    rest = rest[language.end() :]
-                rest = rest.lstrip()
-                continue
-            size = _one(rest, specs, found)
-            if not size:
-                return []
-            rest = rest[size:].lstrip()
+        while at < len(text):
+            if mark := _MARK.match(text, at):
+                at = mark.end()
+                if mark[1] == "```" and (language := _LANGUAGE.match(text, at)):
+                    at = language.end()
+            else:
+                size = _one(text[at:], specs, found)
+                if not size:
+                    return []
+                at += size
+            while text[at : at + 1].isspace():
+                at += 1
         calls = [_checked(name, given, specs) for name, given in found]
         return [call for call in calls if call is not None] if None not in calls else []
     return []

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tarsd.embed.base import Embedder, is_unusable
+from tarsd.embed.base import Embedder, OtherWeights, is_unusable
 from tarsd.errors import EmbedError, StoreError
 from tarsd.store import Role, Space, Store
 
@@ -145,6 +145,8 @@ class VectorSpaces:
         rows = embedder.embed([key[1]], "query")
         if is_unusable(rows)[0]:
             raise EmbedError(f"{embedder.name} sent nothing usable for this question")
+        if embedder.fingerprint != key[0]:
+            raise OtherWeights(embedder.name)
         vector: Vector = rows[0]
         self._met.add(embedder.name)
         with self._lock:
@@ -195,7 +197,8 @@ class VectorSpaces:
     def _failed(self, role: Role, embedder: Embedder, error: EmbedError | StoreError) -> str:
         message = error.message.rstrip(".")
         rest = self._rests_until.get(embedder.name)
-        if isinstance(error, EmbedError) and (rest is None or self._clock() >= rest[0]):
+        ill = isinstance(error, EmbedError) and not isinstance(error, OtherWeights)
+        if ill and (rest is None or self._clock() >= rest[0]):
             self._rests_until[embedder.name] = (self._clock() + _REST_S, error.message)
         which = "The embedding model" if role == "model" else "The instant table"
         return f"{which} cannot serve ({message})."

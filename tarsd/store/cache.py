@@ -65,6 +65,12 @@ class VectorCache:
                 added = db.total_changes() - before
         return added, [int(position) for position in np.flatnonzero(~good)]
 
+    def rename(self, old: str, new: str) -> None:
+        """The vectors of one fingerprint are those of another from now on, unless that has some."""
+        with self._database.write_cache() as db:
+            db.execute("UPDATE OR IGNORE embedders SET fingerprint = ? WHERE fingerprint = ?", (new, old))
+        self._numbers.clear()
+
     def known(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
         """Which of the hashes have a vector of this embedder already."""
         with self._database.reader() as db:

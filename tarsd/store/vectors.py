@@ -97,6 +97,14 @@ class Vectors:
         self.adopt(known.id)
         return known
 
+    def rename(self, old: str, new: str) -> None:
+        """An embedder that has no space is the one that had another fingerprint before: its vectors are kept."""
+        self._cache.rename(old, new)
+        with self._database.write() as db:
+            for table in ("spaces", "failed"):
+                db.execute(f"UPDATE OR IGNORE {table} SET fingerprint = ? WHERE fingerprint = ?", (new, old))
+            self._database.after_commit(lambda: self._forget_space(0))
+
     def activate(self, space_id: int) -> None:
         """The space is complete: from now on it stands for its role, and the role's other spaces are dropped."""
         space = self._space(space_id)

@@ -57,7 +57,10 @@ class Toolbox:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is told of the tools, in an order that stays, so that it can be cached."""
-        return tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in self._named().values())
+        return tuple(
+            ToolSpec(tool.name, tool.description, tool.schema, not any(tool is native for native in self._tools))
+            for tool in self._named().values()
+        )
 
     def get(self, name: str) -> Tool:
         """The tool that a model means by `name`; case, dashes and a namespace before it do not matter.

@@ -107,6 +107,7 @@ class McpServers:
         async def run(arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
             if not isinstance(arguments, Mapping):
                 raise ToolError("The arguments must be one JSON object.")
+            arguments = {listed.takes.names.get(name, name): value for name, value in arguments.items()}
             if allowed and not context.private:  # what was private in this turn leaves it by no standing yes
                 return await call(arguments)
             title = f"Call {line(listed.name)} of the MCP server {server.name}"
@@ -115,7 +116,7 @@ class McpServers:
         return Tool(
             name=self._name(server.name, listed.name),
             description=described(server.name, listed.description),
-            schema=_clean(listed.schema) | {"type": "object"},
+            schema=_clean(listed.takes.schema),
             run=run,
             timeout_s=server.timeout_s + GRACE_S,
             group=f"mcp:{server.name}",  # no server may pass for the notes by its name

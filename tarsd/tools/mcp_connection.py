@@ -23,7 +23,9 @@ from tarsd import __version__, foreign
 from tarsd.config import McpServer
 from tarsd.errors import ToolError
 from tarsd.tools.mcp_streams import MonitoredStream, Stderr, complaint, line, load, secrets_of
+from tarsd.tools.mcp_wire import usable
 from tarsd.tools.outer import obstacle
+from tarsd.tools.schemas import Arguments, arguments
 from tarsd.transport import client_options
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ STABLE_S = 30.0
 BACKOFF_S = (0.0, 1.0, 60.0)
 """The wait after a first loss, after a first failure, and at most."""
 TOOLS, PAGES = 128, 20
-NAME_CHARS, SCHEMA_CHARS = 128, 20_000
 EVENT_BYTES = 32 * 2**20
 SENT = 8
 """Calls whose arguments are looked for in what a server says."""
@@ -55,7 +56,7 @@ class Listed:
 
     name: str
     description: str
-    schema: Mapping[str, Any]
+    takes: Arguments
 
 
 class Connection:
@@ -267,34 +268,36 @@ class Connection:
     # What the server offers
 
     async def _list(self, client: Client) -> None:
-        usable: dict[str, Listed] = {}
+        found: dict[str, Listed] = {}
         self._unfit = skipped = []
         cursor: str | None = None
         for _ in range(PAGES):
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
-                if tool.name in usable:
+                if tool.name in found:
                     skipped.append((line(tool.name), "there are two of this name"))
-                elif len(usable) == TOOLS:
+                elif len(found) == TOOLS:
                     skipped.append((line(tool.name), f"the server has more than {TOOLS} tools"))
                 else:
-                    usable[tool.name] = Listed(tool.name, tool.description or tool.title or "", tool.input_schema)
+                    described = tool.description or tool.title or ""
+                    found[tool.name] = Listed(tool.name, described, arguments(tool.input_schema))
             cursor = page.next_cursor
             if not cursor or len(skipped) > TOOLS:
                 break
-        self.listed = tuple(usable.values())
+        self.listed = tuple(found.values())
         self.skipped = tuple(skipped[:TOOLS])
         self._listed_at = asyncio.get_running_loop().time()
 
     def _sort_out(self, tools: list[Any]) -> list[Any]:
         """The tools of a list that can be used: the SDK would refuse the whole list for one that breaks the rules."""
-        fit = []
+        fit: list[Any] = []
         for tool in tools:
-            why = _useless(tool)
-            if not why:
-                fit.append(tool)
-            elif len(self._unfit) < TOOLS:
-                self._unfit.append((line(tool.get("name", "")) if isinstance(tool, Mapping) else "", why))
+            try:
+                fit.append(usable(tool))
+            except ToolError as error:
+                if len(self._unfit) < TOOLS:
+                    named = line(tool.get("name", "")) if isinstance(tool, Mapping) else ""
+                    self._unfit.append((named, error.message))
         return fit
 
     async def _relist(self) -> None:
@@ -463,21 +466,3 @@ def _sound(arguments: Mapping[str, Any]) -> dict[str, Any]:
     except (ValueError, TypeError, RecursionError):
         raise ToolError("The arguments must be one JSON object.") from None
     return given
-
-
-def _useless(tool: object) -> str:
-    """Why a tool, as it came over the wire, cannot be offered to a model, or ""."""
-    if not isinstance(tool, Mapping) or not isinstance(tool.get("name"), str):
-        return "it has no name"
-    if not tool["name"].strip() or len(tool["name"]) > NAME_CHARS:
-        return f"its name must have 1 to {NAME_CHARS} characters"
-    if not isinstance(tool.get("description") or "", str):
-        return "its description is no text"
-    schema = tool.get("inputSchema")
-    if not isinstance(schema, Mapping) or schema.get("type") != "object":
-        return "its arguments are no object"
-    if not isinstance(schema.get("properties", {}), Mapping) or not isinstance(schema.get("required", []), list):
-        return "its arguments are no object"
-    if len(json.dumps(schema)) > SCHEMA_CHARS:
-        return f"its arguments take more than {SCHEMA_CHARS:,} characters to describe"
-    return ""

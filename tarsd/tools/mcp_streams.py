@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tarsd import foreign
 from tarsd.config import McpServer
 from tarsd.providers.text import visible
+from tarsd.tools.mcp_wire import answered, is_answer
 
 GARBAGE = 1000
 """Lines on standard output that are no MCP, before a server is given up."""
@@ -23,7 +24,10 @@ _KEY_LOOK = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[^\s/]{16,}")
 
 
 class MonitoredStream:
-    """A stream of messages that tells when it ends, and when too much of it is none. Lists of tools are sorted out."""
+    """A stream of messages that tells when it ends, and when too much of it is none.
+
+    Lists of tools are sorted out, and answers of tools brought into form.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,8 @@ class MonitoredStream:
                     result = getattr(item.message, "result", None)
                     if isinstance(result, dict) and isinstance(result.get("tools"), list):
                         result["tools"] = self._sort_out(result["tools"])
+                    elif isinstance(result, dict) and is_answer(result):
+                        result |= answered(result)
                 yield item
         except Exception:
             self._ended()

@@ -12,13 +12,13 @@ from pathlib import Path
 from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
 from .files import MAX_BYTES, Unreadable, move_away, read_file, sweep, write_new, write_over
 from .names import KINDS, Kind, Rules, fold_name, is_conflict_copy, kind_of, nfc, safe_parts
-from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settled, wanted
+from .scan import FileInfo, Key, Scan, Skipped, State, Walk, list_folder, settled, stamp_of, wanted
 from .text import Decoded, content_hash, decode, encode
 
 __all__ = [
     "KINDS", "MAX_BYTES", "Decoded", "FileInfo", "Key", "Kind", "Rules", "Scan", "Skipped", "State", "Unreadable",
     "Vault", "content_hash", "decode", "encode", "fold_name",
-    "is_conflict_copy", "kind_of", "nfc", "read_file", "settled",
+    "is_conflict_copy", "kind_of", "nfc", "read_file", "settled", "stamp_of",
 ]  # fmt: skip
 
 TRASH = ".trash"
@@ -74,7 +74,7 @@ class Vault:
         """What is left out, read anew whenever Obsidian's settings file changed."""
         try:
             info = os.stat(self.settings_file)
-            stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
+            stamp = (info.st_mtime_ns, info.st_size, stamp_of(info))
             if stamp != self._stamp:
                 raw = json.loads(decode(read_file(str(self.settings_file))).text)
                 filters = raw.get("userIgnoreFilters") if isinstance(raw, dict) else None

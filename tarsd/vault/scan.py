@@ -28,7 +28,7 @@ KEPT: frozenset[State] = frozenset({"not_downloaded", "unreadable"})
 class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dataclass's cost
     """A note file as it lies on disk: `path` is NFC and relative, `location` absolute in the disk's own spelling.
 
-    `stamp` differs where size and time may be alike: it is made of the inode and the time of its last change.
+    `stamp` differs where size and time may be alike: see `stamp_of`.
     """
 
     collection: str
@@ -91,6 +91,15 @@ def settled(info: FileInfo, now: float, grace_s: float = 5.0) -> bool:
     `now` is time.time(). A note with text counts at once: what follows brings its own event.
     """
     return info.size > 0 or abs(now - info.mtime_ns / 1e9) >= grace_s
+
+
+def stamp_of(info: os.stat_result) -> int:
+    """64 bits of what says that a file is another one, or was written, though its size and time are as before.
+
+    The inode, the time of its last change, and when it was made where the system tells. The same in every process.
+    """
+    born = getattr(info, "st_birthtime", None)
+    return hash((info.st_ino, info.st_ctime_ns) if born is None else (info.st_ino, info.st_ctime_ns, born))
 
 
 Wanted = dict[str, Any]
@@ -205,8 +214,7 @@ class Walk:
         elif info.st_size > self._max_bytes:
             self._skip(path, "too_large", f"The note is larger than {self._max_bytes // 1_000_000} MB.", SPLIT)
         else:
-            stamp = hash((info.st_ino, info.st_ctime_ns))  # 64 bits, the same in every process
-            file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind, stamp)
+            file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind, stamp_of(info))
             first = self.files.setdefault((self._collection, path), file)
             if first is not file:
                 self._twins(path, file, first)

@@ -5,6 +5,7 @@ from tarsd.words.languages import ENGLISH, guess, is_stop, marks, stems, stems_o
 from tarsd.words.split import (
     ASCII_SEPARATORS,
     CATEGORIES,
+    SPACELESS,
     index_text,
     index_words,
     is_spaceless,
@@ -14,6 +15,6 @@ from tarsd.words.split import (
 )
 
 __all__ = [
-    "ASCII_SEPARATORS", "CATEGORIES", "ENGLISH", "fold", "guess", "index_text", "index_words", "is_spaceless",
-    "is_stop", "marks", "parts_of_names", "segment", "split_words", "stems", "stems_of_text",
+    "ASCII_SEPARATORS", "CATEGORIES", "ENGLISH", "SPACELESS", "fold", "guess", "index_text", "index_words",
+    "is_spaceless", "is_stop", "marks", "parts_of_names", "segment", "split_words", "stems", "stems_of_text",
 ]  # fmt: skip

@@ -63,7 +63,10 @@ _TELLING = {
     "sv": "och det är inte jag till på med som av den har ett efter hur också kan ska",
     "tr": "ve bir bu da de için ile çok ama gibi daha ne var değil olarak sonra ben kadar",
 }
-_LISTED = {name: frozenset(listed.split()) for name, listed in _TELLING.items()} | OTHERS | {"en": ENGLISH}
+_LANGUAGES_OF: dict[str, tuple[str, ...]] = {}
+for _name, _listed in ({name: listed.split() for name, listed in _TELLING.items()} | OTHERS | {"en": ENGLISH}).items():
+    for _word in _listed:
+        _LANGUAGES_OF[_word] = (*_LANGUAGES_OF.get(_word, ()), _name)
 _SNOWBALL = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "eo": "esperanto",
     "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french",
@@ -80,8 +83,9 @@ _SCRIPTS = {
     "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "cyrillic": re.compile("[\u0400-\u052f]"),
     "arabic": re.compile("[\u0600-\u06ff\ufb50-\ufdff\ufe70-\ufefc]"), "armenian": re.compile("[\u0530-\u058f]"),
     "devanagari": re.compile("[\u0900-\u097f]"), "tamil": re.compile("[\u0b80-\u0bff]"),
-    "latin": re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]"),
 }  # fmt: skip
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _FEW = 4  # letters of a script that make no text in it
 _SHORT = 12  # words of a text that one frequent word may tell
 _TELLS = 0.04  # share of the words that a language's frequent ones must have
@@ -97,7 +101,11 @@ def guess(text: str) -> str:
     text = unicodedata.normalize("NFC", text[:_LOOKED_AT]).lower()
     if text.isascii():
         return _by_words(text)
-    counts = {script: len(letters.findall(text)) for script, letters in _SCRIPTS.items()}
+    beyond = "".join(_BEYOND_ASCII.findall(text))
+    counts = {script: len(letters.findall(beyond)) for script, letters in _SCRIPTS.items()}
+    if not any(counts.values()):
+        return _by_words(text)
+    counts["latin"] = len(_LATIN.findall(text))
     script = max(counts, key=lambda name: counts[name])
     if counts[script] < _FEW:
         return ""
@@ -124,15 +132,14 @@ def _by_words(text: str) -> str:
     said = _WORD.findall(text)
     if not said:
         return ""
-    present = Counter(said)
-    counts = {
-        language: sum(present[word] for word in listed & present.keys()) for language, listed in _LISTED.items()
-    }
-    best = max(counts, key=lambda language: counts[language])
-    alone = sum(count == counts[best] for count in counts.values()) == 1
-    if counts[best] < max(1 if alone and len(said) < _SHORT else 2, _TELLS * len(said)):
+    counts = Counter(language for word in said for language in _LANGUAGES_OF.get(word, ()))
+    if not counts:
         return ""
-    return "en" if counts["en"] == counts[best] else best
+    (best, most), *others = counts.most_common(2)
+    alone = not others or others[0][1] < most
+    if most < max(1 if alone and len(said) < _SHORT else 2, _TELLS * len(said)):
+        return ""
+    return "en" if counts["en"] == most else best
 
 
 _stemmers: dict[str, Stemmer.Stemmer] = {}

@@ -21,6 +21,8 @@ _MARK = (
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece"
     "\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u3099\u309a"
 )
+SPACELESS = _BASE + _MARK
+"""The characters of scripts that put no spaces between words, or join them, for a class of an expression."""
 _PART_OF_WORD = frozenset({"Mn", "Mc", "Co", "So", "Sm", "Sc"})
 CATEGORIES = "L* N* Co Mn Mc So Sm Sc"
 """What words consist of, as FTS5 takes it; of ASCII, letters and digits alone."""
@@ -71,14 +73,15 @@ def index_text(text: str) -> str:
     """What the keyword index is given of a text: as it is read, folded; addresses and tags stand at its end."""
     if text.isascii() and not _SPECIAL.search(text):
         return text  # the tokenizer makes it lower case
-    unread = [match[0] for match in _UNREAD.finditer(text)] if "]" in text or "<" in text else []
-    if unread:
-        text = "\n".join((_UNREAD.sub(_joint, text), *unread))
+    if "]" in text or "<" in text:
+        unread: list[str] = []
+
+        def joint(found: re.Match[str]) -> str:
+            unread.append(found[0])
+            return "]" if found[0].startswith("](") else "" if found[0].startswith("[^") else " "
+
+        text = "\n".join((_UNREAD.sub(joint, text), *unread))
     return segment(fold(text))
-
-
-def _joint(unread: re.Match[str]) -> str:
-    return "]" if unread[0].startswith("](") else "" if unread[0].startswith("[^") else " "
 
 
 def parts_of_names(text: str) -> list[str]:

@@ -38,7 +38,8 @@ class Loaded:
 class Change:
     """A planned change of one note; `before` is None where there was none.
 
-    `content` is what a client writes: the whole new text, or for "append" exactly what is added at the end.
+    `content` is what a client writes: the whole new text, or for "append" exactly what is added at the end. `absorbs`
+    are other notes (path, SHA-256) whose text it holds as well: they go into the trash once it is made.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Change:
     before: bytes | None
     after: bytes
     content: str
+    absorbs: tuple[tuple[str, str], ...] = ()
 
     @property
     def if_hash(self) -> str | None:

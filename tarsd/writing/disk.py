@@ -36,6 +36,12 @@ class Disk:
             raise Conflict(f"There is already a note at {change.path}.", "Choose another name.")
         return vault.create(change.path, change.after)
 
+    def put_away(self, change: Change) -> None:
+        """Move what the change holds as well into Obsidian's trash, as far as it is still what was read."""
+        for path, hash in change.absorbs:
+            with contextlib.suppress(TarsdError):
+                self._notebook.vault.discard(path, hash)
+
     def take_back(self, id: str) -> dict[str, Any]:
         """Undo a change, as a change of its own; returns and raises as `Writer.undo`."""
         entry = self._journal.get(id)

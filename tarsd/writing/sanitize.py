@@ -26,7 +26,7 @@ _ROUNDS = 8
 _FIRST = re.compile(r"(\n[ \t>]*+)(?=\$=)")
 _RUNS = "|".join(re.escape(begin) + r"(?!\s*(?:[=>~`]|\Z))" * (begin == "=") for begin in _FENCES["inline"])
 """How the inline code begins that plugins run; they do not mind blanks before it. `==` and `=>` are operators."""
-_CODE = re.compile(rf"(`+\s*+)(?={_RUNS})")
+_CODE = re.compile(rf"(?<!`)(`++\s*+)(?={_RUNS})")
 _LINE = re.compile(rf"(?m:^)({CONTAINERS})(?=\$=)")
 _TEMPLATE = re.compile(r"<%(?![=#@])")
 

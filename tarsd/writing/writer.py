@@ -201,6 +201,8 @@ class Writer:
                 job.stage = "settled"
                 self._open.pop(job.id, None)
             await self._settle(job, "written")
+            if change.absorbs:
+                await self._in_thread(self._disk.put_away, change)
             self._tell(job, hash=hash, by=by)
             return hash
 

@@ -504,13 +504,33 @@ def test_ollama_rate_and_loading_messages(made: Make, double: Double) -> None:
     double.answer = lambda batch: (500, {"error": "llm server loading model"}, {})
     with pytest.raises(EmbedError, match="is loading nomic"):
         it.embed(["one"], "document")
-    double.answer = lambda batch: (501, {"error": '"m" does not support embeddings'}, {})
-    with pytest.raises(EmbedError, match="no embedding model") as caught:
+    double.answer = lambda batch: (403, {"error": "ollama cloud is disabled: remote model is unavailable"}, {})
+    with pytest.raises(ModelMissing, match=r"no models in the cloud, and nomic-embed-text is one\.$") as caught:
         it.embed(["one"], "document")
-    assert caught.value.permanent
+    assert "OLLAMA_NO_CLOUD" in caught.value.hint
     double.answer = lambda batch: (200, "<html>hello</html>", {})
     with pytest.raises(EmbedError, match="not Ollama"):
         it.embed(["one"], "document")
+
+
+@pytest.mark.parametrize("model", REMOTE)
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (501, '"m" does not support embeddings'),
+        (501, "This server does not support embeddings. Start it with `--embeddings`"),
+        (400, "this model does not support embeddings"),
+    ],
+)
+def test_a_chat_model_that_is_asked_for_vectors_is_named_and_no_text_is_to_blame(
+    made: Make, double: Double, model: str, status: int, message: str
+) -> None:
+    it = made(model)
+    double.answer = lambda batch: (status, {"error": {"code": status, "message": message}}, {})
+    with pytest.raises(ModelMissing, match="no embedding model") as caught:
+        it.embed(["one", "two"], "document")
+    assert not caught.value.permanent and "embedding.model" in caught.value.hint
+    assert len(double.batches) == 1, "each try may load it"
 
 
 @pytest.mark.report("https://github.com/pvliesdonk/markdown-vault-mcp/issues/489")

@@ -212,7 +212,7 @@ async def test_no_server_can_take_the_name_of_another_ones_tool(connect: Open, p
 
 async def test_tools_that_cannot_be_used_are_left_out_and_named(connect: Open, pids: Path) -> None:
     servers = connect(stdio(pids, "odd"))
-    assert set(await tools(servers)) == {"demo_echo", "demo_liar"}
+    assert set(await tools(servers)) == {"demo_echo", "demo_liar", "demo_loose"}
     skipped: Any = servers.state()[0]["skipped"]
     assert [one["tool"] for one in skipped] == ["list", "", "huge", "echo"]
     assert all(one["reason"] for one in skipped)
@@ -233,11 +233,13 @@ async def test_a_failure_that_the_tool_explains_reaches_the_model(connect: Open,
     assert state(servers) == "ready"
 
 
-async def test_an_answer_that_breaks_the_servers_own_promise_is_an_error(connect: Open, pids: Path) -> None:
+@pytest.mark.report("https://github.com/IBM/mcp-context-forge/issues/4042")
+async def test_an_answer_that_breaks_the_servers_own_promise_is_used(connect: Open, pids: Path) -> None:
     servers = connect(stdio(pids, "odd"))
-    with pytest.raises(ToolError, match="does not fit"):
-        await call(servers, "demo_liar")
+    assert await call(servers, "demo_liar") == 'echo\n{"m": 1}'
     assert await call(servers, "demo_echo") == "echo"
+    assert await call(servers, "demo_loose") == 'just a text\n{"result": [1, 2]}'
+    assert (await tools(servers))["demo_loose"].schema["properties"] == {"top": {"type": "array", "items": {}}}
 
 
 async def test_a_slow_tool_is_given_up_and_the_server_is_kept(connect: Open, pids: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any, ClassVar, Literal
 
 import pytest
 
 from tarsd.errors import AnswerCut, ChatModelMissing, ConfigError, ContextTooLong, ProviderError, ProviderRefused
-from tarsd.providers.base import Message, ModelInfo, ModelRequest, Notice, StreamEnd, ToolSpec, Usage, Waiting
+from tarsd.providers.base import Message, ModelInfo, ModelRequest, Notice, StreamEnd, Text, ToolSpec, Usage, Waiting
 from tarsd.providers.ollama import ENOUGH, WINDOW, OllamaProvider, choose_window, models
 from tarsd.providers.ollama_server import LineBuffer
 from tarsd.providers.ollama_wire import ReplyDecoder, message_json
@@ -310,6 +311,30 @@ async def test_a_model_that_is_loaded_with_too_little_room_is_waited_for_too() -
         await provider.close()
 
 
+@pytest.mark.parametrize(("digest", "loading"), [("dgemma3:4b", False), ("another", True), ("", True)])
+async def test_weights_that_are_loaded_under_another_name_need_no_loading(digest: str, loading: bool) -> None:
+    others = [entry("mine:latest", digest=digest)]
+    with OllamaDouble(loaded={"mine:latest": WINDOW}, others=others) as double:
+        provider = OllamaProvider(double.model, host=double.url)
+        events = await collect(provider, ask("hello"))
+        await provider.close()
+    waiting = [event.text for event in events if isinstance(event, Waiting)]
+    assert ["being loaded" in text for text in waiting] == ([True] if loading else [])
+
+
+async def test_a_question_behind_another_one_says_what_it_waits_for() -> None:
+    with OllamaDouble(loaded={"gemma3:4b": WINDOW}) as double:
+        double.enqueue(Say("slow"))
+        provider = OllamaProvider(double.model, host=double.url)
+        async with contextlib.aclosing(provider.stream(ask("one"))) as first:
+            assert await anext(first) == Text("slow")
+            second = [event.text for event in await collect(provider, ask("two")) if isinstance(event, Waiting)]
+        third = [event for event in await collect(provider, ask("three")) if isinstance(event, Waiting)]
+        await provider.close()
+    assert second == ["gemma3:4b is answering another question, too; this one may wait for it …"]
+    assert third == [], "the first was left in the middle, and is no more in the way"
+
+
 LONG = "The harbour master writes the tides of every day into the book that lies at the quay. " * 200
 
 
@@ -432,6 +457,7 @@ async def test_a_model_that_refuses_without_tools_too_is_not_asked_for_ever() ->
         (Fail(500, "model requires more system memory (9.1 GiB) than there is"), ProviderError, "chat.context"),
         (Fail(500, "model runner has unexpectedly stopped"), ProviderError, "unexpectedly stopped"),
         (Fail(400, '"m" does not support chat'), ProviderRefused, "chat.model"),
+        (Fail(403, "ollama cloud is disabled: remote model is unavailable"), ProviderRefused, "OLLAMA_NO_CLOUD"),
         (Fail(500, 'returned invalid tool call arguments for "x": {secret'), ProviderError, "Ask again"),
     ],
 )

@@ -278,7 +278,7 @@ def also_c11(case: Case) -> None:
     for path, line in (("bom.md", 7), ("bom-crlf.md", 4)):
         assert case.note(path).title == "From Notepad"
         assert case.chunks(path)[-1].end_line == line
-        (hit,) = (hit for hit in case.engine.search("Pickled") if hit.path == path)
+        hit = next(hit for hit in case.engine.search("Pickled") if hit.path == path)
         assert hit.end_line == line
 
 

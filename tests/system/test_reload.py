@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import signal
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from tarsd.config import load
+from tarsd.app import Application
+from tarsd.config import Config, load
 from tarsd.daemon.lock import listen
-from tarsd.daemon.serve import SocketListener
+from tarsd.daemon.reload import ConfigReloader
+from tarsd.daemon.serve import SocketListener, _build, _serve
+from tarsd.protocol import SearchRequest
 from tarsd.server import Runner
 from tests.conftest import Daemon
 from tests.support.doubles.openai import OpenAIDouble
@@ -299,3 +305,52 @@ async def test_new_settings_wait_for_requests_but_not_for_ever(tmp_path: Path) -
         released.set()
         await done
         assert all(await asyncio.gather(*work))
+
+
+class AtOnce(ConfigReloader):
+    """New settings as soon as `asked` was called with the running parts."""
+
+    def __init__(self, config: Config, asked: Callable[[], object]) -> None:
+        super().__init__(config, lambda: config)
+        self._config_then, self._asked_first = config, asked
+
+    async def wait(self, say: Callable[[str, str], None], busy: Callable[[], bool]) -> Config:
+        await asyncio.to_thread(self._asked_first)
+        return self._config_then
+
+
+def ask_for_all(app: Application) -> None:
+    until(lambda: app.indexing.behind() == 0)
+    assert app.search(SearchRequest("quorl"))["hits"]
+    app.status()
+
+
+def held_by(app: Application) -> list[Any]:
+    indexing, assistant = app.indexing, app.assistant
+    of_index = [indexing, indexing.indexer, indexing.store, indexing.searcher(), *indexing.embedders]
+    return [app, app.library, *of_index, assistant, assistant.chat, assistant.provider, assistant.mcp]
+
+
+@pytest.mark.parametrize("embedding", ["table", "minilm", "ollama:e", "openai:e"])
+async def test_no_object_of_the_parts_before_is_alive(
+    vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch, embedding: str
+) -> None:
+    """Sessions, tokenizers, tables, clients and databases go with the parts that hold them."""
+    monkeypatch.setenv("TARSD_EMBEDDING", embedding)
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+    write(vault, "Own.md", "The quorl is in my own vault.")
+    config, stopping = load(vault=vault), asyncio.Event()
+    config.paths.state.mkdir(parents=True)
+    config.paths.cache.mkdir(parents=True)
+    door = SocketListener(config, listen(config.paths.socket))
+    parts = await _build(config, door, stopping)
+    await _serve(parts, door, stopping, AtOnce(config, partial(ask_for_all, parts.app)))
+    alive = [weakref.ref(part) for part in (parts.runner, parts.tcp, *held_by(parts.app))]
+    del parts
+    deadline = time.monotonic() + 20  # threads of the file watch end in their own time
+    while left := [type(part).__name__ for ref in alive if (part := ref()) is not None]:
+        part = None
+        assert time.monotonic() < deadline, left
+        gc.collect()
+        await asyncio.sleep(0.05)
+    door.close()

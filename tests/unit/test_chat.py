@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import pytest
 
 from tarsd.chat import Chat, Turn
 from tarsd.chat.evidence import mentions, pack, queries, widen
-from tarsd.errors import AnswerCut, Conflict, EmbedError, NotFound, PathRefused
+from tarsd.errors import AnswerCut, Conflict, EmbedError, NotFound, PathRefused, ProviderError
 from tarsd.protocol import TurnRequest
-from tarsd.providers.base import Provider, Retract, StreamEnd, Text, Thinking
+from tarsd.providers.base import ModelRequest, Provider, ProviderEvent, Retract, StreamEnd, Text, Thinking
 from tarsd.providers.extractive import NOTHING
 from tarsd.providers.fake import FakeProvider
 from tests.support.turns import Shelf, Talk, ask, passage, types, until
@@ -171,6 +172,50 @@ async def test_a_waiting_turn_can_be_stopped(start: Start) -> None:
     waiting = await chat.stop(await chat.start(ask("two")))
     assert waiting.events[-1].data["stopped"]
     assert not (await chat.turn(slow)).ended
+
+
+class Torn(FakeProvider):
+    """As an SDK that tells of its cancellation as of a connection that broke."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        try:
+            async with contextlib.aclosing(super().stream(request)) as events:
+                async for event in events:
+                    yield event
+        except asyncio.CancelledError:
+            raise AnswerCut("torn") from None
+
+
+@pytest.mark.parametrize("model", [FakeProvider, Torn])
+@pytest.mark.parametrize("reply", [[Text("half"), 60.0], [Thinking("well"), 60.0]], ids=["words", "thoughts"])
+async def test_a_turn_that_is_stopped_leaves_no_trouble_behind(
+    start: Start, model: type[FakeProvider], reply: list[Any]
+) -> None:
+    chat = start(model([ProviderError("It is away.")], reply))
+    await ended(chat, ask("one"))
+    assert chat.trouble is not None
+    turn = await chat.turn(await chat.start(ask("two")))
+    await until(turn, "token" if isinstance(reply[0], Text) else "thinking")
+    await chat.stop(turn.id)
+    await asyncio.sleep(0)
+    assert (turn.events[-1].type, turn.events[-1].data["stopped"]) == ("done", True)
+    assert chat.trouble is None, "the model has answered"
+
+
+async def test_a_turn_that_is_stopped_before_a_word_says_nothing_of_the_model(start: Start) -> None:
+    chat = start(Torn([60.0], [ProviderError("It is away.")], [60.0]))
+    fake = chat.services.provider
+    assert isinstance(fake, FakeProvider)
+    for number, known in enumerate((False, True)):
+        turn = await chat.turn(await chat.start(ask(f"one {number}")))
+        await until(turn, "retrieved")
+        while len(fake.requests) < 2 * number + 1:
+            await asyncio.sleep(0)
+        await chat.stop(turn.id)
+        await asyncio.sleep(0)
+        assert turn.events[-1].data.get("stopped") and (chat.trouble is not None) is known
+        if not known:
+            await ended(chat, ask("two"))
 
 
 async def test_readers_may_come_late_and_leave_early(start: Start) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarsd.chunk import chunk, chunker_id, count_tokens, embed_text
+from tarsd.chunk import chunk, chunker_id, count_tokens, embed_text, with_properties
 from tarsd.config import ChunkSettings
 from tarsd.parse import Note, parse
 from tarsd.passage import Passage, anchor
@@ -134,14 +134,20 @@ def test_anchors_are_obsidian_s() -> None:
     }
 
 
-def test_properties_are_no_text_but_what_they_tell_is() -> None:
-    (only,) = case("C11", "bom.md")
-    assert (only.text, only.start_line) == ("# Heading\n\nPickled walnuts.", 5)
-    told, body = cut("---\nstatus: open\ndescription: How to mend a sail\n---\nUse wax.\n")
-    assert (told.text, told.start_line, told.end_line) == ("description: How to mend a sail", 1, 4)
-    assert (body.text, body.start_line) == ("Use wax.", 5)
-    capped, _ = cut("---\na:\n" + "  - two words\n" * 5000 + "---\nBody.")
-    assert capped.tokens <= SETTINGS.tokens
+def test_properties_are_a_passage_of_their_own_with_their_lines() -> None:
+    def cut(text: str) -> list[Passage]:
+        return with_properties(parse(text, "n.md"), SETTINGS)
+
+    block, body = cut("---\ntags: [x]\nstatus: open\nrating: 5\naliases: Oar\nborn: 2017-03-30\n---\nUse wax.\n")
+    assert (block.text, block.start_line, block.end_line) == ("status: open\nrating: 5\n\nborn: 2017-03-30", 3, 6)
+    assert (body.text, body.start_line) == ("Use wax.", 8)
+    (only,) = cut("---\ntags: [x]\npublish: true\ndone: false\ncssclasses: [wide]\ndue:\nfrom: {{date}}\n---\nBody.")
+    assert only.text == "Body."
+    (ours,) = cut("---\ntars: session\nmachine: abc\n---\nBody.")
+    assert ours.text == "Body."
+    *blocks, _ = cut("---\na:\n" + "  - two words\n" * 5000 + "---\nBody.")
+    assert all(block.tokens <= SETTINGS.tokens for block in blocks)
+    assert sum(len(block.text) for block in blocks) < 25_000
 
 
 # cutting
@@ -149,7 +155,7 @@ def test_properties_are_no_text_but_what_they_tell_is() -> None:
 
 def test_a_small_note_is_one_chunk() -> None:
     (only,) = cut("First.\n\n\n\n\nSecond.\n\n")
-    assert (only.text, only.start_line, only.end_line, only.trail) == ("First.\n\nSecond.", 1, 6, ())
+    assert (only.text, only.start_line, only.end_line, only.trail) == ("First.\n\n\n\n\nSecond.", 1, 6, ())
 
 
 @pytest.mark.parametrize(

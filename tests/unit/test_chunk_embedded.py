@@ -42,6 +42,48 @@ def test_the_tail_of_a_long_address_is_not_embedded_where_its_line_is_cut(line: 
     assert "%252F" * 8 not in text
 
 
+@pytest.mark.report("https://github.com/flowing-abyss/obsidian-hybrid-search/issues/33")
+@pytest.mark.parametrize("tail", ["%252F", "潮汐", "Приливы_", "ज्वार-भाटा_", "a,", "日本/", "%D0%9F", "x;y&"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{}",
+        "{} and more words",
+        "word " * 150 + "<{}> word",
+        "[a]({}) word",
+        "([a]({}),[b]({}))",
+        "```\n{}\n```",
+        "- <{}>",
+    ],
+)
+@pytest.mark.parametrize("times", [300, 2000])
+def test_no_piece_of_an_address_that_is_longer_than_a_passage_embeds_its_tail(tail: str, line: str, times: int) -> None:
+    note = parse(line.replace("{}", "https://example.org/share?next=" + tail * times), "n.md")
+    pieces = chunk(note, ChunkSettings())
+    assert "".join(one.text for one in pieces).count(tail) >= times - len(pieces)  # all of it can be found and shown
+    assert all(len(one.text) <= ChunkSettings().max_chars for one in pieces)
+    for one in pieces:
+        assert tail * 16 not in embed_text("", (), one)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://ru.wikipedia.org/wiki/" + "Прилив_" * 40,
+        "https://пример.рф/" + "путь/" * 60,
+        "https://ja.wikipedia.org/wiki/" + "潮汐" * 40,
+        "https://th.wikipedia.org/wiki/" + "น้ำขึ้นน้ำลง" * 30,
+        "https://example.org?x=" + "%25" * 99,
+        "obsidian://open?vault=a&file=" + "%D0%9F" * 90,
+        "zotero://select/items/" + "A1" * 100,
+    ],
+)
+def test_addresses_in_any_script_and_of_any_scheme_are_embedded_by_their_beginning(address: str) -> None:
+    (line,) = embedded(f"See {address} there.").split("\n")
+    assert line.startswith(f"See {address[:20]}") and line.endswith(" there.")
+    assert len(line) < 90
+
+
 @pytest.mark.parametrize("words", ["潮の満ち引き", "，然后去港口", "ありがとう。"])
 def test_words_right_after_an_address_are_embedded(words: str) -> None:
     assert words in embedded("https://example.org/a/" + "b" * 60 + words)

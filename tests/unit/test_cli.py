@@ -189,7 +189,7 @@ def test_status_is_read_at_a_glance(run: Run, stub: Stub) -> None:
     code, out, _ = run("status")
     assert code == EXIT_OK
     assert out.splitlines()[0] == "● Up to date · 6,571 notes · 24,103 passages · 1 problem"
-    assert "24 % (6,000 of 24,103 passages" in out
+    assert "24 % (6,000 of 24,103 passages; words and the instant table serve the rest)" in out
     assert "12 excluded" in out
     assert "pid 7, up 3 h 12 min, 143 MB" in out
     assert "  Not a date.\n    Write 2026-01-31.\n    a.md:3\n" in out
@@ -249,6 +249,15 @@ def test_the_same_problem_of_a_note_is_told_once(run: Run, stub: Stub) -> None:
     out = run("status")[1]
     assert "1 problem\n" in out
     assert "    a.md:3, 7, 9\n" in out
+
+
+def test_the_table_is_complete_whatever_it_cannot_read(run: Run, stub: Stub) -> None:
+    table = {"model": "table", "state": "ready", "done": 5, "remaining": 0, "not_read": 2}
+    stub.replies["GET /v1/status"] = {**STATUS, "embedding": table}
+    code, out, err = run("status", "--wait")
+    assert (code, err) == (EXIT_OK, "")
+    assert "table, complete · 2 in scripts that it cannot read are found by their words\n" in out
+    assert "serve the rest" not in out
 
 
 def test_waiting_ends_when_all_is_done(run: Run, stub: Stub) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import stat
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType, SimpleNamespace
 
 import pytest
 
@@ -94,3 +97,32 @@ def test_what_cannot_be_a_key_is_refused(env: Env, key: str) -> None:
 def test_unknown_names_are_refused(env: Env) -> None:
     with pytest.raises(BadRequest, match="no key named"):
         keys.get("nobody", env)
+
+
+@pytest.fixture
+def first_use(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FrameType]]:
+    """As before the keyring is loaded; the stacks of those who ask for a backend are kept, as its backends do."""
+    stacks: list[FrameType] = []
+    backend = SimpleNamespace(priority=5, get_password=lambda service, name: "ring")
+
+    def get_keyring() -> SimpleNamespace:
+        if not stacks:
+            stacks.append(sys._getframe())
+        return backend
+
+    monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_keyring=get_keyring))
+    keys._loaded_keyring.cache_clear()
+    yield stacks
+    stacks.clear()
+    keys._loaded_keyring.cache_clear()
+
+
+def test_the_keyrings_loading_keeps_nothing_of_who_asked(env: Env, first_use: list[FrameType]) -> None:
+    """Backends that cannot be loaded keep their error for ever, and it the stack: a whole daemon's parts."""
+    assert keys.get("openai", env) == "ring"
+    frame: FrameType | None = first_use[0]
+    names = []
+    while frame is not None:
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    assert "get" not in names and test_the_keyrings_loading_keeps_nothing_of_who_asked.__name__ not in names

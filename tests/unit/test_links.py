@@ -13,7 +13,7 @@ from tarsd.citation import finish
 from tarsd.config import ChunkSettings
 from tarsd.notes.resolve import link_target
 from tarsd.parse import parse
-from tarsd.passage import anchor, link_to, place_of, read_link
+from tarsd.passage import HeadingPlaces, anchor, link_to, read_link
 from tarsd.protocol import Event
 from tarsd.session import Conversation, ConversationSummary, TurnRecord
 from tarsd.session.note import render_new, render_turn
@@ -96,7 +96,7 @@ def test_twin_headings_are_cited_by_path_or_block(text: str, links: dict[str, st
 def test_a_place_leads_to_its_own_heading_or_names_none(headings: list[tuple[int, str]]) -> None:
     """As Obsidian reads it: each part in turn is the first heading of that name deeper than the one before."""
     for index in range(len(headings)):
-        place = place_of(headings, index)
+        place = HeadingPlaces(headings).place(index)
         parts = (headings[index][1] if place is None else place).split("#")
         level = 0
         met: list[int] = []

@@ -77,7 +77,7 @@ def test_a_bad_item_loses_its_line_and_no_more() -> None:
     bold = case("C04", "番外_海戦_完全分析_v3修正.md")
     assert bold.properties == {"sources": ["草稿_v2.md"]}
     assert [problem.line for problem in bold.problems] == [4]
-    assert "二月に修正" in bold.property_text  # still found by keyword
+    assert "二月に修正" in bold.lines[3]  # still found, at its line
 
 
 def test_dates_are_iso_strings() -> None:
@@ -192,10 +192,12 @@ def test_bombs_are_bounded() -> None:
         assert "Body." in shown(note(f"---\nb: 1\n{deep}\n---\nBody."))
 
 
-def test_properties_that_are_readable_and_those_that_are_values() -> None:
-    text = note("---\nstatus: open\ndescription: How to mend a sail\ntags: [x]\ntitle: T\n---\n")
-    assert text.property_text == "open\nHow to mend a sail"
-    assert text.property_prose == "description: How to mend a sail"
+def test_properties_that_are_read_and_switches() -> None:
+    text = note("---\nstatus: open\ndone: true\ndescription: How to mend a sail\ntags: [x]\ntitle: T\n---\n")
+    assert text.lines == ("", "status: open", "", "description: How to mend a sail", "", "", "", "")
+    assert text.property_text == "done true"
+    broken = note("---\ntags: [x, y\nstatus: open\n---\n")
+    assert broken.lines[1:3] == ("tags: [x, y", "status: open")
 
 
 def test_an_impossibly_long_block_is_left_out() -> None:

@@ -51,7 +51,7 @@ def test_a_date_that_exists_or_is_quoted_is_no_problem(date: str) -> None:
 )
 def test_both_values_of_a_name_that_is_there_twice_are_kept_and_named(lines: list[str], words: tuple[str, ...]) -> None:
     note = props(*lines)
-    found = f"{note.properties} {note.property_text}"
+    found = f"{note.properties} {note.lines}"
     assert all(word in found for word in words)
     assert any("twice" in problem.reason for problem in note.problems)
 

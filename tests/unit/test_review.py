@@ -92,6 +92,11 @@ def test_a_verdict_is_kept_with_its_question_and_reply(desk: Desk) -> None:
     assert not entry.private
 
 
+@pytest.mark.parametrize("text", ["", "nothing", "words\nand words\n", "> a quote\n"])
+def test_a_note_of_verdicts_without_any_heading_holds_none(text: str) -> None:
+    assert feedback.read(text, "wrong") == []
+
+
 def test_good_replies_are_kept_apart(desk: Desk) -> None:
     desk.judge("good", "How far?")
     desk.judge("wrong", "How high?", private=True)

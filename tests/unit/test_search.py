@@ -14,6 +14,7 @@ from tarsd.config import SearchSettings
 from tarsd.embed.base import Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import BadRequest, EmbedderUnreachable, NotFound
+from tarsd.providers.extractive import excerpt
 from tarsd.search import MODES, Scope, Searcher, fuse
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleIndex, edits, light_stem, nearest
@@ -64,6 +65,35 @@ def test_a_conversation_does_not_stand_before_the_notes_it_repeats(tmp_path: Pat
                 "Ferry.md",
                 "tars/sessions/Talk.md",
             ]
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "text"),
+    [
+        ("When is Wren's birthday?", 3, "birthday: 2017-03-30"),
+        ("rating 5", 4, "rating: 5"),
+        ("who is the vet of Wren", 6, 'vet: "[[Dr Kay]]"'),
+        ("wren chip 4711", 8, "  number: 4711"),
+        ("Lieblingsort Wren", 9, "lieblingsort: Fensterbank"),
+        ("好きな場所 Wren", 10, "好きな場所: 窓辺"),
+        ("how heavy is the sled", 12, "weight:: 31"),
+    ],
+)
+def test_every_value_of_a_property_is_quoted_at_its_line(tmp_path: Path, query: str, line: int, text: str) -> None:
+    block = (
+        '---\ntags: [cat]\nbirthday: 2017-03-30\nrating: 5\nindoor: true\nvet: "[[Dr Kay]]"\nchip:\n  number: 4711\n'
+        "lieblingsort: Fensterbank\n好きな場所: 窓辺\n---\nweight:: 31\nof the sled\n\n# A\n\nText.\n"
+    )
+    write(tmp_path / "v", "Wren.md", block)
+    write(tmp_path / "v", "Other.md", "# Other\n\nNothing of the kind.\n")
+    with Engine(tmp_path, model=None, processes=1) as made:
+        made.reconcile()
+        hit = made.search(query)[0]
+        assert hit.path == "Wren.md"
+        start, lines = excerpt(hit.text, [word.strip("?'s").casefold() for word in query.split()])
+        found = dict(enumerate(lines, hit.start_line + start))
+        assert found[line] == text
+        assert block.split("\n")[line - 1] == text
 
 
 def test_a_hit_says_where_and_why(engine: Engine) -> None:

@@ -81,6 +81,9 @@ def test_other_faults_of_a_request_are_not_the_key(message: str) -> None:
         (503, "Service unavailable", "busy"),
         (500, "error loading model", "failed"),
         (404, "No models loaded", "missing"),
+        (403, "ollama cloud is disabled", "no cloud"),
+        (403, "ollama cloud is disabled: remote model details are unavailable", "no cloud"),
+        (403, "Forbidden", "denied"),
     ],
 )
 def test_loading_is_told_from_busy_and_broken(status: int, message: str, kind: str) -> None:

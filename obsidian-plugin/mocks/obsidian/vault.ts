@@ -34,6 +34,9 @@ const vault: Patch<Real.Vault, Vault> = {
 	getName() {
 		return this.adapter.getName();
 	},
+	getResourcePath(file: TFile) {
+		return `app://local/${encodeURI(file.path)}`;
+	},
 };
 Object.assign(Vault.prototype, vault);
 

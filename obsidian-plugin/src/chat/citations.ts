@@ -177,10 +177,9 @@ function stretches(markdown: string): Stretch[] {
 	return blocks.flatMap((block) => (block.plain ? inline(block.text, block.row) : { ...block, after: "" }));
 }
 
-/** In this order: code, ticks without a counterpart, math, wikilinks. */
+/** In this order: ticks, which may begin code, math, wikilinks. */
 const SPAN = new RegExp(
 	[
-		/(`+)(?!`)[\s\S]*?[^`]\1(?!`)/,
 		/`+/,
 		/\$\$[\s\S]+?\$\$/,
 		/\$(?!\s)[^$\n]*[^\s$]\$(?!\d)/,
@@ -192,17 +191,38 @@ const SPAN = new RegExp(
 	"g",
 );
 
+/**
+ * Where runs of backticks begin that others of their length close, the last first, and where those end. No run is
+ * looked at twice, however many there are that close none.
+ */
+export function codeEnds(text: string, withinLines = false): Map<number, number> {
+	const ends = new Map<number, number>();
+	const later = new Map<number, number>();
+	for (const { 0: run, index } of Array.from(text.matchAll(/`+|\n/g)).reverse()) {
+		if (run === "\n") {
+			if (withinLines) later.clear();
+			continue;
+		}
+		const close = later.get(run.length);
+		if (close !== undefined) ends.set(index, close + run.length);
+		later.set(run.length, index);
+	}
+	return ends;
+}
+
 /** Prose, and the code, math and wikilinks within it. */
 function inline(text: string, row: boolean): Stretch[] {
 	const found: Stretch[] = [];
+	const ends = codeEnds(text);
 	let at = 0;
 	const add = (end: number, plain: boolean): void => {
 		if (end > at) found.push({ text: text.slice(at, end), plain, row, after: text.slice(end) });
 		at = Math.max(at, end);
 	};
 	for (const match of text.matchAll(SPAN)) {
+		if (match.index < at) continue;
 		add(match.index, true);
-		add(match.index + match[0].length, false);
+		add(ends.get(match.index) ?? match.index + match[0].length, false);
 	}
 	add(text.length, true);
 	return found;

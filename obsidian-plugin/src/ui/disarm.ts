@@ -1,6 +1,7 @@
 /** What a model wrote must be shown, not run: embeds, queries, scripts, frames and pictures from elsewhere. Pure. */
 
 import fences from "../../../tarsd/data/executable_fences.json";
+import { codeEnds } from "../chat/citations";
 
 /**
  * The languages that are only shown. Any other name may belong to a plugin that runs the code, so such a block is shown
@@ -13,15 +14,22 @@ const RUNS = new RegExp(`^\\s*(?:${fences.inline.map((begin) => begin.replace(/[
 const LOADS = new RegExp(fences.guards.mermaid, "im");
 
 const FENCE = /^((?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])(?=[ \t]|$|`|~|>))*[ \t]*)(`{3,}|~{3,})([^\n]*)/;
-const CODE_SPAN = /(`+)(?!`)([^\n]*?[^`\n])\1(?!`)/g;
 const MATH = /\$\$[\s\S]+?\$\$|\$(?!\s)[^$\n]*[^\s$]\$(?!\d)/g;
 /** Tags that only say how words look, without anything that they could load or run. */
 const HARMLESS = /^<\/?(?:b|br|del|details|em|hr|i|ins|kbd|mark|s|small|strong|sub|summary|sup|u)\s*\/?>/i;
 const ADDRESS = /^<(?:https?:\/\/|mailto:)[^\s<>]*>/i;
 /** The beginning of a tag with attributes, or one that goes on in the next line. */
 const WITH_ATTRIBUTES = /<(?=\/?[a-z][\w:-]*(?:[\s/][^<>]*=|[ \t]*$))/gim;
+/** The endings of pictures; what else is embedded may bring more with it than is seen here. */
+const ENDING = String.raw`\.(?:png|jpe?g|gif|webp|avif|bmp|svg)`;
+/** What says where a picture of the vault is: no address, and nothing that might be read as one. */
+const INSIDE = String.raw`(?!\s*\/\/)[\p{L}\p{M}\p{N}_ .\/@+~,'=%-]+${ENDING}`;
+/** A picture of the vault behind its exclamation mark, as a wikilink or a Markdown link. */
+const PICTURE = String.raw`\[\[${INSIDE}(?:\|[^[\]<>\n]*)?\]\](?!\()|\[[^[\]<>\n]*\]\((?![^()\n]* )${INSIDE}\)`;
 /** Every run of exclamation marks, with what makes it an embed, or else the bracket that may make it one. */
-const SIGNS = /(!+)(?:(\[\[|\[[^[\]]*\][([])|(\[))?/g;
+const SIGNS = new RegExp(`(!+)(?:(${PICTURE})|(\\[\\[|\\[[^[\\]]*\\][(\\[])|(\\[))?`, "giu");
+/** Whether a file of this name is a picture that may be shown. */
+export const isPicture = (path: string): boolean => new RegExp(`${ENDING}$`, "i").test(path);
 /**
  * The commands of TeX that bring styles, and pictures with them, or links and names of any kind; and those that give
  * commands other meanings, which would last for the notes as well.
@@ -103,17 +111,33 @@ function disarmProse(prose: string): string {
 }
 
 function disarmParagraph(text: string): string {
-	const loose = text.replace(CODE_SPAN, "").includes("`");
-	return between(text, CODE_SPAN, disarmWords, ([whole, ticks = "", code = ""], at) => {
+	const code = codeSpans(text);
+	const loose = between(text, code, (outside) => outside, () => "").includes("`");
+	return between(text, code, disarmWords, (whole, at) => {
 		if (text[at - 1] === "\\") return null;
+		const ticks = /^`+/.exec(whole)?.[0] ?? "";
+		const inside = whole.slice(ticks.length, -ticks.length);
 		// with an invisible sign before it, such code is shown and not carried out
-		const span = RUNS.test(code) ? `${ticks}\u2060${code}${ticks}` : whole;
-		return loose || code.includes("|") ? doubted(span) : span;
+		const span = RUNS.test(inside) ? `${ticks}\u2060${inside}${ticks}` : whole;
+		return loose || inside.includes("|") ? doubted(span) : span;
 	});
 }
 
+/** The inline code of a text that ends on its line, none inside another. */
+function codeSpans(text: string): Span[] {
+	const found: Span[] = [];
+	let at = 0;
+	for (const [start, end] of Array.from(codeEnds(text, true)).reverse()) {
+		if (start < at) continue;
+		found.push({ index: start, whole: text.slice(start, end) });
+		at = end;
+	}
+	return found;
+}
+
 function disarmWords(text: string): string {
-	return between(text, MATH, disarmPlain, ([math]) => math.replace(TAG, "< "));
+	const formulas = Array.from(text.matchAll(MATH), ({ 0: whole, index }) => ({ index, whole }));
+	return between(text, formulas, disarmPlain, (math) => math.replace(TAG, "< "));
 }
 
 function disarmPlain(text: string): string {
@@ -124,25 +148,36 @@ function disarmPlain(text: string): string {
 	});
 }
 
-/** An embed becomes a link; an exclamation before a number stays one, with an invisible sign behind it. */
+/**
+ * An embed becomes a link, but for a picture of the vault; an exclamation before a number stays one, with an invisible
+ * sign behind it.
+ */
 function unembedded(text: string): string {
-	return text.replace(SIGNS, (_, signs: string, embed?: string, bracket?: string) => embed ?? (bracket ? `${signs}\u2060[` : signs));
+	return text.replace(SIGNS, (_, signs: string, picture?: string, embed?: string, bracket?: string) =>
+		picture ? `!${picture}` : (embed ?? (bracket ? `${signs}\u2060[` : signs)),
+	);
 }
 
-/** The text with every match replaced by what `inside` makes of it, unless that is null, and all else by `outside`. */
+/** A stretch of a text, and where it begins. */
+interface Span {
+	readonly index: number;
+	readonly whole: string;
+}
+
+/** The text with every stretch replaced by what `inside` makes of it, unless that is null, and all else by `outside`. */
 function between(
 	text: string,
-	pattern: RegExp,
+	spans: readonly Span[],
 	outside: (text: string) => string,
-	inside: (match: RegExpExecArray, at: number) => string | null,
+	inside: (whole: string, at: number) => string | null,
 ): string {
-	let done = "";
+	const done: string[] = [];
 	let at = 0;
-	for (const match of text.matchAll(pattern)) {
-		const made = inside(match, match.index);
+	for (const { index, whole } of spans) {
+		const made = inside(whole, index);
 		if (made === null) continue;
-		done += outside(text.slice(at, match.index)) + made;
-		at = match.index + match[0].length;
+		done.push(outside(text.slice(at, index)), made);
+		at = index + whole.length;
 	}
-	return done + outside(text.slice(at));
+	return done.join("") + outside(text.slice(at));
 }

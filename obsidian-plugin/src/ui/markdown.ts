@@ -4,7 +4,7 @@ import { en } from "../en";
 import type { Source } from "../protocol/events";
 import { hoverLink, openLink, openPlace, resolveLink, type Place } from "../vault/links";
 import { CHAT_VIEW } from "./chat-types";
-import { disarm } from "./disarm";
+import { disarm, isPicture } from "./disarm";
 import { within } from "./dom";
 import type { MessageContext } from "./message-context";
 
@@ -32,7 +32,7 @@ export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Dra
 		el.setText(markdown);
 	}
 	// a second look, at what is really there
-	for (const one of el.findAll(UNWANTED)) one.replaceWith(one.getAttribute("alt") ?? one.getAttribute("src") ?? "");
+	for (const one of el.findAll(UNWANTED)) one.replaceWith(pictureOf(one, drawing) ?? one.getAttribute("alt") ?? one.getAttribute("src") ?? "");
 	for (const link of el.findAll(LINK)) {
 		const target = linktext(link);
 		if (!target.startsWith("#") && !resolveLink(app, target, source)) link.replaceWith(mark("tarsd-dead-link", link.textContent, en.chat.noSuchNote));
@@ -46,6 +46,15 @@ export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Dra
 	}
 	markCitations(el, sources);
 	turn(el);
+}
+
+/** The picture of the vault that an embed shows, drawn by ourselves; null for whatever else it is. */
+function pictureOf(embed: HTMLElement, { app, source }: Drawing): HTMLElement | null {
+	const found = embed.matches(".internal-embed") ? resolveLink(app, decoded(embed.getAttribute("src") ?? ""), source) : null;
+	if (!found || !isPicture(found.file.path)) return null;
+	const alt = embed.getAttribute("alt") ?? found.file.name;
+	const width = embed.getAttribute("width") ?? /^\d{1,4}$/.exec(alt)?.[0];
+	return createEl("img", { cls: "tarsd-picture", attr: { src: app.vault.getResourcePath(found.file), alt, ...(width ? { width } : {}) } });
 }
 
 /** Where links may lead that are no notes: to the web, to somebody, or to a place in the same text. */
@@ -127,7 +136,10 @@ export function wireLinks(
 }
 
 function linktext(link: HTMLElement): string {
-	const href = link.getAttribute("data-href") ?? link.getAttribute("href") ?? "";
+	return decoded(link.getAttribute("data-href") ?? link.getAttribute("href") ?? "");
+}
+
+function decoded(href: string): string {
 	try {
 		return decodeURIComponent(href);
 	} catch {

@@ -121,6 +121,20 @@ it("carries out nothing that is in an answer", async () => {
 	expect(answer?.textContent).toContain("iframe src=");
 });
 
+it("shows the pictures of the vault that are in an answer, and no others", async () => {
+	const one = await set({ files: { "Tea.md": "secret", "pics/Leaf.png": "PNG", "pics/Ü b.svg": "SVG" } });
+	const turn = await ask(one, "Tea?");
+	const text = "![[Leaf.png|120]] ![a leaf](pics/%C3%9C%20b.svg) ![[gone.png]] ![[Tea]] ![x](https://evil.example/p.png) End.";
+	one.daemon.send(turn, done(text));
+	await until(() => answerText(one).includes("End."));
+	const answer = one.el.querySelector(".tarsd-answer");
+	const shown = Array.from(answer?.querySelectorAll("img") ?? []);
+	expect(shown.map((img) => img.className)).toEqual(["tarsd-picture", "tarsd-picture"]);
+	expect(shown.map((img) => img.getAttribute("src"))).toEqual(["app://local/pics/Leaf.png", "app://local/pics/%C3%9C%20b.svg"]);
+	expect(answer?.querySelector(".internal-embed")).toBeNull();
+	expect(answer?.innerHTML).not.toMatch(/src="https:/);
+});
+
 it("draws no diagram that would load something", async () => {
 	const one = await set();
 	const turn = await ask(one, "Tea?");

@@ -27,6 +27,20 @@ describe("prose", () => {
 		expect(disarm(text)).toBe(safe);
 	});
 
+	it.each(["![[pic.png]]", "![[a/b c.JPG|200]]", "![a](pics/%C3%BC.webp)", "![](x.svg)", "![[Füße 1.gif|alt]] and ![[b.png]]", "| ![[a.png\\|9]] |"])(
+		"keeps a picture of the vault: %s",
+		(text) => expect(disarm(text.replace("\\|", "|"))).toBe(text.replace("\\|", "|")),
+	);
+
+	it.each([
+		"![a](https://evil.example/a.png)", "![[https://evil.example/a.png]]", "![a](//evil.example/a.png)", "![[//evil.example/a.png]]",
+		"![a](&#104;ttps://evil.example/a.png)", "![a](\\\\evil.example\\a.png)", "![a](data:image/svg+xml,a.svg)", "![a](app://x/a.png)",
+		"![a](file:///a.png)", "![a][b.png]\n\n[b.png]: https://evil.example/b.png", "![[a.png]](https://evil.example/a.png)",
+		"![a\nb](https://evil.example/a.png)", "![[Note]]", "![[film.mp4]]", "![[a.pdf]]", "![[page.html]]",
+	])("keeps no other embed: %s", (text) => {
+		expect(disarm(text)).not.toMatch(/!\[/);
+	});
+
 	it("keeps tags in code that is certain to be code", () => {
 		for (const text of ["`<img>`", `\`${EVIL}\``, "``a ` <b c=d>``"]) expect(disarm(text)).toBe(text);
 	});
@@ -128,8 +142,10 @@ const MOST_SECONDS = 4;
 
 describe("long text that means harm", () => {
 	const pieces = ["[^", "[", "[[", "![[", "![", "!", "]", "](", "[1]:", "| ", "```mermaid\n", "```\n", "> ```mermaid\n", "$", "\\", "<a ", "`a", "_a ", "@{", "- - "];
-	it.each(pieces)("is read once: %j", (piece) => {
-		const text = piece.repeat(100_000);
+	/** Runs of one sign, each longer than the last, so that none closes another. */
+	const runs = (sign: string, most: number): string => Array.from({ length: most }, (_, n) => `${sign.repeat(n + 1)} a `).join("");
+	const texts = [...pieces.map((piece) => [piece, piece.repeat(100_000)]), ...["`", "$", "~", "[", "%"].map((sign) => [`runs of ${sign}`, runs(sign, 1_000)])];
+	it.each(texts)("is read once: %j", (_, text = "") => {
 		const before = process.cpuUsage();
 		blocksOf(text);
 		disarm(text);

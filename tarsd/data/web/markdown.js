@@ -122,12 +122,12 @@ function blocksOf(text) {
 	return starts.map((start, n) => ({ text: lines.slice(start, starts[n + 1]).join("\n"), line: start + 1 }));
 }
 
-/** A stretch of text with its markers made elements; `list[1]` and `[words][1]` have none. */
+/** Text with its markers made elements; `list[1]` and `[words][1]` have none. */
 function cited(text, cite) {
 	const pieces = [];
 	let [at, chain] = [0, -1];
 	for (const { 0: whole, 1: inside, index } of text.matchAll(MARKER)) {
-		if (index !== chain && /[\p{L}\p{N}_\]\\]$/u.test(text.slice(0, index))) continue;
+		if (index !== chain && /[\p{L}\p{N}_\]\\]$/u.test(text.slice(0, index).slice(-2))) continue;
 		const made = inside.split(/([^\d?]+)/).map((part) => (/^\d/.test(part) ? cite(parseInt(part), part.endsWith("?")) : part));
 		if (made.includes(null)) continue;
 		pieces.push(text.slice(at, index), ...made);

@@ -194,6 +194,11 @@ LISTS: Mapping[str, list[dict[str, Any]]] = {
         {"name": "", "inputSchema": {"type": "object"}},
         {"name": "huge", "inputSchema": {"type": "object", "properties": {"x": {"description": "x" * 100_000}}}},
         {"name": "liar", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object", "required": ["n"]}},
+        {
+            "name": "loose",
+            "inputSchema": {"properties": {"$top": {"type": "array"}}},
+            "outputSchema": {"type": "array"},
+        },
     ],
     "sleepy": [TOOL, {**TOOL, "name": "nap"}],
 }
@@ -228,6 +233,8 @@ def by_hand(mode: str) -> None:
                 os.kill(os.getpid(), signal.SIGSTOP)
             wrong = {"structuredContent": {"m": 1}} if message["params"]["name"] == "liar" else {}
             answer["result"] = {"content": [{"type": "text", "text": "echo"}], **wrong}
+            if message["params"]["name"] == "loose":
+                answer["result"] = {"content": "just a text", "structuredContent": [1, 2]}
         elif mode == "deaf":
             continue
         else:

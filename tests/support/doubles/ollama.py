@@ -117,7 +117,8 @@ class OllamaDouble(Double):
         return next((one for one in self.models if one["name"] == full), None)
 
     def _running(self, name: str) -> dict[str, Any]:
-        about = {"name": name, "model": name, "size": 9, "size_vram": 9, "digest": "d" + name}
+        digest = next((one["digest"] for one in self.models if one["name"] == name), "d" + name)
+        about = {"name": name, "model": name, "size": 9, "size_vram": 9, "digest": digest}
         return {**about, "details": {}, "expires_at": CREATED, "context_length": self.loaded[name]}
 
     def _shown(self, found: Mapping[str, Any]) -> dict[str, Any]:

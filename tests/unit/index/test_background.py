@@ -45,6 +45,10 @@ def test_every_passage_gets_a_vector_and_a_restart_embeds_nothing(bench: Bench) 
     assert (status.state, status.done, status.remaining) == ("complete", 70, 0)
     space = bench.store.vectors.space_for(model.fingerprint)
     assert space is not None and space.state == "active"
+    bench.write("new.md", "a heron")
+    bench.run()
+    assert bench.indexer.background.status().state == "embedding", "complete is only what has no passage left"
+    (bench.root / "new.md").unlink()
     bench.restart()
     bench.run()
     assert embed_all(bench.indexer) == 0 and model.texts == 70

@@ -348,7 +348,7 @@ def test_a_vault_that_loses_most_notes_while_some_stay_is_not_believed(
 
 
 @pytest.mark.report("https://github.com/restic/restic/issues/2179")
-@pytest.mark.parametrize("how", ["in place", "moved over", "copied over", "swapped"])
+@pytest.mark.parametrize("how", ["in place", "moved over", "copied over", "swapped", "made again", "linked"])
 def test_another_text_of_the_same_size_and_time_is_read(bench: Bench, how: str) -> None:
     """As after `rsync -a` or a restored backup: the daemon did not run, and no event tells of it."""
     file, other = bench.write("n.md", "a heron"), bench.write("other.md", "a egret")
@@ -364,6 +364,12 @@ def test_another_text_of_the_same_size_and_time_is_read(bench: Bench, how: str) 
         other.replace(file)
     elif how == "copied over":
         shutil.copy2(other, file)
+    elif how == "made again":
+        file.unlink()
+        file.write_bytes(b"a egret")
+    elif how == "linked":
+        file.unlink()
+        os.link(other, file)
     else:
         file.rename(bench.root / "x")
         other.rename(file)

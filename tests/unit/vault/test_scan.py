@@ -11,6 +11,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from tarsd.vault import (
     Vault,
     is_conflict_copy,
     settled,
+    stamp_of,
 )
 from tests.unit.vault.conftest import NFC, NFD, Evicted, paths, write
 
@@ -433,3 +435,33 @@ def test_which_changes_are_no_reason_to_look(vault: Path) -> None:
     assert look.excluded_by("Private", folder=True) and not look.excluded_by("Private.md", folder=False)
     assert look.excluded_by("Private/x.md") == "It is left out by the rule Private/."
     assert look.excluded_by("ok.md") is None
+
+
+OLD = {"st_ino": 7, "st_ctime_ns": 1_700_000_000_000_000_000}
+BORN = {**OLD, "st_birthtime": 1_600_000_000.25}
+
+
+@pytest.mark.parametrize("about", [OLD, BORN], ids=["Linux", "macOS"])
+def test_a_files_stamp_says_that_it_is_another_file_or_was_written(about: dict[str, Any]) -> None:
+    """As told by a copy with the old name, size and time; what is told of it elsewhere does not matter."""
+
+    def stamp(**change: Any) -> int:
+        return stamp_of(SimpleNamespace(**{**about, "st_mode": 0, "st_size": 3, "st_mtime_ns": 5, **change}))  # type: ignore[arg-type]
+
+    assert stamp() == stamp(st_size=4, st_mtime_ns=6, st_mode=1)
+    others = [{name: value + 1} for name, value in about.items()]
+    assert len({stamp(), *(stamp(**other) for other in others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize("how", ["in place", "moved over"])
+def test_obsidians_settings_of_the_same_size_and_time_are_read_anew(vault: Path, how: str) -> None:
+    exclude_in_obsidian(vault, "Old/")
+    write(vault, "Old/a.md", "New/a.md")
+    file = vault / ".obsidian" / "app.json"
+    looked_at, about = Vault(vault), file.stat()
+    assert paths(looked_at.scan()) == {"New/a.md"}
+    other = file if how == "in place" else file.with_name("fresh")
+    other.write_text('{"userIgnoreFilters": ["New/"]}')
+    os.utime(other, ns=(about.st_atime_ns, about.st_mtime_ns))
+    other.replace(file)
+    assert paths(looked_at.scan()) == {"Old/a.md"}
