@@ -21,12 +21,11 @@ from tarsd.parse import parse
 from tarsd.passage import NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
-from tarsd.search import MAX_LIMIT, Results, Scope
+from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
-MAYBE = 0.25
 MOST_LISTED = 250
 MOST_NAMED = 10
 """So many of the notes that share a name are told."""

@@ -63,7 +63,7 @@ class ExtractiveProvider:
 
 
 def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] = ()) -> Iterable[str]:
-    """The answer in pieces: quotes from at most four notes; else the closest one, named as such; else that it is none."""
+    """The answer in pieces: quotes from at most four notes; else the closest one, called so; else that there is none."""
     terms = _terms(query)
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]

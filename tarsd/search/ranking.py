@@ -45,7 +45,9 @@ EVERYTHING = Scope()
 class Ranking:
     """One query at work: the lists and what became of them.
 
-    `allowed` are the file ids that filters let pass (None for all), `left_out` others that are left out. `fused` holds
+    It ranks notes, or `conversations`: the lists of the one know nothing of the other; `longest` is how long these may
+    become, 0 for the usual. `passing` are the file ids that
+    filters let pass (None for all), `allowed` those of them that are ranked, `asked` the query's vectors. `fused` holds
     every candidate, best first; of the best ones, `rows` has the passage, `held` the terms in it, and
     `in_names` those of them that are only part of a name, as `line` is of `parseHeaderLine`; `repeated` says of those
     that read the same in several notes in how many.
@@ -54,8 +56,11 @@ class Ranking:
     query: Query
     mode: Mode
     terms: list[TermStats] = field(default_factory=list)
+    conversations: bool = False
+    longest: int = 0
+    passing: set[int] | None = None
     allowed: set[int] | None = None
-    left_out: set[int] = field(default_factory=set)
+    asked: list[QueryVector] | None = None
     keyword: list[tuple[int, float]] = field(default_factory=list)
     vectors: list[tuple[QueryVector, list[tuple[int, float]]]] = field(default_factory=list)
     lists: list[fuse.VectorList] = field(default_factory=list)
