@@ -28,6 +28,9 @@ CERTAIN = 0.55
 NOT_CERTAIN = "Nothing certain. The closest is:"
 NOTHING = "Your notes hold nothing that answers this."
 
+_MOST = 0.66
+"""A quote that holds this share of a question's words needs nothing of what stands around it."""
+
 _PICTURES = re.compile(
     r"[\s>|]*(?:(?:\[?!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\]?(?:\([^)\n]*\))?|</?\w[^>\n]*>)[\s|]*)+"
 )
@@ -63,7 +66,7 @@ class ExtractiveProvider:
 
 
 def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] = ()) -> Iterable[str]:
-    """The answer in pieces: quotes from at most four notes; else the closest one, called so; else that there is none."""
+    """The answer in pieces: quotes from at most four notes; else the closest one, or that there is none."""
     terms = _terms(query)
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
@@ -139,10 +142,18 @@ def excerpt(text: str, terms: Sequence[str], language: str = "") -> tuple[int, l
     last = best
     if blocks[best].heading or lines[blocks[best].stop - 1].rstrip().endswith(":"):
         last = min(best + 1, len(blocks) - 1)  # what it announces is the answer
+    name = _FIELD.match(lines[blocks[best].start])
+    if name and not _match(_words(name[0], language), weights):
+        # a field whose value was asked for is no answer: "ID: dataview" says less than what follows
+        while last + 1 < len(blocks) and _FIELD.match(lines[blocks[last].start]):
+            last += 1
     while last + 1 < len(blocks) and own[last + 1] >= 0.7 * scores[best] > 0:
         last += 1
     start, stop = _window(lines, blocks[best].start, blocks[last].stop, weights, language)
-    start, stop = _widened(lines, start, stop)
+    said = frozenset().union(_words(blocks[best].under, language), *contents[best : last + 1])
+    wanted = set(_stems(terms, language))
+    if len(wanted & said) < _MOST * len(wanted):  # the rest of what was asked for may stand around it
+        start, stop = _widened(lines, start, stop)
     return start, [_cut(line, weights, language) for line in lines[start:stop]]
 
 
