@@ -114,10 +114,10 @@ def _hash(named: hashlib.blake2b, piece: Passage) -> bytes:
 
 def embed_text(note_title: str, aliases: Sequence[str], passage: Passage) -> str:
     """What an embedding model reads: title, aliases, heading trail, then the text without the headings just named."""
-    text = _filled(passage.text)
+    text = _filled(passage.text) or (passage.text if passage.trail else "")
     trail = [part for part in passage.trail if part != note_title]
     head = [note_title[:120], ", ".join(aliases[:100])[:100].rstrip(", "), " > ".join(trail)[-160:]]
-    return "\n".join([part for part in head if part] + [without_addresses(text)])
+    return "\n".join(part for part in (*head, without_addresses(text)) if part)
 
 
 def _without_queries(lines: Sequence[str]) -> list[str]:
@@ -141,7 +141,7 @@ def _filled(text: str) -> str:
     while lines and (not lines[-1].strip(" \t>-*") or _HEADING.match(lines[-1])):
         lines.pop()
     first = next((at for at, line in enumerate(lines) if line.strip() and not _HEADING.match(line)), len(lines))
-    return "\n".join(lines[first:]) or text
+    return "\n".join(lines[first:])
 
 
 def _size(text: str) -> int:
@@ -225,6 +225,7 @@ class _Cutter:
             if self.fits(text, last.tokens + rest.tokens):
                 tokens = last.tokens + rest.tokens
                 return [*pieces[:-1], Passage(text, last.start_line, rest.end_line, last.trail, tokens=tokens)]
+            return pieces + self.cut((), start, end)  # without a trail, so that nothing of it is embedded
         trail = next((section.trail for section in _sections(self.note) if section.start == start), ())
         return pieces + self.cut(trail, start, end)
 

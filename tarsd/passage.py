@@ -64,6 +64,11 @@ class NoteRow:
         return (self.collection, self.path)
 
     @property
+    def of_conversation(self) -> bool:
+        """Whether it is a session note or a summary: found, but in no statistic, for it repeats what was asked."""
+        return self.ours and self.memory_type in ("", "episodic")
+
+    @property
     def origin(self) -> Origin:
         """As that of a passage, without its hash."""
         return Origin(self.collection, self.path)

@@ -59,10 +59,12 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
     steps.append(Step("indexed", True, f"It is in the index with {passages}.{state}"))
     if note.ours:
         steps.append(Step("evidence", False, "tarsd wrote it: search finds it, answers are not based on it."))
-    ranking = searcher.rank(query, "hybrid", _LIMIT)
+    of_notes = searcher.rank(query, "hybrid", _LIMIT)
+    talk = searcher.rank_conversations(of_notes, _LIMIT)
+    ranking = talk if note.of_conversation and talk is not None else of_notes
     held = {id: held.terms for id, held in searcher.held(ranking.terms, rows).items()}
     steps += _matching(ranking, note, rows, held)
-    ranks = _ranks(ranking, note)
+    ranks = _ranks(ranking, note, [of_notes] if talk is None else [of_notes, talk])
     final = ranks["all together"]
     steps.append(
         Step("found", final is not None, f"It is note {final} of the answer." if final else "It is not in the answer.")
@@ -127,9 +129,12 @@ def _matching(
     return steps
 
 
-def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
+def _ranks(ranking: Ranking, note: NoteRow, both: Sequence[Ranking]) -> dict[str, int | None]:
+    """The note's place in each list of its ranking, and in the answer that notes and conversations make together."""
+    file_of = {i: file_id for one in both for i, file_id in one.file_of.items()}
+
     def place(ids: Sequence[int]) -> int | None:
-        files = dict.fromkeys(ranking.file_of[i] for i in ids if i in ranking.file_of)
+        files = dict.fromkeys(file_of[i] for i in ids if i in file_of)
         return next((n for n, file_id in enumerate(files, 1) if file_id == note.id), None)
 
     ranks = {"words": place([i for i, _ in ranking.keyword])}
@@ -137,7 +142,8 @@ def _ranks(ranking: Ranking, note: NoteRow) -> dict[str, int | None]:
         ranks[f"meaning ({vector.name})"] = place([i for i, _ in nearest])
     titles = sorted(ranking.titles.values(), key=lambda match: (-match.cover, match.file_id))
     ranks["titles"] = next((n for n, match in enumerate(titles, 1) if match.file_id == note.id), None)
-    ranks["all together"] = place([i for i, _ in ranking.fused])
+    together = sorted((scored for one in both for scored in one.fused), key=lambda scored: -scored[1])
+    ranks["all together"] = place([i for i, _ in together])
     return ranks
 
 

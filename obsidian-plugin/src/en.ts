@@ -18,6 +18,8 @@ export const en = {
 		askNote: "Ask about this note",
 		askSelection: "Ask about selection",
 		stop: "Stop the answer",
+		save: "Save conversation as a note",
+		saved: (note: string) => (note ? `Kept in ${note}.` : "No note is made of it: session notes are off."),
 		history: "Show conversations",
 		search: "Search by words and meaning",
 		related: "Show related notes",

@@ -42,6 +42,7 @@ export const CALLS: Record<Exclude<keyof Client, "transport">, ClientCall> = {
 		// the list has the number of turns under this name, and so has the client
 		reply: ({ turns, ...rest }) => ({ ...rest, turns: Array.isArray(turns) ? turns.length : turns, history: turns }),
 	},
+	save: { golden: "save_conversation", send: (client) => client.save("c1"), reply: (golden) => (golden as { note: string }).note },
 	rename: { golden: "rename_conversation", send: (client) => client.rename("c1", "Title") },
 	remove: { golden: "delete_conversation", send: (client) => client.remove("c1") },
 	search: { golden: "search", send: (client) => client.search("q", { mode: "fts", limit: 3 }), reply: same },

@@ -91,7 +91,8 @@ class Assistant:
             fallback=fallback or (self._provider(config.chat.fallback) if config.chat.fallback else None),
             indexed=indexed,
         )
-        kept = session_notes(sessions, parts, self.notebook, config.memory_folder, executor)
+        each = config.memory.note_each_question
+        kept = session_notes(sessions, parts, self.notebook, config.memory_folder, executor, each_question=each)
         self.chat = Chat(sessions, parts, kept if config.memory.session_notes else None, executor)
         self._review: _Review | None = None
         self._memory_lock = asyncio.Lock()
@@ -166,6 +167,11 @@ class Assistant:
         if self.chat.session_notes is not None:
             await self.chat.session_notes.finish(conversation)
         return {"closed": conversation}
+
+    async def save_conversation(self, conversation: str) -> Json:
+        """Make a note of a conversation that would have none; where it is, "" without an answer or session notes."""
+        notes = self.chat.session_notes
+        return {"note": "" if notes is None else await notes.save(conversation)}
 
     # -------------------------------------------------------------------------------------------- memory
 

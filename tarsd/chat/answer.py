@@ -49,7 +49,7 @@ SHORTER = 0.7
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
-ALL_REASONING = "The model used up all {most:,} tokens of its reply for reasoning, and none was left for an answer."
+ALL_REASONING = "The model used up all tokens of its reply for reasoning, and none was left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
 UNFINISHED = "The server ended the answer without saying that it was finished: its end may be missing."
@@ -284,9 +284,9 @@ class TurnRunner:
                 )
             before = self._turn.text
             prompt = replace(prompt, tools=() if last else prompt.tools)
-            fitted, calls, done = await self._ask(provider, prompt, patient)
+            calls, done = await self._ask(provider, prompt, patient)
             if done.stop_reason == "length" and not self._turn.text[len(before) :].strip():
-                self._turn.notice(ALL_REASONING.format(most=fitted.request.max_tokens))
+                self._turn.notice(ALL_REASONING)
             elif done.stop_reason == "length":
                 self._turn.notice("The reply was cut off: the model reached the most tokens that it may write.")
             elif done.stop_reason == "refusal":
@@ -302,9 +302,7 @@ class TurnRunner:
             step = Message("assistant", said, tuple(calls), raw=done.raw)
             prompt = replace(prompt, steps=(*prompt.steps, step, *results))
 
-    async def _ask(
-        self, provider: Provider, prompt: PromptParts, patient: bool
-    ) -> tuple[FittedPrompt, list[ToolCall], StreamEnd]:
+    async def _ask(self, provider: Provider, prompt: PromptParts, patient: bool) -> tuple[list[ToolCall], StreamEnd]:
         """One round; what the server finds too long is fitted anew with less, for our count is an estimate."""
         turn, said = self._turn, self._turn.pieces
         fitted = self._fit(provider, prompt)
@@ -312,7 +310,7 @@ class TurnRunner:
             turn.notice(SHORTENED)
         for _ in range(REFITS):
             try:
-                return fitted, *await self._stream(provider, fitted.request, patient)
+                return await self._stream(provider, fitted.request, patient)
             except ContextTooLong as error:
                 less = None if turn.pieces > said else self._shorter(provider, prompt, fitted.request, error)
                 if less is None:
@@ -320,7 +318,7 @@ class TurnRunner:
                 fitted = less
                 turn.notice(*fitted.left_out)
                 turn.evidence = turn.evidence if prompt.steps else fitted.request.evidence
-        return fitted, *await self._stream(provider, fitted.request, patient)
+        return await self._stream(provider, fitted.request, patient)
 
     def _fit(self, provider: Provider, prompt: PromptParts, window: int = 0) -> FittedPrompt:
         ratio = self._services.ratios.of(provider.name)

@@ -13,7 +13,7 @@ from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
 from tarsd.errors import Conflict, Refused, TarsdError, ToolError
 from tarsd.memory import MEMORY, NOTICED, RULES
-from tarsd.passage import Passage
+from tarsd.passage import Origin, Passage
 from tarsd.protocol import Approval, TurnRequest
 from tarsd.providers.base import Message, Provider, ToolCall, ToolSpec
 from tarsd.tools import Context, Result, ToolProposal
@@ -166,8 +166,9 @@ class Calls:
 
         What was said for the rest of a conversation does not hold for somebody who asks in it and cannot be asked.
         What the settings allow, they allow the person: a model that asks in their stead changes and sends nothing.
+        And none covers private text that goes where it is not private.
         """
-        if self._request.audience != "person":
+        if self._request.audience != "person" or proposal.exposes:
             return False
         private = self._turn.private
         at_home = proposal.change is not None or not private
@@ -224,11 +225,18 @@ class Calls:
             state="done",
             text=answer.text[:SHOWN_CHARS],
             sources=[passage.as_source() for passage in numbered],
-            **drew_on([*(passage.origin for passage in answer.evidence), *(row.origin for row in answer.named)]),
+            **drew_on(_origins(answer)),
             **({"private": True} if turn.private else {}),
         )
         text = result_text(call.name, answer.text, numbered)
         return Message("tool", text, call_id=call.id, name=call.name)
+
+
+def _origins(answer: Result) -> list[Origin]:
+    """What a result was made from; passages say more than their note, which may have been moved."""
+    known = {(origin.collection, origin.path) for origin in answer.origins}
+    whole = [*(passage.origin for passage in answer.evidence), *(row.origin for row in answer.named)]
+    return [*answer.origins, *(one for one in whole if one.hash or (one.collection, one.path) not in known)]
 
 
 def _place(passage: Passage) -> tuple[object, ...]:

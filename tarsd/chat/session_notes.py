@@ -20,6 +20,7 @@ from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn
 from tarsd.errors import TarsdError, VaultUnavailable
 from tarsd.protocol import Event, Writer
+from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import UNTITLED, begun, file_title, grown, holds, render_summary_note, summarised
 from tarsd.session.properties import is_private, properties
@@ -43,6 +44,8 @@ T = TypeVar("T")
 class SessionNotes:
     """Writes below `folder` in the vault; lives in the event loop of the turns. Nothing here ever ends a turn.
 
+    A note is made of a conversation with a model, of one with two turns, and of one that the person saves; of single
+    questions answered without a model only if of `each_question`.
     Every `look_s` seconds the conversations are summarised that had no turn for `idle_s`.
     """
 
@@ -54,6 +57,7 @@ class SessionNotes:
         folder: str,
         executor: Executor | None = None,
         *,
+        each_question: bool = False,
         look_s: float = LOOK_S,
         idle_s: float = IDLE_S,
     ) -> None:
@@ -62,6 +66,7 @@ class SessionNotes:
         self._notebook = notebook
         self._folder = folder
         self._executor = executor
+        self._each_question = each_question
         self._look_s, self._idle_s = look_s, idle_s
         self._locks: dict[str, asyncio.Lock] = {}
         self._touched: dict[str, float] = {}
@@ -105,6 +110,18 @@ class SessionNotes:
                 await until_written(attempt, tries=TRIES)
             except TarsdError as error:
                 self._failed(turn, error)
+
+    async def save(self, conversation: str) -> str:
+        """Make a note of a conversation whatever it is; its path, "" while no turn has ended. Raises `TarsdError`."""
+
+        async def attempt() -> None:
+            change = await self._thread(lambda: self._plan(self._sessions.load(conversation)))
+            await self._put(conversation, change, "daemon")
+
+        async with self._lock(conversation):
+            await self._thread(self._sessions.save, conversation)
+            await until_written(attempt, tries=TRIES)
+        return (await self._thread(self._sessions.load, conversation)).note
 
     def _lock(self, conversation: str) -> asyncio.Lock:
         return self._locks.setdefault(conversation, asyncio.Lock())
@@ -167,13 +184,19 @@ class SessionNotes:
         if loaded is None:
             if conversation.note:  # the person took it away: it comes back whole with their next turn, or not at all
                 finished = () if late else finished
-            if not finished:
+            if not finished or not (conversation.note or self._worth_a_note(conversation)):
                 return None
             path = self._free_path("sessions", self._file_name(conversation), conversation)
             return begun(path, replace(conversation, turns=finished), private=self._private(conversation))
         written = next((at for at in range(len(finished), 0, -1) if holds(loaded.text, finished[at - 1])), 0)
         missing = finished[written:] if written else () if late else finished[-1:]
         return grown(loaded, *missing, private=self._private(conversation)) if missing else None
+
+    def _worth_a_note(self, conversation: Conversation) -> bool:
+        """Whether it is more than a single question that was answered by quotes, or none that is to be kept."""
+        finished = conversation.finished
+        by_model = any(turn.model not in ("", ExtractiveProvider.name) for turn in finished)
+        return self._each_question or conversation.saved or by_model or len(finished) > 1
 
     def _private(self, conversation: Conversation) -> bool:
         """Whether the conversation's notes are private: text of private notes was seen, or has become private since."""

@@ -38,6 +38,7 @@ path = {path}
 [memory]
 # enabled = true        # remember what you tell it, in tars/Memory.md
 # session_notes = true  # conversations become notes in tars/sessions/
+# note_each_question = false  # so do single questions that were answered without a model
 
 [tools]
 # allow = []            # tools that need no yes, such as "daily_note_append", "weather"

@@ -147,6 +147,11 @@ def close(client: Client, id: str) -> str:
         return ""
 
 
+def save(client: Client, id: str) -> str:
+    """Makes a note of a conversation; its path, "" while nothing was said in it. Raises ClientError."""
+    return str(client.post(f"{_route(id)}/save").get("note") or "")
+
+
 def search(client: Client, query: str) -> Found:
     """The conversations whose title has all the words, then those whose note is found for them."""
     every = listed(client)
@@ -157,7 +162,7 @@ def search(client: Client, query: str) -> Found:
         if all(word in str(conversation.get("title", "")).casefold() for word in wanted)
     }
     by_id = {str(conversation.get("id")): conversation for conversation in every}
-    body = {"query": query, "mode": "fts", "limit": MOST_HITS, "filters": {"tars": "session"}}
+    body = {"query": f"[tars:session] {query}", "mode": "fts", "limit": MOST_HITS}
     for path in dict.fromkeys(str(hit.get("path")) for hit in client.post("/v1/search", body).get("hits") or []):
         try:
             note = client.get(f"/v1/notes/{quote(path, safe='/')}")

@@ -123,6 +123,13 @@ def _new(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     click.echo("A new conversation.", err=True)
 
 
+def _save(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
+    if not talk.begun:
+        raise BadRequest("Nothing has been said yet that could be kept.", "Ask something first.")
+    note = sessions.save(talk.client, talk.conversation)
+    click.echo(f"Kept in {line(note)}." if note else "No note is made of it: memory.session_notes is off.", err=True)
+
+
 def _note(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     if rest:
         attach(talk, rest)
@@ -155,6 +162,7 @@ COMMANDS = {
     "r": SlashCommand("[NOTE]", "The last answer was right; say why.", _feedback("good")),
     "review": SlashCommand("", "Make rules of what was judged, one by one.", _review),
     "sessions": SlashCommand("[WORDS]", "Conversations, or those with these words.", _sessions),
+    "save": SlashCommand("", "Keep this conversation as a note.", _save),
     "new": SlashCommand("", "Begin a new conversation.", _new),
     "note": SlashCommand("[NAME]", "Attach a note to every message; without a name, none any more.", _note),
     "quit": SlashCommand("", "Leave.", _quit),

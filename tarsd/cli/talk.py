@@ -19,10 +19,16 @@ from tarsd.client import Client
 @click.argument("question", nargs=-1)
 @completion.conversation_option
 @completion.notes_option("Attach a note; may be given several times.")
+@click.option("--save", is_flag=True, help="Keep question and answer as a note, also without a model.")
 @vault_option
 @json_option
 def ask(
-    question: tuple[str, ...], conversation: str | None, notes: tuple[str, ...], vault: Path | None, as_json: bool
+    question: tuple[str, ...],
+    conversation: str | None,
+    notes: tuple[str, ...],
+    save: bool,
+    vault: Path | None,
+    as_json: bool,
 ) -> None:
     """Ask a QUESTION; the answer comes from your notes, with its sources.
 
@@ -40,13 +46,13 @@ def ask(
         raise click.UsageError("Ask something: tars QUESTION")
     talk = TerminalChat(client, notes=[note_path(client, name) for name in notes])
     talk.conversation = words((conversation,)) if conversation else talk.conversation
-    click.get_current_context().exit(_once(talk, text, as_json))
+    click.get_current_context().exit(_once(talk, text, as_json, save))
 
 
-def _once(talk: TerminalChat, text: str, as_json: bool) -> int:
+def _once(talk: TerminalChat, text: str, as_json: bool, save: bool) -> int:
     """One question and its answer; the exit code."""
     asks = somebody() and not as_json
-    turn = RunningTurn.start(talk.client, talk.conversation, text, talk.notes, approvals=asks)
+    turn = RunningTurn.start(talk.client, talk.conversation, text, talk.notes, approvals=asks, save=save)
     show = TurnPrinter(talk.client, as_json=as_json)
     show.follow(turn)
     return show.end(turn)

@@ -51,9 +51,16 @@ class RunningTurn:
 
     @classmethod
     def start(
-        cls, client: Client, conversation: str, message: str, notes: Sequence[str] = (), *, approvals: bool
+        cls,
+        client: Client,
+        conversation: str,
+        message: str,
+        notes: Sequence[str] = (),
+        *,
+        approvals: bool,
+        save: bool = False,
     ) -> RunningTurn:
-        """Asks; without `approvals` whatever needs a yes is refused."""
+        """Asks; without `approvals` whatever needs a yes is refused. `save`: a note is made of it in any case."""
         body: dict[str, Any] = {
             "conversation": conversation,
             "message": message,
@@ -62,7 +69,8 @@ class RunningTurn:
             "writer": "daemon",
             "approvals": approvals,
         }
-        reply = client.post("/v1/turns", body | ({"notes": list(notes)} if notes else {}))
+        more: dict[str, Any] = ({"notes": list(notes)} if notes else {}) | ({"save": True} if save else {})
+        reply = client.post("/v1/turns", body | more)
         return cls(client, str(reply["turn"]), conversation)
 
     def events(self) -> Iterator[Mapping[str, Any]]:

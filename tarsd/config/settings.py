@@ -141,10 +141,15 @@ class ChatSettings:
 
 @dataclass(frozen=True)
 class MemorySettings:
-    """Whether anything is remembered at all, and whether conversations become notes in the vault."""
+    """Whether anything is remembered at all, and whether conversations become notes in the vault.
+
+    A single question that was answered without a model becomes one only with `note_each_question`, or when the person
+    says so.
+    """
 
     enabled: bool = True
     session_notes: bool = True
+    note_each_question: bool = False
 
 
 @dataclass(frozen=True)

@@ -133,24 +133,31 @@ class IndexCheck:
     def words(self) -> CheckResult:
         """Passages that are not found by their own words."""
         store = self._store
-        chunks = store.notes.passages(store.notes.sample(PASSAGES))
+        chunks = _sampled(store)
         lost = [passage for passage in chunks if not _by_its_words(store, passage)]
         return _found_again(store, lost, len(chunks), "words")
 
     def vectors(self) -> CheckResult:
         """Passages that are not the nearest to their own vector, in every space."""
         store = self._store
-        chunks = {passage.id: passage for passage in store.notes.passages(store.notes.sample(PASSAGES))}
+        chunks = {passage.id: passage for passage in _sampled(store)}
         lost: list[Passage] = []
         for space in store.vectors.spaces():
             ids, vectors = store.vectors.of(space.id, chunks)
             for chunk, vector in zip(ids.tolist(), vectors, strict=True):
-                nearest = store.vectors.knn(space.id, vector, NEAREST)
+                talk = chunks[chunk].note.of_conversation
+                nearest = store.vectors.knn(space.id, vector, NEAREST, conversations=talk)
                 crowd = len(nearest) == NEAREST and nearest[-1][1] >= SAME  # so many have the same text
                 if not crowd and not any(near == chunk and cosine >= SAME for near, cosine in nearest):
                     lost.append(chunks[chunk])
             lost += [chunks[chunk] for chunk in store.vectors.miscoded(space.id, chunks)]
         return _found_again(store, lost, len(chunks), "vectors")
+
+
+def _sampled(store: Store) -> list[Passage]:
+    """Passages of notes, and of conversations."""
+    found = [store.notes.sample(PASSAGES, conversations=kind) for kind in (False, True)]
+    return store.notes.passages(id for ids in found for id in ids)
 
 
 def _some(keys: Sequence[Key], most: int) -> Sequence[Key]:
@@ -172,7 +179,8 @@ def _by_its_words(store: Store, chunk: Passage) -> bool:
     if not known:
         return True
     some = known[:: max(1, len(known) // WORDS)][:WORDS]
-    return bool(store.search.holding(" AND ".join(f'"{word}"' for word in some), [chunk.id]))
+    expression = " AND ".join(f'"{word}"' for word in some)
+    return bool(store.search.holding(expression, [chunk.id], conversations=chunk.note.of_conversation))
 
 
 def _found_again(store: Store, lost: Sequence[Passage], looked: int, what: str) -> CheckResult:

@@ -18,15 +18,14 @@ from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailab
 from tarsd.notes.library import NoteLibrary, NoteView
 from tarsd.notes.resolve import file_of, link_target, matching
 from tarsd.parse import parse
-from tarsd.passage import NoteRow, Passage
+from tarsd.passage import NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
-from tarsd.search import MAX_LIMIT, Results, Scope
+from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
-MAYBE = 0.25
 MOST_LISTED = 250
 MOST_NAMED = 10
 """So many of the notes that share a name are told."""
@@ -133,6 +132,11 @@ class Reader:
         if view.local_only:
             raise _missing(name)
         return view
+
+    def origins(self, view: NoteView, first: int, last: int) -> tuple[Origin, ...]:
+        """What is kept of these lines with everything that is made of them: the passages in which they stand."""
+        held = self._library.passages(view)
+        return tuple(passage.origin for passage in held if passage.start_line <= last and passage.end_line >= first)
 
     def open_path(self, path: str) -> NoteView:
         """As `open`, the note at exactly this path of the vault."""

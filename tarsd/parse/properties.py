@@ -36,12 +36,17 @@ _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _TEMPLATES = (("{{", "}}"), ("<%", "%>"))
 _HASH_VALUE = re.compile(r"(#[^\s#].*?)(?=\s+#\s|\s*$)")
-_HASH_ITEM = re.compile(r"([ \t]*-[ \t]+)(#[^\s#].*?)(?=\s+#\s|\s*$)")
+_HASH_ITEM = re.compile(r"([ \t]*(?:-[ \t]+)+)(#[^\s#].*?)(?=\s+#\s|\s*$)")
+_LEAD = re.compile(r"[ \t]*(?:-[ \t]+)*")
+_LITERAL = re.compile(r"[|>][-+\d]{0,2}(?:\s|$)|\"[^\"]*$|'[^']*$")
+"""A value of which the next lines, if they stand further in, are text as it is."""
 _HASH_FLOW = re.compile(r"""("[^"]*"|'[^']*')|(?<=[\[,\s])(#[^\s#,\[\]"']+)""")
 _COLON = "mapping values are not allowed"
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 """Finds no types: `scalar` does, by YAML 1.2 and not 1.1. libyaml's parser is ten times as fast as PyYAML's own."""
 
+TWICE = "is here twice; keep one of them."
+"""How a fault ends that says so of a property."""
 HINT = "Put quotes around the value, or fix the line, in the note's properties."
 
 
@@ -62,6 +67,11 @@ class PropertyBlock:
     lines: tuple[str, ...] = ()
     text: str = ""
     faults: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def doubled(self) -> tuple[str, ...]:
+        """What is said of each property that is there twice."""
+        return tuple(reason for _, reason in self.faults if reason.endswith(TWICE))
 
 
 NONE = PropertyBlock()
@@ -105,10 +115,19 @@ def _strings(value: JSON, split: str) -> list[str]:
             value = json.loads(value)  # a list that was written as text
     if isinstance(value, str):
         return [part for part in (p.strip() for p in re.split(split, value)) if part]
-    if isinstance(value, list):
-        return [text for item in value if (text := _plain(item).strip())]
-    text = _plain(value)
-    return [text] if text else []
+    return [stripped for text in _flat(value) if (stripped := text.strip())]
+
+
+def _flat(value: JSON) -> Iterator[str]:
+    """Every value of lists in lists, and of keys where none was meant, as text; a key without a value is one itself."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from [key] if item is None else _flat(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield _plain(value)
 
 
 class _Fault(Exception):
@@ -136,7 +155,7 @@ class _Noted:
             values[key] = value
             return
         before = values[key]
-        self.faults.append((line, f"The property {key[:60]!r} is here twice; keep one of them."))
+        self.faults.append((line, f"The property {key[:60]!r} {TWICE}"))
         if isinstance(before, dict) and isinstance(value, dict):
             for inner, item in value.items():
                 if inner in before and before[inner] == item:
@@ -157,23 +176,42 @@ def _quoted(block: Sequence[str], faults: list[tuple[int, str]]) -> list[str]:
 
     lines = list(block)
     style = ""
+    literal = -1  # the column of a key whose text is in the lines below it
     for number, line in enumerate(lines):
-        if key := _KEY.match(line):
-            value = line[key.end() :].lstrip()
-            style = "items" if not value or value.startswith("#") else "flow" if value.startswith("[") else ""
-            begin = line[: key.end()] + " "
-            if found := _HASH_VALUE.match(value):
-                lines[number] = begin + "'" + found[1].replace("'", "''") + "'"
-        if "#" in line and style == "items" and (item := _HASH_ITEM.match(line)):
+        lead = _LEAD.match(line)
+        inside = lead.end() if lead else 0
+        if literal >= 0 and (not line.strip() or _width_of(line) > literal):
+            continue
+        literal = -1
+        key = _KEY.match(line[inside:]) if not inside or style != "flow" else None
+        value = line[inside + key.end() :].lstrip() if key else line[inside:]
+        if key:
+            style = "items" if not value or value.startswith("#") or inside else ""
+            literal = _width_of(line) if _LITERAL.match(value) else -1
+            if (found := _HASH_VALUE.match(value)) and not _goes_on(lines, number + 1, inside):
+                lines[number] = line[: inside + key.end()] + " '" + found[1].replace("'", "''") + "'"
+        elif "#" in line and style == "items" and (item := _HASH_ITEM.match(line)):
             lines[number] = item[1] + "'" + item[2].replace("'", "''") + "'"
-        elif "#" in line and style == "flow":
-            inside, bracket, after = line.rpartition("]")
-            lines[number] = _HASH_FLOW.sub(quotes, inside or after) + bracket + (after if bracket else "")
+        if value.startswith("[") and (key or style == "items"):
+            style = "flow"
+        if "#" in line and style == "flow":
+            before, bracket, after = line.rpartition("]")
+            lines[number] = _HASH_FLOW.sub(quotes, before or after) + bracket + (after if bracket else "")
         if style == "flow" and "]" in line:
-            style = ""
+            style = "items" if inside else ""
         if lines[number] != line:
             faults.append((number + 2, "What begins with # is a comment in properties; it is read as a value here."))
     return lines
+
+
+def _width_of(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _goes_on(lines: Sequence[str], start: int, column: int) -> bool:
+    """Whether the value of a key at this column is in the lines from `start` on: what stands beside it is a comment."""
+    line = next((lines[at] for at in range(start, len(lines)) if lines[at].strip()), "")
+    return _width_of(line) > column or (_width_of(line) == column and line.lstrip().startswith("- "))
 
 
 def _load(block: Sequence[str]) -> tuple[dict[str, JSON] | None, _Noted]:

@@ -86,6 +86,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("PATCH", "/v1/conversations/{conversation}", "rename_conversation"),
     Route("DELETE", "/v1/conversations/{conversation}", "delete_conversation"),
     Route("POST", "/v1/conversations/{conversation}/close", "close_conversation"),
+    Route("POST", "/v1/conversations/{conversation}/save", "save_conversation"),
     Route("GET", "/v1/memory", "memory"),
     Route("POST", "/v1/memory", "remember"),
     Route("POST", "/v1/memory/forget", "forget"),

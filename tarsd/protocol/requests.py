@@ -134,7 +134,8 @@ class TurnRequest(RequestBody, frozen=True):
     `selection_note` is the note that the selection is from; it is not attached, but what holds of it holds of the text.
     Without `approvals` nobody is there to be asked, and whatever needs a yes is refused. For an audience `elsewhere`
     private text is left out even if the model that answers is on this machine. With `stop_when_left` the turn is
-    stopped once nobody has read its events for some seconds; without, it runs on, and its reader may come back.
+    stopped once nobody has read its events for some seconds; without, it runs on, and its reader may come back. `save`
+    makes a note of the conversation even if it is this one question, answered without a model.
     """
 
     conversation: Id
@@ -147,6 +148,7 @@ class TurnRequest(RequestBody, frozen=True):
     selection_note: OptionalPath = ""
     audience: Audience = "person"
     stop_when_left: bool = False
+    save: bool = False
 
 
 class ChatRequest(RequestBody, frozen=True):

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
 from typing import Final
 
 from tarsd.parse.tokens import least_tokens, tokens
-from tarsd.providers.base import ModelRequest
+from tarsd.providers.base import (
+    ModelRequest,
+    ProviderEvent,
+    Retract,
+    StreamEnd,
+    Text,
+    Thinking,
+    ToolCall,
+    Usage,
+    Waiting,
+)
 
 REASONING: Final = 4096
 """Tokens that reasoning may take beside the reply, where there is room."""
@@ -14,6 +27,8 @@ CUT: Final = (
     "{model} read only about {read:,} tokens of what it was sent: a part of the notes or of the conversation was left "
     "out."
 )
+_WORTH: Final = 512
+"""With less room than this a reply is not asked for again."""
 _FEWEST: Final = 32
 """No server cuts a prompt shorter; what counts less counts something else."""
 _SURELY: Final = 0.8
@@ -31,10 +46,47 @@ def estimate(request: ModelRequest) -> int:
     return tokens(request.system) + sum(tokens(message.text) for message in request.messages)
 
 
-def with_room(request: ModelRequest, window: int) -> int:
-    """The bound of a reply (tokens) before which its model may reason."""
+def with_room(request: ModelRequest, window: int) -> ModelRequest:
+    """The request with a bound of the reply (tokens) within which its model may reason, too."""
     most = request.max_tokens
-    return max(most, min(most + REASONING, window - estimate(request)))
+    return replace(request, max_tokens=max(most, min(most + REASONING, window - estimate(request))))
+
+
+class ReasoningRoom:
+    """Room for reasoning beside the reply, once a model is known to reason: by what it says, or says nothing of."""
+
+    def __init__(self) -> None:
+        self.given = False
+
+    async def stream(
+        self, ask: Callable[[ModelRequest], AsyncGenerator[ProviderEvent, None]], request: ModelRequest, window: int
+    ) -> AsyncGenerator[ProviderEvent, None]:
+        """The events of `ask`; a reply that was used up before its first word is asked for again with room, once."""
+        spent = 0
+        while True:
+            said, asked = False, with_room(request, window) if self.given else request
+            async with aclosing(ask(asked)) as events:
+                async for event in events:
+                    match event:
+                        case Thinking():
+                            self.given = True
+                        case ToolCall():
+                            said = True
+                        case Text(text):
+                            said = said or bool(text.strip())
+                        case Retract():
+                            said = False
+                        case Usage(_, written):
+                            event = replace(event, output_tokens=spent + written)
+                            spent += written
+                        case StreamEnd("length") if not said:
+                            self.given = True
+                            if asked.max_tokens + _WORTH <= with_room(request, window).max_tokens:
+                                break
+                    yield event
+                else:
+                    return
+            yield Waiting("All of the reply went into reasoning: it is asked for again, with more room …")
 
 
 def halved(read: int, window: int) -> bool:

@@ -23,7 +23,13 @@ BESIDE_THE_BEST = 0.7
 """A passage is quoted beside a better one only with this share of its relevance."""
 QUOTE_LINES = 10
 QUOTE_CHARS = 800
+CERTAIN = 0.55
+"""From this relevance on, what is quoted is an answer; less is the closest that there is."""
+NOT_CERTAIN = "Nothing certain. The closest is:"
 NOTHING = "Your notes hold nothing that answers this."
+
+_MOST = 0.66
+"""A quote that holds this share of a question's words needs nothing of what stands around it."""
 
 _PICTURES = re.compile(
     r"[\s>|]*(?:(?:\[?!\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\])\]?(?:\([^)\n]*\))?|</?\w[^>\n]*>)[\s|]*)+"
@@ -32,6 +38,7 @@ _PICTURES = re.compile(
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
 _FIELD = re.compile(r"[^\W\d_][\w -]{0,60}::?(?:[ \t]|$)")
 """A property or an inline field; several in a row are several statements."""
+_LINK = re.compile(r"!?\[\[[^\[\]\n]{1,1000}\]\]|!?\[[^\[\]\n]{0,1000}\]\([^()\n]{0,2000}\)|https?://\S{1,2000}")
 _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
 
 
@@ -59,27 +66,32 @@ class ExtractiveProvider:
 
 
 def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] = ()) -> Iterable[str]:
-    """The answer in pieces: quotes from at most four notes, or that there is nothing and what comes closest."""
+    """The answer in pieces: quotes from at most four notes; else the closest one, or that there is none."""
+    terms = _terms(query)
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
     shown = _distinct([passage for passage in wanted if not _only_pictures(passage)])
-    if shown:
+    if shown and (best >= CERTAIN or shown[0].attached):
         for position, passage in enumerate(shown):
-            yield ("\n\n" if position else "") + _quoted(passage, _terms(query))
+            yield ("\n\n" if position else "") + _quoted(passage, terms)
         return
-    yield NOTHING
-    near = _distinct(closest)[:3]
-    if near:
-        yield "\n\nThe closest, though probably not an answer:\n"
-        for passage in near:
-            yield f"\n- {passage.full_link} ({_place(passage)})"
+    near = shown or _distinct([passage for passage in closest if not _only_pictures(passage)])
+    if not near:
+        yield NOTHING
+        return
+    yield f"{NOT_CERTAIN}\n\n{_quoted(near[0], terms)}"
+    if near[1:]:
+        yield "\n\nAlso near:\n" + "".join(f"\n- {other.full_link} ({_place(other)})" for other in near[1:3])
 
 
 def _distinct(passages: Sequence[Passage]) -> list[Passage]:
-    """The best passage of each note, at most four; attached notes first, then in the order given."""
+    """The best passage of each note, at most four; attached notes first, then by relevance."""
     seen: dict[tuple[str, str], Passage] = {}
-    for passage in sorted(passages, key=lambda passage: not passage.attached):
-        seen.setdefault((passage.collection, passage.path), passage)
+    texts: set[str] = set()
+    for passage in sorted(passages, key=lambda passage: (not passage.attached, -passage.relevance)):
+        if passage.text not in texts:
+            seen.setdefault((passage.collection, passage.path), passage)
+            texts.add(passage.text)
     return list(seen.values())[:PASSAGES]
 
 
@@ -101,7 +113,8 @@ def _quoted(passage: Passage, terms: Sequence[str]) -> str:
     if passage.text.count("\n") != passage.end_line - passage.start_line:
         place = _place(passage)  # pieces of a table or a fence have its head above them: their lines are not counted
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
-    return f"{quote}\n\n— {passage.full_link} [{passage.number}] ({place})"
+    number = f" [{passage.number}]" if passage.number else ""
+    return f"{quote}\n\n— {passage.full_link}{number} ({place})"
 
 
 # ------------------------------------------------------------------------------------------------ choosing lines
@@ -129,9 +142,18 @@ def excerpt(text: str, terms: Sequence[str], language: str = "") -> tuple[int, l
     last = best
     if blocks[best].heading or lines[blocks[best].stop - 1].rstrip().endswith(":"):
         last = min(best + 1, len(blocks) - 1)  # what it announces is the answer
+    name = _FIELD.match(lines[blocks[best].start])
+    if name and not _match(_words(name[0], language), weights):
+        # a field whose value was asked for is no answer: "ID: dataview" says less than what follows
+        while last + 1 < len(blocks) and _FIELD.match(lines[blocks[last].start]):
+            last += 1
     while last + 1 < len(blocks) and own[last + 1] >= 0.7 * scores[best] > 0:
         last += 1
     start, stop = _window(lines, blocks[best].start, blocks[last].stop, weights, language)
+    said = frozenset().union(_words(blocks[best].under, language), *contents[best : last + 1])
+    wanted = set(_stems(terms, language))
+    if len(wanted & said) < _MOST * len(wanted):  # the rest of what was asked for may stand around it
+        start, stop = _widened(lines, start, stop)
     return start, [_cut(line, weights, language) for line in lines[start:stop]]
 
 
@@ -197,15 +219,34 @@ def _window(lines: Sequence[str], start: int, stop: int, weights: dict[str, floa
     return first, last
 
 
+def _widened(lines: Sequence[str], start: int, stop: int) -> tuple[int, int]:
+    """What stands around it, as far as a quote has room: what follows first, for it often says the rest."""
+    room = QUOTE_CHARS - sum(map(len, lines[start:stop]))
+    while stop < len(lines) and stop - start < QUOTE_LINES and len(lines[stop]) <= room:
+        room -= len(lines[stop])
+        stop += 1
+    while start > 0 and stop - start < QUOTE_LINES and len(lines[start - 1]) <= room:
+        start -= 1
+        room -= len(lines[start])
+    while stop > start + 1 and (not lines[stop - 1].strip() or _HEADING.match(lines[stop - 1])):
+        stop -= 1
+    while start < stop - 1 and not lines[start].strip():
+        start += 1
+    return start, stop
+
+
 def _cut(line: str, weights: dict[str, float], language: str) -> str:
     """A line as it is, or the best sentence of one that is too long, with what follows while there is room."""
     if len(line) <= QUOTE_CHARS:
         return line
-    starts = [0, *(match.end() for match in _SENTENCE.finditer(line))]
+    links = [(link.start(), link.end()) for link in _LINK.finditer(line)]
+    ends = (match.end() for match in _SENTENCE.finditer(line))
+    starts = [0, *(end for end in ends if not any(first < end < last for first, last in links))]
     sentences = [line[a:b] for a, b in zip(starts, [*starts[1:], len(line)], strict=True)]
     best = max(range(len(starts)), key=lambda index: (_match(_words(sentences[index], language), weights), -index))
     begin = starts[best]
     end = min(begin + QUOTE_CHARS, len(line))
+    end = next((first for first, last in links if begin < first < end < last), end)
     return ("… " if begin else "") + line[begin:end].strip() + (" …" if end < len(line) else "")
 
 

@@ -22,7 +22,7 @@ from tarsd.providers.base import (
     Usage,
     Waiting,
 )
-from tarsd.providers.counting import CUT, ReadCheck, estimate, halved, with_room
+from tarsd.providers.counting import CUT, ReadCheck, ReasoningRoom, estimate, halved
 from tarsd.providers.ollama_server import OllamaServer, no_chat
 from tarsd.providers.ollama_wire import (
     ReplyDecoder,
@@ -79,6 +79,7 @@ class OllamaProvider:
         self._never: set[str] = set()  # what the server said it can do, and then would not
         self._release: tuple[int, ...] = NEWEST
         self._check = ReadCheck()
+        self._room = ReasoningRoom()
         self._fresh_until = 0.0
 
     @property
@@ -118,18 +119,20 @@ class OllamaProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await self.prepare()
+        self._room.given |= self._reasons
         if not self._elsewhere and (why := await self._not_loaded() or self._occupied()):
             yield Waiting(why)
         self._streamed = True
         self._answering += 1
         try:
-            async with contextlib.aclosing(self._answer(request)) as events:
+            async with contextlib.aclosing(self._room.stream(self._answer, request, self.window)) as events:
                 async for event in events:
                     yield event
         finally:
             self._answering -= 1
 
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to one request."""
         while True:
             answer = ReplyDecoder()
             try:
@@ -161,13 +164,12 @@ class OllamaProvider:
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         """The request as JSON."""
-        most = with_room(request, self.window) if self._reasons else request.max_tokens
         system = [{"role": "system", "content": request.system}] if request.system else []
         body: dict[str, Any] = {
             "model": self._model,
             "messages": system + [message_json(message) for message in request.messages],
             "stream": True,
-            "options": {"num_ctx": self.window, "num_predict": most},
+            "options": {"num_ctx": self.window, "num_predict": request.max_tokens},
             # Too long is an error that is told, not a prompt without its beginning.
             "truncate": False,
         }

@@ -159,9 +159,10 @@ def no_chat(model: str) -> ProviderError:
 
 
 class LineBuffer:
-    """Bytes as they come from the network, and the whole lines in them, blank ones left out."""
+    """Bytes as they come from the network at `where`, and the whole lines in them, blank ones left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, where: str = "Ollama") -> None:
+        self._where = where
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -178,7 +179,7 @@ class LineBuffer:
             self._pieces.append(rest)
             self._size += len(rest)
         if self._size > LINE_BYTES:
-            raise AnswerCut("Ollama sent a line that has no end.", "Ask again.")
+            raise AnswerCut(f"{self._where} sent a line that has no end.", "Ask again.")
 
     def end(self) -> bytes:
         """The last line if it lacks only its line end; b"" if it is no whole JSON, for then the answer was cut."""

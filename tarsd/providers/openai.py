@@ -7,7 +7,6 @@ is then repeated once without that.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, Final
@@ -17,11 +16,14 @@ import openai
 
 from tarsd.errors import ProviderError, ProviderUnreachable
 from tarsd.providers import openai_wire as wire
-from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, ToolSpec, Waiting
+from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, ToolSpec, Usage, Waiting
+from tarsd.providers.counting import CUT, ReadCheck, ReasoningRoom, estimate, halved
 from tarsd.providers.openai_server import URL_HINT, HttpFailure, OpenAIServer
+from tarsd.providers.openai_stream import ChunkReader
 from tarsd.providers.refused_tools import blamed
 from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, ollama_name, tokens
 
+DRAIN_S: Final = 0.2
 QUIET_S: Final = 3.0
 """After so long without an answer of a server on this machine it is said why."""
 LOADING_S: Final = 300.0
@@ -67,6 +69,8 @@ class OpenAIProvider:
         # Ollama's own /v1 on this machine passes its cloud models on.
         self.local = self._server.loopback and not model.endswith(CLOUD)
         self._limit = "max_completion_tokens" if self._server.hosted else "max_tokens"
+        self._check = ReadCheck()
+        self._room = ReasoningRoom()
         self._forget()
 
     def _forget(self) -> None:
@@ -76,6 +80,7 @@ class OpenAIProvider:
         self._window = self._context or usual
         self._tools = True
         self._usage = True
+        self._cuts = 0  # the window of an Ollama, which cuts what is longer and says nothing
 
     async def prepare(self) -> None:
         """As `Provider.prepare`: how long a prompt may be, asked once."""
@@ -93,8 +98,10 @@ class OpenAIProvider:
             except ProviderError:  # it may still chat; the next turn asks again
                 return
             entry = _entry(reply, self._model)
-            if not (loaded := await self._loaded(entry)):
-                if entry.get("owned_by") == OLLAMA:
+            loaded, ollama = await self._loaded(entry), entry.get("owned_by") == OLLAMA
+            self._cuts = (loaded or OLLAMA_WINDOW) if ollama else 0
+            if not loaded:
+                if ollama:
                     self._window = self._at_most(OLLAMA_WINDOW)
                 self._known = not self._server.loopback  # here the model may only have to be loaded
                 return
@@ -117,6 +124,12 @@ class OpenAIProvider:
         await self._server.close()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        async with aclosing(self._room.stream(self._answer, request, self.window)) as events:
+            async for event in events:
+                yield event
+
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to one request."""
         self._server.check_key()
         tools = self._tools
         opening = asyncio.create_task(self._open(request))
@@ -140,6 +153,8 @@ class OpenAIProvider:
                 raise self._nothing(request)
             for event in reader.end():
                 yield event
+                if isinstance(event, Usage) and self._is_cut(request, event):
+                    yield Notice(CUT.format(model=self._model, read=event.input_tokens))
         except wire.StreamFailure as error:
             sent = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=False)
             raise self._told(self._server.fault(error.body, sent=sent), begun=reader.begun) from None
@@ -189,15 +204,22 @@ class OpenAIProvider:
         self, stream: openai.AsyncStream[object], reader: wire.StreamDecoder
     ) -> AsyncGenerator[object, None]:
         """The chunks of a stream; what breaks it is told as a ProviderError, or passed over when all was said."""
-        kind = stream.response.headers.get("content-type", "")
+        chunks = ChunkReader(self._server.where)
         try:
-            if "json" in kind and "event-stream" not in kind:
-                yield json.loads(await stream.response.aread())
-                return
-            if "html" in kind:
-                raise ProviderError(f"{self._server.where} sent a web page, not an answer.", URL_HINT)
-            async for chunk in stream:
+            async with aclosing(stream.response.aiter_bytes()) as pieces:
+                async for piece in pieces:
+                    for chunk in chunks.feed(piece):
+                        yield chunk
+                    if chunks.done or chunks.page:
+                        break
+                with suppress(TimeoutError, httpx2.HTTPError):  # read to the end, a connection can be used again
+                    async with asyncio.timeout(DRAIN_S):
+                        async for _ in pieces:
+                            pass
+            for chunk in chunks.end():
                 yield chunk
+            if chunks.page:
+                raise ProviderError(f"{self._server.where} sent a web page, not an answer.", URL_HINT)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError) as error:
             if reader.finished:
                 return
@@ -205,8 +227,13 @@ class OpenAIProvider:
                 self._forget()
                 raise self._server.unreachable(error) from None
             raise self._server.cut("broke off") from None
-        except openai.APIError as error:
-            raise wire.StreamFailure(error.body) from None
+
+    def _is_cut(self, request: ModelRequest, usage: Usage) -> bool:
+        """Whether the server read clearly less than it was sent; what it may have had in a cache counts as read."""
+        read = usage.input_tokens
+        if self._check.is_cut(request, read + usage.cached_tokens):
+            return True
+        return halved(read, self._cuts) and estimate(request) > 1.2 * read
 
     def _told(self, fault: Fault, *, begun: bool = False) -> ProviderError:
         """The error that came in place of an answer, or of the rest of one; what it says of the window is kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -144,7 +144,6 @@ class OpenAIServer:
                 **client_options(httpx2, self._base_url, self._ca_file),
                 follow_redirects=False,  # who is asked was decided by what the prompt holds
                 timeout=httpx2.Timeout(self._silence_s, connect=CONNECT_S),
-                event_hooks={"response": [_end_last_line]},
             ),
         )
 
@@ -159,29 +158,3 @@ class OpenAIServer:
             raise self.no_key("The key for the OpenAI server has letters in it that no key has.") from None
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError, RecursionError):
             raise ProviderError(f"{self.where} sent something that is no answer.", URL_HINT) from None
-
-
-class _ClosedStream(httpx2.AsyncByteStream):
-    """A stream of events whose last line is ended; the SDK leaves out an event that a server left open."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-        self._ended = False
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._ended:  # the SDK reads on after the end mark, and the connection below would spin for ever
-            return
-        async for piece in self._stream:
-            yield piece
-        self._ended = True
-        yield b"\n\n"
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-async def _end_last_line(response: httpx2.Response) -> None:
-    plain = "content-encoding" not in response.headers
-    if plain and "event-stream" in response.headers.get("content-type", "") and response.is_success:
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _ClosedStream(response.stream)

@@ -26,6 +26,9 @@ from tarsd.upstream import count
 REASONING = ("reasoning_content", "reasoning")
 """Where servers put a model's reasoning; some fill both with the same text."""
 
+_CACHED = ("prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens")
+"""What servers call the tokens that they had read before, beside OpenAI's own name."""
+
 # What we read of a call and of a message; all else goes back as it came, for signatures of reasoning stand there.
 _CALL_FIELDS = ("index", "id", "type", "function")
 _FIELDS = (*REASONING, "role", "content", "refusal", "tool_calls", "function_call")
@@ -275,8 +278,10 @@ def _usage(usage: object) -> Usage | None:
     if not isinstance(usage, Mapping):
         return None
     details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
-    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))
+    nested = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    cached = max(map(count, (nested, *map(usage.get, _CACHED))))
+    read = count(usage.get("prompt_tokens"))
+    return Usage(read if read >= cached else read + cached, count(usage.get("completion_tokens")), cached)
 
 
 # ------------------------------------------------------------------------------------------------ errors

@@ -26,6 +26,16 @@ FORMS: Mapping[str, tuple[str, ...]] = {
 _LONE = (*_THINK, "[/think]", "</seed:think>")
 # What stands between the parts of a harmony message, and is for nobody's eyes.
 _SILENT = ("<|start|>assistant", "<|channel|>final<|message|>")
+# A call of harmony: an answer, for it may be made, until a final message shows that it was none.
+_CALLS = ("<|channel|>commentary to=", "<|channel|>analysis to=", "to=functions.")
+_FINAL = ("<|channel|>final<|message|>",)
+# What a model ends its turn with; some servers let it through. At the end alone, for elsewhere it is a word.
+_ENDS = (
+    "<|return|>", "<|end|>", "<|eot_id|>", "<|eom_id|>", "<|eot|>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>",
+    "<|end_of_turn|>", "<|end_of_turn_token|>", "<end_of_turn>", "<turn|>", "<eos>", "<｜end▁of▁sentence｜>", "</s>",
+)  # fmt: skip
+_TAIL = re.compile(rf"\s*(?:(?:{'|'.join(map(re.escape, _ENDS))})\s*)+\Z", re.IGNORECASE)
+_TAIL_LENGTH = 200
 
 Piece = Text | Thinking | Retract
 
@@ -90,11 +100,13 @@ class Splitter:
         elif tag:
             self._closing = FORMS[tag]
             self._mode, self._rest, self._apart, self._block = "thinking", bare[len(tag) :], True, ""
-        elif not last and any(tag.startswith(low) for tag in (*FORMS, *_SILENT)):
+        elif not last and any(tag.startswith(low) for tag in (*FORMS, *_SILENT, *_CALLS)):
             return
         elif bare:
-            self._mode, self._block, self._closing = "answer", "", _LONE
+            call = low.startswith(_CALLS)
+            self._mode, self._block, self._closing = "answer", "", _FINAL if call else _LONE
             self._rest = bare if self._apart else self._rest
+            self._apart = self._apart and not call
         elif last:
             self._rest = ""
 
@@ -114,7 +126,18 @@ class Splitter:
                     pieces += [Retract(), Thinking(self._answer)]
                 self._mode, self._apart, self._answer = "start", True, ""
                 return
-        self._say(pieces, stop)
+        self._say(pieces, min(stop, len(self._rest) - self._tail(last)))
+        if last and self._mode == "answer":
+            self._rest = ""
+
+    def _tail(self, last: bool) -> int:
+        """How many characters at the end of the rest of an answer may be the end of a turn."""
+        if self._mode != "answer":
+            return 0
+        end = len(self._rest) - (0 if last else _half(self._rest, _ENDS))
+        tail = _TAIL.search(self._rest, max(0, end - _TAIL_LENGTH), end)
+        struck = tail is not None and "</s>" in tail[0].lower() and "<s>" in self._answer + self._rest
+        return len(self._rest) - (tail.start() if tail and not struck else end)
 
     def _say(self, pieces: list[Piece], end: int) -> None:
         text, self._rest = self._rest[:end], self._rest[end:]
@@ -125,7 +148,7 @@ class Splitter:
             pieces.append(Thinking(text) if self._mode == "thinking" else Text(text))
 
 
-_LONGEST = max(map(len, (*FORMS, *_SILENT)))
+_LONGEST = max(map(len, (*FORMS, *_SILENT, *_CALLS)))
 
 
 def _any_of(tags: Sequence[str]) -> re.Pattern[str]:

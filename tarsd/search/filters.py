@@ -24,9 +24,9 @@ def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter]) ->
     }
 
 
-def own(notes: Iterable[NoteRow]) -> set[int]:
-    """Notes that tarsd wrote itself, memory excepted: no evidence for an answer."""
-    return {note.id for note in notes if note.ours and not note.memory_type}
+def is_own(note: NoteRow) -> bool:
+    """Whether tarsd wrote it itself, memory excepted: no evidence for an answer."""
+    return note.ours and not note.memory_type
 
 
 def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from tarsd.search.held import begins_word, has_literal, has_word
 from tarsd.search.query import Query, Term
@@ -95,7 +95,8 @@ def _any(expressions: Sequence[str]) -> str:
 class Lexicon:
     """Looks terms up in the store; remembers the answers until the index changes.
 
-    It knows nothing of the `hidden` files (ids): a word that stands only there is one that stands nowhere.
+    It knows nothing of the `hidden` files (ids): a word that stands only there is one that stands nowhere. Nor do
+    conversations count: what is asked must not change the answer when it is asked again.
     """
 
     def __init__(
@@ -117,6 +118,25 @@ class Lexicon:
         counts = self._counts([stats.expression for stats in plain])
         return [self._stats(stats, counts[stats.expression], total) for stats in plain]
 
+    def among_conversations(self, terms: Sequence[TermStats], files: Collection[int], total: int) -> list[TermStats]:
+        """The terms that were looked up in `total` chunks of notes, as they stand in these conversations as well.
+
+        What is looked for in place of a word that no note holds stays, unless they hold the word.
+        """
+        talk = self._store.counts().of_conversations
+        typed = [replace(stats, completed=False, instead=()) for stats in terms]
+        if self.hidden:
+            find = self._store.search.fts
+            counts = {t.expression: len(find(t.expression, _ALIKE, talk, files, conversations=True)) for t in typed}
+        else:
+            counts = self._store.search.frequencies((stats.expression for stats in typed), conversations=True)
+        found: list[TermStats] = []
+        for stats, bare in zip(terms, typed, strict=True):
+            chunks = bare.chunks + counts[bare.expression]
+            said = chunks > bare.chunks
+            found.append(_term_stats(bare.term, chunks, chunks, total + talk, forms=bare.forms) if said else stats)
+        return found
+
     def _vault_languages(self) -> list[str]:
         generation = self._store.database.generation
         if self._languages[0] != generation:
@@ -128,7 +148,7 @@ class Lexicon:
         with self._lock:
             generation = self._store.database.generation
             if self._generation != generation or len(self._known) > _CACHED:
-                total = self._store.counts().chunks
+                total = self._store.counts().of_notes
                 if abs(total - self._total) > _DRIFT * self._total or len(self._known) > _CACHED:
                     self._known, self._total = {}, total
                 else:
@@ -143,7 +163,7 @@ class Lexicon:
     def _frequencies(self, expressions: Sequence[str]) -> dict[str, int]:
         counts = self._store.search.frequencies(expressions)
         if self.hidden:
-            most = self._store.counts().chunks
+            most = self._store.counts().of_notes
             found = [match for match, count in counts.items() if count]
             counts |= {
                 match: counts[match] - len(self._store.search.fts(match, _ALIKE, most, self.hidden)) for match in found

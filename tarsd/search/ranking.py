@@ -19,6 +19,7 @@ Mode = Literal["hybrid", "fts", "vec"]
 MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
 
 STRONG_TITLE = 0.5
+_FEW_ALIKE = 2  # notes with the same passage; in more it is a footer or a template, and tells less of each
 """The share of a name that makes its note a candidate, and worth mentioning."""
 
 
@@ -44,16 +45,22 @@ EVERYTHING = Scope()
 class Ranking:
     """One query at work: the lists and what became of them.
 
-    `allowed` are the file ids that filters let pass (None for all), `left_out` others that are left out. `fused` holds
+    It ranks notes, or `conversations`: the lists of the one know nothing of the other; `longest` is how long these may
+    become, 0 for the usual. `passing` are the file ids that
+    filters let pass (None for all), `allowed` those of them that are ranked, `asked` the query's vectors. `fused` holds
     every candidate, best first; of the best ones, `rows` has the passage, `held` the terms in it, and
-    `in_names` those of them that are only part of a name, as `line` is of `parseHeaderLine`.
+    `in_names` those of them that are only part of a name, as `line` is of `parseHeaderLine`; `repeated` says of those
+    that read the same in several notes in how many.
     """
 
     query: Query
     mode: Mode
     terms: list[TermStats] = field(default_factory=list)
+    conversations: bool = False
+    longest: int = 0
+    passing: set[int] | None = None
     allowed: set[int] | None = None
-    left_out: set[int] = field(default_factory=set)
+    asked: list[QueryVector] | None = None
     keyword: list[tuple[int, float]] = field(default_factory=list)
     vectors: list[tuple[QueryVector, list[tuple[int, float]]]] = field(default_factory=list)
     lists: list[fuse.VectorList] = field(default_factory=list)
@@ -65,6 +72,7 @@ class Ranking:
     rows: dict[int, Passage] = field(default_factory=dict)
     held: dict[int, list[TermStats]] = field(default_factory=dict)
     in_names: dict[int, frozenset[TermStats]] = field(default_factory=dict)
+    repeated: dict[int, int] = field(default_factory=dict)
     trouble: str = ""
 
 
@@ -97,6 +105,7 @@ def judged(ranking: Ranking, limit: int) -> list[tuple[Passage, Signals]]:
             reasons.append("words in links or properties")
         # Filters alone are met or not.
         value = relevance(seen) if ranking.query.text else 1.0
+        value *= min(1.0, _FEW_ALIKE / ranking.repeated.get(chunk_id, 1))
         found.append((replace(row, score=max(0.0, score), relevance=value, why=tuple(reasons)), seen))
     return found
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,7 +31,7 @@ class _Candidate:
     reasons: list[str] = field(default_factory=list)
 
 
-def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, limit: int) -> list[Passage]:
+def related(store: Store, spaces: VectorSpaces, titles: Sequence[TitleIndex], key: Key, limit: int) -> list[Passage]:
     """The notes nearest to the one at (collection, path), itself excluded, each with its nearest passage.
 
     `relevance` is the nearness in meaning, with what links add. Raises NotFound for a note that is not in the index.
@@ -42,7 +44,7 @@ def related(store: Store, spaces: VectorSpaces, titles: TitleIndex, key: Key, li
     _by_meaning(store, spaces, note, chunks, found)
     _by_links(store, note, found)
     text = "\n".join(chunk.text for chunk in chunks)[:_READ]
-    for file_id in titles.mentioned(text):
+    for file_id in {file_id for names in titles for file_id in names.mentioned(text)}:
         _add(found[file_id], _NAMED, "named in the note")
     found.pop(note.id, None)
     ranked = sorted(found.items(), key=lambda item: (-(item[1].nearness + item[1].bonus), item[0]))
@@ -80,8 +82,10 @@ def _by_meaning(
     queries = [mean] if len(vectors) == 1 else [mean, *vectors[::step]]
     mine = set(own.tolist())
     nearest: dict[int, float] = {}
-    for query in queries:
-        for chunk_id, cosine in store.vectors.knn(space.id, query, _NEIGHBOURS + min(len(mine), _NEIGHBOURS)):
+    kinds = (False, True) if store.notes.conversations() else (False,)
+    for query, kind in itertools.product(queries, kinds):
+        most = _NEIGHBOURS + min(len(mine), _NEIGHBOURS)
+        for chunk_id, cosine in store.vectors.knn(space.id, query, most, conversations=kind):
             if chunk_id not in mine:
                 nearest[chunk_id] = max(cosine, nearest.get(chunk_id, -1.0))
     ids, rows = store.vectors.of(space.id, nearest)

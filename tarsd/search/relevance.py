@@ -26,6 +26,9 @@ class Signals:
     absent: float
 
 
+MAYBE = 0.25
+"""What is below it does not answer the query."""
+
 _CONSTANT, _COVERAGE, _MEANING, _ABSENT = -4.0, 5.5, 6.0, -2.0
 # Without vectors, words alone have to say it.
 _COVERAGE_ALONE = 7.0

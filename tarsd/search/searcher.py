@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,11 +17,12 @@ from tarsd.search import filters as conditions
 from tarsd.search import fuse
 from tarsd.search.held import searched_text
 from tarsd.search.lexicon import Lexicon, TermStats
-from tarsd.search.query import parse_filters, parse_query
+from tarsd.search.query import Query, parse_filters, parse_query
 from tarsd.search.ranking import EVERYTHING, STRONG_TITLE, Mode, Ranking, Scope, judged
 from tarsd.search.related import related
+from tarsd.search.relevance import MAYBE
 from tarsd.search.titles import TitleIndex
-from tarsd.search.vectors import VectorSpaces
+from tarsd.search.vectors import QueryVector, VectorSpaces
 from tarsd.store import Store
 
 MAX_LIMIT = 200
@@ -38,7 +41,8 @@ _TITLES_ADDED = 10
 _QUESTION = 3
 _ALONE = 8
 _OWN = 0.5  # what a conversation of ours keeps of its score
-_FEW_OWN = 30
+_FEW = 10
+_REPEATED = 0.5  # what a passage keeps of its score for each one before it that reads the same
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Searcher:
     ) -> None:
         self.store, self.settings = store, settings
         self.spaces = VectorSpaces(store, table, model)
-        self.titles = TitleIndex()
+        self.titles, self._questions = TitleIndex(), TitleIndex(conversations=True)
         self._titles_lock = threading.Lock()
         self._lexicon = self._narrow = Lexicon(store, self._similar_titles)
 
@@ -86,15 +90,20 @@ class Searcher:
         """
         limit = max(0, min(limit, MAX_LIMIT))
         ranking = self.rank(text, mode, limit, filters, scope)
-        kept = tuple(hit for hit, _ in judged(ranking, limit) if hit.score >= min_score)
-        return Results(kept, ranking.trouble or None)
+        hits = [hit for hit, _ in judged(ranking, limit)]
+        talk = self.rank_conversations(ranking, limit, scope)
+        if talk is not None:
+            hits = _together(hits, [hit for hit, _ in judged(talk, limit)], limit)
+        return Results(tuple(hit for hit in hits if hit.score >= min_score), ranking.trouble or None)
 
     def related(self, key: Key, limit: int = 10) -> list[Passage]:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
         notes = self.store.notes.titles()
         with self._titles_lock:
-            self.titles.update(notes, self.store.database.generation)
-            return related(self.store, self.spaces, self.titles, key, max(0, min(limit, MAX_LIMIT)))
+            both = (self.titles, self._questions)
+            for names in both:
+                names.update(notes, self.store.database.generation)
+            return related(self.store, self.spaces, both, key, max(0, min(limit, MAX_LIMIT)))
 
     def rank(
         self,
@@ -104,7 +113,7 @@ class Searcher:
         filters: Mapping[str, Any] | None = None,
         scope: Scope = EVERYTHING,
     ) -> Ranking:
-        """All lists of a query and their fusion: what `search` shows the top of, and `why` explains."""
+        """All lists of a query over the notes and their fusion: what `search` shows the top of, and `why` explains."""
         query = parse_query(text)
         ranking = Ranking(query, mode)
         wanted = (*query.filters, *parse_filters(filters))
@@ -113,18 +122,46 @@ class Searcher:
         notes = self.store.notes.titles()
         with self._titles_lock:
             self.titles.update(notes, self.store.database.generation)
-        ranking.allowed = conditions.select(self.store, notes, wanted)
+        ranking.passing = conditions.select(self.store, notes, wanted)
         if scope.hidden:
             everything = {note.id for note in notes}
-            ranking.allowed = (everything if ranking.allowed is None else ranking.allowed) - scope.hidden
-        if not scope.conversations:
-            self._leave_out(ranking, conditions.own(notes))
-        if not query.terms and not query.text:
-            return self._listing(ranking, limit)
+            ranking.passing = (everything if ranking.passing is None else ranking.passing) - scope.hidden
+        if _lists_only(query):
+            return self._listing(ranking, limit, scope)
+        ranking.terms = self._lexicon_of(scope.hidden).look_up(query, self._total(scope))
+        if ranking.passing is not None:
+            ranking.allowed = ranking.passing - {row.id for row in self.store.notes.conversations()}
+        self._rank(ranking, max(_READ, limit + limit // 4), scope)
+        return ranking
+
+    def rank_conversations(self, notes: Ranking, limit: int, scope: Scope = EVERYTHING) -> Ranking | None:
+        """The query of a ranking over the conversations, None where there is nothing to rank."""
+        every = self.store.notes.conversations()
+        talk = {row.id for row in every if scope.conversations or not conditions.is_own(row)}
+        if notes.passing is not None:
+            talk &= notes.passing
+        if not talk or _lists_only(notes.query):
+            return None
+        ranking = Ranking(notes.query, notes.mode, conversations=True, longest=_FEW + 2 * limit, asked=notes.asked)
+        if len(talk) < len(every):
+            ranking.allowed = talk
+        lexicon = self._lexicon_of(scope.hidden)
+        ranking.terms = lexicon.among_conversations(notes.terms, talk, self._total(scope))
+        with self._titles_lock:
+            self._questions.update(self.store.notes.titles(), self.store.database.generation)
+        self._rank(ranking, limit + limit // 4, scope)
+        return ranking
+
+    def _total(self, scope: Scope) -> int:
+        """How many chunks the notes have, of those that may be known of."""
+        hidden = scope.hidden and scope.hidden - {row.id for row in self.store.notes.conversations()}
+        return self.store.counts().of_notes - sum(self.store.notes.sizes(hidden).values())
+
+    def _rank(self, ranking: Ranking, read: int, scope: Scope) -> None:
+        """All lists and their fusion; `read` is how many passages are looked at."""
+        mode, query = ranking.mode, ranking.query
         if ranking.allowed is not None and not ranking.allowed:
-            return ranking
-        total = self.store.counts().chunks - sum(self.store.notes.sizes(scope.hidden).values())
-        ranking.terms = self._lexicon_of(scope.hidden).look_up(query, total)
+            return
         required = self._required(ranking)
         if mode != "vec":
             self._keyword_list(ranking)
@@ -138,10 +175,10 @@ class Searcher:
             spoken |= {word: 1.0 for stats in ranking.terms if stats.term.spaceless for word in stats.term.words}
             with self._titles_lock:
                 inflected = {form: 1.0 for stats in ranking.terms for form in stats.forms}
-                ranking.titles = self.titles.matches(spoken, query.text, inflected)
+                names = self._questions if ranking.conversations else self.titles
+                ranking.titles = names.matches(spoken, query.text, inflected)
         self._fuse(ranking, required)
-        self._read(ranking, max(_READ, limit + limit // 4))
-        return ranking
+        self._read(ranking, read)
 
     def _lexicon_of(self, hidden: frozenset[int]) -> Lexicon:
         if not hidden:
@@ -150,15 +187,6 @@ class Searcher:
         if lexicon.hidden != hidden:
             lexicon = self._narrow = Lexicon(self.store, self._similar_titles, hidden)
         return lexicon
-
-    def _leave_out(self, ranking: Ranking, own: set[int]) -> None:
-        """Leave notes out: few of them once the lists are there, many from the start."""
-        if ranking.allowed is not None:
-            ranking.allowed -= own
-        elif len(own) > _FEW_OWN:
-            ranking.allowed = {note.id for note in self.store.notes.titles()} - own
-        else:
-            ranking.left_out = own
 
     # The lists
 
@@ -171,13 +199,23 @@ class Searcher:
             match = f"{phrase.expression} AND ({match})"
         if query.negatives:
             match = f"({match}) NOT ({' OR '.join(term.expression for term in query.negatives)})"
-        ranking.keyword = self.store.search.fts(match, COLUMN_WEIGHTS, _KEYWORD_LIST, ranking.allowed)
+        ranking.keyword = self._fts(ranking, match, ranking.longest or _KEYWORD_LIST, ranking.allowed)
+
+    def _fts(self, ranking: Ranking, match: str, limit: int, files: Collection[int] | None) -> list[tuple[int, float]]:
+        find = self.store.search.fts
+        return find(match, COLUMN_WEIGHTS, limit, files, conversations=ranking.conversations)
 
     def _vector_lists(self, ranking: Ranking, required: set[int] | None, *, leaves: bool) -> None:
-        vectors, ranking.trouble = self.spaces.query_vectors(ranking.query.text, leaves=leaves)
-        for vector in vectors:
+        if ranking.asked is None:
+            ranking.asked, ranking.trouble = self.spaces.query_vectors(ranking.query.text, leaves=leaves)
+        talk = ranking.conversations
+        for vector in ranking.asked:
+            if ranking.vectors and _coverage(ranking.vectors[0][0], talk) >= 1.0:
+                break  # the table was asked for the sake of the other kind
             try:
-                nearest = self.store.vectors.knn(vector.space.id, vector.vector, _VECTOR_LIST, ranking.allowed)
+                nearest = self.store.vectors.knn(
+                    vector.space.id, vector.vector, ranking.longest or _VECTOR_LIST, ranking.allowed, conversations=talk
+                )
             except StoreError as error:
                 ranking.trouble = f"The vectors cannot serve ({error.message.rstrip('.')}). Found by words only."
                 ranking.vectors.clear()
@@ -195,7 +233,7 @@ class Searcher:
             role = vector.space.role
             weight = self.settings.weight_vec if role == "model" else self.settings.weight_table
             ranking.lists.append(
-                fuse.VectorList(vector.name, role, cosines, vector.background, weight, vector.space.coverage)
+                fuse.VectorList(vector.name, role, cosines, vector.background, weight, _coverage(vector, talk))
             )
 
     def _required(self, ranking: Ranking) -> set[int] | None:
@@ -203,14 +241,13 @@ class Searcher:
         if not ranking.query.phrases:
             return None
         match = " AND ".join(phrase.expression for phrase in ranking.query.phrases)
-        return {i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, _MANY, ranking.allowed)}
+        return {i for i, _ in self._fts(ranking, match, _MANY, ranking.allowed)}
 
     def _fuse(self, ranking: Ranking, required: set[int] | None) -> None:
         ids = list(
             dict.fromkeys([i for i, _ in ranking.keyword] + [i for vectors in ranking.lists for i in vectors.cosines])
         )
-        files = self.store.notes.files_of(ids)
-        ranking.file_of = {i: file_id for i, file_id in files.items() if file_id not in ranking.left_out}
+        ranking.file_of = self.store.notes.files_of(ids)
         if required is None:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
@@ -247,7 +284,6 @@ class Searcher:
             for match in ranking.titles.values()
             if match.cover >= STRONG_TITLE
             and match.file_id not in present
-            and match.file_id not in ranking.left_out
             and (ranking.allowed is None or match.file_id in ranking.allowed)
         ]
         for match in sorted(strong, key=lambda match: (-match.cover, match.file_id))[:_TITLES_ADDED]:
@@ -263,17 +299,21 @@ class Searcher:
         if not ranking.query.negatives:
             return set()
         match = " OR ".join(term.expression for term in ranking.query.negatives)
-        found = [i for i, _ in self.store.search.fts(match, COLUMN_WEIGHTS, limit, files)]
+        found = [i for i, _ in self._fts(ranking, match, limit, files)]
         return set(self.store.notes.files_of(found).values())
 
-    def _listing(self, ranking: Ranking, limit: int) -> Ranking:
-        """Filters and exclusions without words: the notes that meet them, last changed first."""
-        allowed = ranking.allowed
-        left_out = ranking.left_out | self._negative(ranking, self.store.counts().chunks, allowed)
+    def _listing(self, ranking: Ranking, limit: int, scope: Scope) -> Ranking:
+        """Filters and exclusions without words: what meets them, notes and conversations, last changed first."""
+        ranking.allowed = allowed = ranking.passing
+        left_out: set[int] = set()
+        for ranking.conversations in (True, False):
+            left_out |= self._negative(ranking, self.store.counts().chunks, allowed)
         listed = [
             note
             for note in self.store.notes.titles()
-            if note.id not in left_out and (allowed is None or note.id in allowed)
+            if note.id not in left_out
+            and (allowed is None or note.id in allowed)
+            and (scope.conversations or not conditions.is_own(note))
         ]
         listed.sort(key=lambda note: (-note.mtime_ns, note.path))
         for note in listed[:limit]:
@@ -304,26 +344,48 @@ class Searcher:
             whole = ranking.total + bonus
             scores = {i: (raw[i] * ranking.total + bonus * exact.get(i, 0.0)) / whole for i, _ in head}
             head = fuse.spread(fuse.ordered(scores), ranking.file_of, factor)
-        own = {i for i, row in ranking.rows.items() if row.note.ours and row.note.memory_type in ("", "episodic")}
-        if own:  # conversations repeat what notes say, in the words of the question: the notes come first
-            head = fuse.ordered({i: score * (_OWN if i in own else 1.0) for i, score in head})
+        if ranking.conversations:  # they repeat what notes say, in the words of the question: the notes come first
+            head = [(i, score * _OWN) for i, score in head]
+        head = self._once(ranking, head)
         floor = head[-1][1] if head else 0.0
         ranking.fused = head + [(i, min(score, floor)) for i, score in tail]
 
+    def _once(self, ranking: Ranking, head: fuse.Scored) -> fuse.Scored:
+        """The best ones, those further back that read the same as others in other notes: footers, templates."""
+        notes: defaultdict[str, set[int]] = defaultdict(set)
+        for row in ranking.rows.values():
+            notes[row.text].add(row.note.id)
+        ranking.repeated = {i: len(notes[row.text]) for i, row in ranking.rows.items() if len(notes[row.text]) > 1}
+        if not ranking.repeated:
+            return head
+        seen: Counter[str] = Counter()
+        scores: dict[int, float] = {}
+        for i, score in head:
+            scores[i] = score
+            if i in ranking.repeated:
+                text = ranking.rows[i].text
+                scores[i] *= _REPEATED ** seen[text]
+                seen[text] += 1
+        return fuse.ordered(scores)
+
     def held(self, terms: Sequence[TermStats], rows: Sequence[Passage]) -> dict[int, Held]:
-        """By passage id, which of the terms it holds: what the keyword index would match, and that alone."""
+        """By passage id, which of the terms it holds: what the keyword index would match, and that alone.
+
+        The passages are of notes, or all of conversations.
+        """
         found = {row.id: Held(searched_text(row)) for row in rows}
+        talk = any(row.note.of_conversation for row in rows)
         for stats in terms:
             lacking = {id: held for id, held in found.items() if not stats.in_text(held.text)}
             for id in found.keys() - lacking.keys():
                 found[id].terms.append(stats)
             if stats.forms and lacking:
-                for id in self.store.search.holding(stats.inflected, lacking):
+                for id in self.store.search.holding(stats.inflected, lacking, conversations=talk):
                     lacking.pop(id).terms.append(stats)
             word = stats.term.words[0]
             inside = [id for id, held in lacking.items() if not stats.term.spaceless and word in held.text]
             if inside and len(stats.term.words) == 1:
-                for id in self.store.search.holding(f'forms : "{word}"', inside):
+                for id in self.store.search.holding(f'forms : "{word}"', inside, conversations=talk):
                     found[id].terms.append(stats)
                     found[id].in_names.append(stats)
         return found
@@ -331,6 +393,25 @@ class Searcher:
     def _similar_titles(self, word: str) -> list[str]:
         with self._titles_lock:
             return self.titles.similar(word)
+
+
+def _lists_only(query: Query) -> bool:
+    """Whether there are only conditions to meet, and nothing to look for."""
+    return not query.terms and not query.text
+
+
+def _coverage(vector: QueryVector, conversations: bool) -> float:
+    return vector.space.talk_coverage if conversations else vector.space.coverage
+
+
+def _together(notes: Sequence[Passage], talk: Sequence[Passage], limit: int) -> list[Passage]:
+    """Hits of notes and of conversations by score; where not all have room, conversations displace no answer."""
+
+    def kept_first(hit: Passage) -> tuple[bool, bool]:
+        return hit.relevance < MAYBE, hit.note.of_conversation
+
+    kept = {hit.id for hit in sorted([*notes, *talk], key=kept_first)[:limit]}
+    return [hit for hit in heapq.merge(notes, talk, key=lambda hit: -hit.score) if hit.id in kept]
 
 
 def _rarest(terms: Sequence[TermStats]) -> list[TermStats]:

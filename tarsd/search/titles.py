@@ -60,9 +60,13 @@ def light_stem(word: str) -> str:
 
 
 class TitleIndex:
-    """All names of all notes by word. `update` takes what the store lists and works only on what changed."""
+    """All names of all notes by word, or of all `conversations`: these would make the words of questions common.
 
-    def __init__(self) -> None:
+    `update` takes what the store lists and works only on what changed.
+    """
+
+    def __init__(self, *, conversations: bool = False) -> None:
+        self._conversations = conversations
         self._generation, self._settled, self._checked = -1, 0.0, 0.0
         self._notes: dict[int, NoteRow] = {}
         self._names: dict[int, list[_Name]] = {}
@@ -93,6 +97,8 @@ class TitleIndex:
         self._notes = fresh
 
     def _add(self, note: NoteRow) -> None:
+        if note.of_conversation != self._conversations:
+            return
         stem = note.path.rpartition("/")[2].rpartition(".")[0]
         names = [(note.title, False), *((alias, True) for alias in note.aliases)]
         if stem != note.title:
@@ -136,7 +142,7 @@ class TitleIndex:
 
     def weight(self, stem: str) -> float:
         """How much a title word tells: rare ones more. Always above 0."""
-        return math.log(1 + len(self._notes) / (1 + len(self._by_word.get(stem, ()))))
+        return math.log(1 + len(self._names) / (1 + len(self._by_word.get(stem, ()))))
 
     def matches(
         self, spoken: Mapping[str, float], sentence: str, inflected: Mapping[str, float] | None = None

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """A query in one space; `background` is the mean cosine with anything in the vault."""
+    """A query in one space; `background` is the mean cosine with anything in the notes."""
 
     space: Space
     name: str
@@ -75,7 +75,7 @@ class VectorSpaces:
         found: list[QueryVector] = []
         trouble = ""
         for role, embedder in self._embedders:
-            if found and found[0].space.coverage >= 1.0:
+            if found and min(found[0].space.coverage, found[0].space.talk_coverage) >= 1.0:
                 break
             if not leaves and not embedder.local:
                 continue
@@ -204,7 +204,7 @@ class VectorSpaces:
         return f"{which} cannot serve ({message})."
 
     def _background(self, space: Space, name: str, vector: Vector) -> float:
-        size = 1 << space.vectors.bit_length()
+        size = 1 << (space.vectors - space.talk_vectors).bit_length()
         known = self._samples.get(space.id)
         if known is None or known[0] != (size, space.dim):
             _, rows = self._store.vectors.of(space.id, self._store.notes.sample(_SAMPLE))

@@ -202,6 +202,9 @@ class Routes:
     async def close_conversation(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.close_conversation(request.match_info["conversation"]))
 
+    async def save_conversation(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._app.assistant.save_conversation(request.match_info["conversation"]))
+
     async def conversations(self, request: web.Request) -> web.StreamResponse:
         found = await self._app.thread(self._app.chat.sessions.summaries)
         return json_reply({"conversations": [summary.as_json() for summary in found]})

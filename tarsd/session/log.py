@@ -72,6 +72,7 @@ class Sessions:
                     "notes": list(request.notes),
                 }
             )
+            lines += [{"t": "save"}] if request.save else []
             self._append(request.conversation, lines, durable=True)
 
     def append(self, conversation: str, turn: str, event: Event) -> None:
@@ -96,6 +97,12 @@ class Sessions:
             self._summary(conversation)
             if self._index().notes.get(conversation) != path:
                 self._append(conversation, [{"t": "note", "path": path}])
+
+    def save(self, conversation: str) -> None:
+        """Remember that the person wants a note of a conversation. Raises `NotFound`, `StoreError`."""
+        with self._lock:
+            if not self.load(conversation).saved:
+                self._append(conversation, [{"t": "save"}], durable=True)
 
     def add_summary(
         self, conversation: str, upto: str, text: str, *, private: bool, unseen: Iterable[str] = ()
@@ -148,7 +155,8 @@ class Sessions:
             summary = self._summary(conversation)
             lines = list(_lines(self._file(conversation)))
             note = self._index().notes.get(conversation, "")
-            return Conversation(summary, tuple(_turns(lines)), note, _condensed(lines), self.machine)
+            saved = any(line.get("t") == "save" for line in lines)
+            return Conversation(summary, tuple(_turns(lines)), note, _condensed(lines), self.machine, saved)
 
     @cached_property
     def machine(self) -> str:

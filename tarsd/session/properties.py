@@ -17,6 +17,10 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
+_KEY_OF = {
+    key: re.compile(rf"""(["']?){key}\1[ \t]*:(?=\s|$)""") for key in ("updated", "model", "sources", "local_only")
+}
+
 Lines = list[str]
 
 
@@ -56,9 +60,13 @@ def block(
 def update(text: str, *, sources: Sequence[str], model: str, updated: datetime, private: bool) -> str:
     """The note's text with its properties brought up to date; everything else in it stays to the letter.
 
-    Each property is changed by itself, and only where the note then reads as it should.
+    Each property is changed by itself, and only where the note then reads as it should. A model or time that is
+    there twice becomes one; where another property is, nothing is changed but the mark of private text.
     """
     head, body = split(text)
+    head = _merged(head, "updated", "model")
+    if _block(head).doubled:
+        return mark_private(text) if private else text
     head = _with(head, "updated", stamp(updated))
     head = _with(head, "model", model) if model else head
     have = _strings(properties(head).get("sources"))
@@ -95,11 +103,31 @@ def mark_private(text: str) -> str:
     if is_private(text):
         return text
     head, body = split(text)
-    marked = _checked(head, "local_only", _mark, lambda new: new is True)
-    if marked != head:
+    marked = _checked(_merged(head, "local_only"), "local_only", _mark, lambda new: new is True)
+    if properties(marked).get("local_only") is True:
         return marked + body
     end = line_end(text)
     return f"---{end}local_only: true{end}---{end}{text}"  # nobody who reads the note may miss it
+
+
+def _merged(head: str, *keys: str) -> str:
+    """A property block in which each of these stands once, as it is read, if all that it says is on its line."""
+    for key in keys:
+        lines = _LINE.findall(head)[: _block(head).end]
+        at = [number for number, line in enumerate(lines) if _KEY_OF[key].match(line)]
+        if len(at) > 1 and not any(_belongs(lines[number + 1]) for number in at):
+            result = "".join(line for number, line in enumerate(lines) if number not in at[:-1])
+            if _block(result).values == _block(head).values:
+                head = result
+    return head
+
+
+def _ends(lines: Lines, at: int) -> int:
+    """The line behind the last one of the property that begins at line `at`."""
+    end = at + 1
+    while end < len(lines) and _belongs(lines[end]):
+        end += 1
+    return end
 
 
 def _checked(head: str, key: str, edit: Callable[[Lines], Lines | None], right: Callable[[JSON], bool]) -> str:
@@ -120,7 +148,7 @@ def _set(lines: Lines, key: str, value: str) -> Lines | None:
     at = _find(lines, key)
     if at is None or _belongs(lines[at + 1]):
         return None
-    plain = value if key == "updated" else quoted(value)
+    plain = value if key in ("updated", "local_only") else quoted(value)
     return [*lines[:at], f"{key}: {plain}{line_end(lines[at])}", *lines[at + 1 :]]
 
 
@@ -142,11 +170,15 @@ def _extend(lines: Lines, items: Sequence[str]) -> Lines | None:
 
 
 def _mark(lines: Lines) -> Lines | None:
+    if (at := _find(lines, "local_only")) is not None and _belongs(
+        lines[at + 1]
+    ):  # whatever it says, it says it no more
+        return [*lines[:at], f"local_only: true{line_end(lines[at])}", *lines[_ends(lines, at) :]]
     return _set(lines, "local_only", "true") or [*lines[:-1], f"local_only: true{line_end(lines[0])}", lines[-1]]
 
 
 def _find(lines: Lines, key: str) -> int | None:
-    return next((at for at, line in enumerate(lines) if line.startswith(f"{key}:")), None)
+    return next((at for at, line in enumerate(lines) if _KEY_OF[key].match(line)), None)
 
 
 def _belongs(line: str) -> bool:

@@ -170,7 +170,7 @@ class Conversation:
     """A conversation read whole from its log, turns in the order in which they were asked.
 
     `note` is the path of its note in the vault, "" without one; `condensed` is the newest summary of its beginning;
-    `machine` is the id of the one that it is kept on.
+    `machine` is the id of the one that it is kept on; `saved`: the person wants a note of it.
     """
 
     summary: ConversationSummary
@@ -178,6 +178,7 @@ class Conversation:
     note: str = ""
     condensed: SummaryRecord | None = None
     machine: str = ""
+    saved: bool = False
 
     @property
     def private(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import apsw
 
+from tarsd.store import schema
 from tarsd.store.database import fetch, load_vec
 from tarsd.store.rows import Space
 from tarsd.store.store import Store
@@ -28,8 +29,8 @@ _GAPS: Final = (
         "notes have lost their passages",
         "SELECT id FROM files WHERE state = 'ok' AND hash != '' AND id NOT IN (SELECT file_id FROM chunks)",
     ),
-    ("passages are not among the words", "SELECT id FROM chunks WHERE id NOT IN (SELECT id FROM fts_docsize)"),
-    ("words belong to no passage", "SELECT id FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunks)"),
+    ("passages are not among the words", f"SELECT id FROM chunks WHERE id NOT IN ({schema.HAVE_WORDS})"),
+    ("words belong to no passage", schema.SURPLUS_WORDS),
 )
 
 

@@ -45,13 +45,22 @@ def stem(word: str) -> str:
 
 
 class KeywordSearch:
-    """FTS5 over all passages; a row has the id of its passage. `db` is the connection of a running transaction."""
+    """FTS5 over all passages; a row has the id of its passage. `db` is the connection of a running transaction.
+
+    Notes are one table and `conversations` another; what is asked, is asked of one of them.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def fts(
-        self, match: str, weights: Sequence[float], limit: int, files: Collection[int] | None = None
+        self,
+        match: str,
+        weights: Sequence[float],
+        limit: int,
+        files: Collection[int] | None = None,
+        *,
+        conversations: bool = False,
     ) -> list[tuple[int, float]]:
         """(chunk id, BM25 score > 0), best first, for an FTS5 expression.
 
@@ -59,7 +68,8 @@ class KeywordSearch:
         answer to chunks of these file ids. An expression that FTS5 cannot read raises StoreError.
         """
         rank = f"bm25({', '.join(format(float(weight), 'g') for weight in weights)})"
-        sql = "SELECT rowid, -rank FROM fts WHERE fts MATCH ? AND rank MATCH ?"
+        table = schema.KEYWORD_TABLES[conversations]
+        sql = f"SELECT rowid, -rank FROM {table} WHERE {table} MATCH ? AND rank MATCH ?"
         values: list[str | int] = [match, rank]
         if files is not None:
             sql += " AND rowid IN (SELECT c.id FROM json_each(?) j JOIN chunks c ON c.file_id = j.value)"
@@ -67,26 +77,29 @@ class KeywordSearch:
         with self._database.reader() as db:
             return fetch(db, f"{sql} ORDER BY rank LIMIT ?", (*values, limit))
 
-    def holding(self, expression: str, chunk_ids: Collection[int]) -> set[int]:
+    def holding(self, expression: str, chunk_ids: Collection[int], *, conversations: bool = False) -> set[int]:
         """Those of some passages that match an FTS5 expression."""
+        table = schema.KEYWORD_TABLES[conversations]
+        sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
         with self._database.reader() as db:
             # To list what matches is quicker than to ask of each passage, unless very many match.
-            found = fetch(db, "SELECT rowid FROM fts WHERE fts MATCH ? LIMIT ?", (expression, _LISTED))
+            found = fetch(db, f"{sql} LIMIT ?", (expression, _LISTED))
             if len(found) == _LISTED:
-                sql = "SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN (SELECT value FROM json_each(?))"
+                sql = f"{sql} AND rowid IN (SELECT value FROM json_each(?))"
                 found = fetch(db, sql, (expression, listed(chunk_ids)))
         return {row[0] for row in found}.intersection(chunk_ids)
 
     # Vocabulary
 
-    def frequencies(self, expressions: Iterable[str]) -> dict[str, int]:
+    def frequencies(self, expressions: Iterable[str], *, conversations: bool = False) -> dict[str, int]:
         """How many chunks match each of these FTS5 expressions."""
-        sql = "SELECT count(*) FROM fts WHERE fts MATCH ?"
+        table = schema.KEYWORD_TABLES[conversations]
+        sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
         with self._database.reader() as db:
             return {match: int(db.execute(sql, (match,)).get) for match in dict.fromkeys(expressions)}
 
     def words_from(self, start: str, limit: int) -> list[str]:
-        """Indexed words (stemmed, folded) that begin with `start`, in alphabetical order, at most `limit`."""
+        """Words of notes (stemmed, folded) that begin with `start`, in alphabetical order, at most `limit`."""
         with self._database.reader() as db:
             if db.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'vocabulary'").get is None:
                 # The table is virtual and temporary, but SQLite counts its making as a write.
@@ -98,25 +111,31 @@ class KeywordSearch:
             return [row[0] for row in fetch(db, sql, (start, start + "\U0010ffff", limit))]
 
     def languages(self) -> list[str]:
-        """The languages (ISO 639-1) of which the index keeps stems."""
+        """The languages (ISO 639-1) of which the index keeps stems of notes."""
         return [language for language, mark in marks().items() if self.words_from(mark, 1)]
 
     # Within a transaction
 
     def add(self, db: apsw.Connection, file_id: int, chunk_ids: Iterable[int]) -> None:
         """Rows for stored passages of one note."""
-        names = "SELECT path, title, aliases, tags, words, anchors, language FROM files WHERE id = ?"
+        names = (
+            "SELECT path, title, aliases, tags, words, anchors, language, "
+            f"{schema.OF_CONVERSATION} FROM files WHERE id = ?"
+        )
         texts = "SELECT c.id, c.seq, c.trail, c.text FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value"
-        for path, title, aliases, tags, words, anchors, language in fetch(db, names, (file_id,)):
+        for path, title, aliases, tags, words, anchors, language, conversation in fetch(db, names, (file_id,)):
             chunks = fetch(db, texts, (listed(chunk_ids),))
+            table = schema.KEYWORD_TABLES[conversation]
             db.executemany(
-                f"INSERT INTO fts(rowid, {', '.join(schema.COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO {table}(rowid, {', '.join(schema.COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 _rows(path, title, json.loads(aliases), json.loads(tags), words, anchors, language, chunks),
             )
 
     def drop(self, db: apsw.Connection, chunk_ids: Iterable[int]) -> None:
         """Remove the rows of passages."""
-        db.executemany("DELETE FROM fts WHERE rowid = ?", ((chunk_id,) for chunk_id in chunk_ids))
+        ids = [(chunk_id,) for chunk_id in chunk_ids]
+        for table in schema.KEYWORD_TABLES:
+            db.executemany(f"DELETE FROM {table} WHERE rowid = ?", ids)
 
     def rewrite_first(self, db: apsw.Connection, file_id: int) -> None:
         """Write the row of a note's first passage anew, which holds what others call the note."""
@@ -133,9 +152,9 @@ class KeywordSearch:
             self.rebuild()
             return "The keyword index was made by another version and is made anew."
         with self._database.write() as db:
-            surplus = fetch(db, "SELECT id FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunks)")
+            surplus = fetch(db, schema.SURPLUS_WORDS)
             self.drop(db, (row[0] for row in surplus))
-            lacking = self._fill(db, "WHERE id NOT IN (SELECT id FROM fts_docsize)")
+            lacking = self._fill(db, f"WHERE id NOT IN ({schema.HAVE_WORDS})")
         if not lacking and not surplus:
             return ""
         return f"The keyword index differed: {lacking} passages added, {len(surplus)} removed."
@@ -143,7 +162,8 @@ class KeywordSearch:
     def rebuild(self) -> None:
         """Make the keyword index anew from the stored passages."""
         with self._database.write() as db:
-            db.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
+            for table in schema.KEYWORD_TABLES:
+                db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
             self._fill(db)
             db.execute("INSERT OR REPLACE INTO meta VALUES ('keywords', ?)", (schema.KEYWORDS,))
 
@@ -156,12 +176,13 @@ class KeywordSearch:
 
     def merge(self) -> None:
         """Merge the segments that many small changes leave, in short transactions."""
-        for _ in range(_MERGES):
-            with self._database.write() as db:
-                before = db.total_changes()
-                db.execute("INSERT INTO fts(fts, rank) VALUES ('merge', ?)", (_MERGED_PAGES,))
-                if db.total_changes() - before < 2:  # as SQLite says it: nothing was left to merge
-                    return
+        for table in schema.KEYWORD_TABLES:
+            for _ in range(_MERGES):
+                with self._database.write() as db:
+                    before = db.total_changes()
+                    db.execute(f"INSERT INTO {table}({table}, rank) VALUES ('merge', ?)", (_MERGED_PAGES,))
+                    if db.total_changes() - before < 2:  # as SQLite says it: nothing was left to merge
+                        break
 
 
 def _rows(

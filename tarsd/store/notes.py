@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from tarsd.passage import Key, NoteRow, Passage
-from tarsd.store import links
+from tarsd.store import links, schema
 from tarsd.store.database import Database, fetch, listed
 from tarsd.store.rows import Batch, FileRow, LinkRow, Prepared
 from tarsd.vault import Skipped
@@ -69,6 +69,13 @@ class Notes:
     def titles(self) -> list[NoteRow]:
         """All notes, without order; rows of unchanged notes are the same objects from call to call."""
         return list(self._all().values())
+
+    def conversations(self) -> list[NoteRow]:
+        """Session notes and summaries."""
+        notes = self._all()
+        with self._database.reader() as db:
+            found = fetch(db, f"SELECT id FROM files WHERE {schema.OF_CONVERSATION}")
+        return [notes[row[0]] for row in found if row[0] in notes]
 
     def note(self, key: Key) -> NoteRow | None:
         """The note at (collection, path), None if it is not in the index."""
@@ -158,14 +165,22 @@ class Notes:
         with self._database.reader() as db:
             return {file_id: count or 0 for file_id, count in fetch(db, sql, (listed(file_ids),))}
 
-    def sample(self, count: int) -> list[int]:
-        """Up to `count` chunk ids, evenly spread over the index; the same ones while it does not change."""
+    def sample(self, count: int, *, conversations: bool = False) -> list[int]:
+        """Up to `count` chunk ids, evenly spread over the notes; the same ones while these do not change.
+
+        Of `conversations` only if they are wanted, and then of them alone.
+        """
+        not_ = "" if conversations else "NOT"
+        sql = f"SELECT id FROM chunks WHERE file_id {not_} IN (SELECT id FROM files WHERE {schema.OF_CONVERSATION})"
         with self._database.reader() as db:
-            first, last = fetch(db, "SELECT coalesce(min(id), 0), coalesce(max(id), -1) FROM chunks")[0]
+            first = db.execute(f"{sql} ORDER BY id LIMIT 1").get
+            last = db.execute(f"{sql} ORDER BY id DESC LIMIT 1").get
+            if first is None or last is None:
+                return []
             step = max(1, (last - first + 1) // count)
             points = listed(range(first, last + 1, step)[:count])
-            sql = "SELECT (SELECT min(id) FROM chunks WHERE id >= j.value) FROM json_each(?) j"
-            return list(dict.fromkeys(row[0] for row in fetch(db, sql, (points,))))
+            near = f"SELECT ({sql} AND id >= j.value ORDER BY id LIMIT 1) FROM json_each(?) j"
+            return list(dict.fromkeys(row[0] for row in fetch(db, near, (points,))))
 
     # Links
 
@@ -378,7 +393,8 @@ class Notes:
         for target, text, number in fetch(
             db,
             "SELECT l.target_file, l.text, count(*) FROM json_each(?) j CROSS JOIN links l ON l.target_file = j.value "
-            "WHERE l.text != '' AND l.file_id != l.target_file GROUP BY 1, 2",
+            "WHERE l.text != '' AND l.file_id != l.target_file "
+            f"AND l.file_id NOT IN (SELECT id FROM files WHERE {schema.OF_CONVERSATION}) GROUP BY 1, 2",
             (wanted,),
         ):
             texts.setdefault(target, []).append((text, number))

@@ -58,7 +58,8 @@ class LinkRow:
 class Space:
     """One set of comparable vectors: an embedder's fingerprint and what of the index it covers.
 
-    `vectors` of `chunks` are there; `coverage` is their ratio (1.0 for an empty index).
+    `vectors` of `chunks` are there, and of these `talk_vectors` of `talk_chunks` are of conversations; `coverage` is
+    the ratio of the others, notes and memory, and `talk_coverage` that of conversations (1.0 where there are none).
     """
 
     id: int
@@ -69,10 +70,16 @@ class Space:
     state: Literal["building", "active"]
     vectors: int = 0
     chunks: int = 0
+    talk_vectors: int = 0
+    talk_chunks: int = 0
 
     @property
     def coverage(self) -> float:
-        return min(1.0, self.vectors / self.chunks) if self.chunks else 1.0
+        return _share(self.vectors - self.talk_vectors, self.chunks - self.talk_chunks)
+
+    @property
+    def talk_coverage(self) -> float:
+        return _share(self.talk_vectors, self.talk_chunks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +95,25 @@ class ProblemRow:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The index in numbers. `states` counts files per state, skipped ones included ("ok" are the notes)."""
+    """The index in numbers. `states` counts files per state, skipped ones included ("ok" are the notes).
+
+    Of the `chunks`, `of_conversations` are those of session notes and summaries.
+    """
 
     notes: int
     chunks: int
+    of_conversations: int
     keywords: int
     failed: int
     not_read: int
     held_back: int
     states: Mapping[str, int]
     spaces: tuple[Space, ...]
+
+    @property
+    def of_notes(self) -> int:
+        """The chunks that statistics are made of."""
+        return self.chunks - self.of_conversations
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +162,7 @@ class EmbedJob(NamedTuple):
 
     passage: Passage
     tries: int = 0
+
+
+def _share(part: int, whole: int) -> float:
+    return min(1.0, part / whole) if whole > 0 else 1.0

@@ -34,6 +34,25 @@ COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors", "forms")
 # words fall apart.
 TOKENIZER = f"porter unicode61 remove_diacritics 0 categories ''{CATEGORIES}'' separators ''{ASCII_SEPARATORS}''"
 
+OF_CONVERSATION = "ours AND memory_type IN ('', 'episodic')"
+"""What `NoteRow.of_conversation` says, as a condition on `files`."""
+
+KEYWORD_TABLES = ("fts", "fts_conversations")
+"""The words of notes, and those of conversations. FTS5's statistics are those of a whole table: in one of their own,
+conversations change none of the notes'."""
+
+HAVE_WORDS = " UNION ALL ".join(f"SELECT id FROM {table}_docsize" for table in KEYWORD_TABLES)
+SURPLUS_WORDS = f"SELECT id FROM ({HAVE_WORDS}) WHERE id NOT IN (SELECT id FROM chunks)"
+
+
+def _keywords(table: str) -> str:
+    return f"""
+CREATE VIRTUAL TABLE {table} USING fts5(
+    {", ".join(COLUMNS)}, content='', contentless_delete=1, tokenize='{TOKENIZER}');
+INSERT INTO {table}({table}, rank) VALUES('automerge', 8);
+"""
+
+
 _INDEX = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files(
@@ -44,6 +63,7 @@ CREATE TABLE files(
     problems TEXT NOT NULL, state TEXT NOT NULL, indexed_at REAL NOT NULL, anchors TEXT NOT NULL DEFAULT '',
     stamp INTEGER NOT NULL DEFAULT 0, language TEXT NOT NULL DEFAULT '', date TEXT NOT NULL DEFAULT '',
     UNIQUE(collection, path));
+CREATE INDEX files_conversations ON files(id) WHERE {OF_CONVERSATION};
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, seq INTEGER NOT NULL, heading TEXT NOT NULL,
     trail TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash BLOB NOT NULL,
@@ -71,9 +91,7 @@ CREATE TABLE failed(
 CREATE TABLE skipped(
     collection TEXT NOT NULL, path TEXT NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, hint TEXT NOT NULL,
     PRIMARY KEY(collection, path)) WITHOUT ROWID;
-CREATE VIRTUAL TABLE fts USING fts5(
-    {", ".join(COLUMNS)}, content='', contentless_delete=1, tokenize='{TOKENIZER}');
-INSERT INTO fts(fts, rank) VALUES('automerge', 8);
+{"".join(map(_keywords, KEYWORD_TABLES))}
 INSERT INTO meta VALUES('keywords', {KEYWORDS});
 """
 
@@ -88,7 +106,7 @@ CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
 """
 _USED = "ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0"
 
-INDEX = Tables(_INDEX, 3, {}, kept=False)
+INDEX = Tables(_INDEX, 4, {}, kept=False)
 """The index can be made anew from the notes, with the vectors of the cache: another format embeds nothing again."""
 
 EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED}, kept=True)

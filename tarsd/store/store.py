@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 
+from tarsd.store import schema
 from tarsd.store.cache import VectorCache
 from tarsd.store.database import BUSY_MS, Database, fetch
 from tarsd.store.keywords import KeywordSearch
@@ -15,6 +16,9 @@ from tarsd.store.rows import NOT_READ, Batch, Counts, ProblemRow
 from tarsd.store.vectors import Vectors
 
 _SETTLED_AT_ONCE = 4_000
+_OF_CONVERSATIONS = (
+    f"SELECT count(*) FROM chunks WHERE file_id IN (SELECT id FROM files WHERE {schema.OF_CONVERSATION})"
+)
 
 
 class Store:
@@ -109,7 +113,10 @@ class Store:
             counts = Counts(
                 notes=int(db.execute("SELECT count(*) FROM files").get),
                 chunks=int(db.execute("SELECT count(*) FROM chunks").get),
-                keywords=int(db.execute("SELECT count(*) FROM fts_docsize").get),
+                keywords=sum(
+                    int(db.execute(f"SELECT count(*) FROM {table}_docsize").get) for table in schema.KEYWORD_TABLES
+                ),
+                of_conversations=int(db.execute(_OF_CONVERSATIONS).get),
                 failed=_failed_count(db, "!="),
                 not_read=_failed_count(db, "="),
                 held_back=int(db.execute(private).get),

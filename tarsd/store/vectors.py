@@ -16,7 +16,7 @@ from tarsd.errors import StoreError
 from tarsd.passage import NoteRow, Passage
 from tarsd.store import schema
 from tarsd.store.cache import VectorCache
-from tarsd.store.codes import Codes, code_bits, pack
+from tarsd.store.codes import Bytes, Codes, code_bits, pack
 from tarsd.store.database import Database, fetch, listed
 from tarsd.store.rows import MAX_K, EmbedJob, Role, Space
 
@@ -26,6 +26,8 @@ _SLICE = 2_000
 _OVERSAMPLE = 4
 _LEAST = 400
 _SLACK_ROWS = 2_048
+# Chunks of session notes and summaries.
+_TALK = f"SELECT c.id FROM (SELECT id FROM files WHERE {schema.OF_CONVERSATION}) f JOIN chunks c ON c.file_id = f.id"
 
 
 def fits(dim: int) -> str:
@@ -41,7 +43,7 @@ class Vectors:
 
     def __init__(self, database: Database, cache: VectorCache) -> None:
         self._database, self._cache = database, cache
-        self._codes: dict[int, Codes] = {}
+        self._codes: dict[int, tuple[Codes, Codes]] = {}
         self._loading: set[int] = set()
         self._loading_lock = threading.Lock()
         self._plain: dict[int, Space] | None = None
@@ -61,8 +63,15 @@ class Vectors:
         if known is None or known[0] != generation:
             with self._database.reader() as db:
                 chunks = int(db.execute("SELECT count(*) FROM chunks").get)
+                talk = [row[0] for row in db.execute(_TALK)]
                 covered = tuple(
-                    replace(space, vectors=self._vector_count(db, space.id), chunks=chunks)
+                    replace(
+                        space,
+                        vectors=self._vector_count(db, space.id),
+                        chunks=chunks,
+                        talk_vectors=self._vector_count(db, space.id, talk),
+                        talk_chunks=len(talk),
+                    )
                     for space in self._plain_spaces().values()
                 )
             known = self._covered = (generation, covered)
@@ -132,16 +141,28 @@ class Vectors:
             raise StoreError("These vectors are not in the index any more.")
         return space
 
-    def _vector_count(self, db: apsw.Connection, space_id: int) -> int:
-        return int(db.execute(f"SELECT count(*) FROM {schema.vec_ids(space_id, self._database.vec0)}").get)
+    def _vector_count(self, db: apsw.Connection, space_id: int, among: Sequence[int] | None = None) -> int:
+        """How many chunks have a code, of all or of some."""
+        key = self._vec_key(space_id)
+        if among is None:
+            return int(db.execute(f"SELECT count(*) FROM (SELECT {key})").get)
+        sql = f"SELECT count(*) FROM json_each(?) WHERE value IN (SELECT {key})"
+        return int(db.execute(sql, (listed(among),)).get) if among else 0
 
     # Lists for search
 
     def knn(
-        self, space_id: int, query: npt.ArrayLike, k: int, files: Collection[int] | None = None
+        self,
+        space_id: int,
+        query: npt.ArrayLike,
+        k: int,
+        files: Collection[int] | None = None,
+        *,
+        conversations: bool = False,
     ) -> list[tuple[int, float]]:
         """(chunk id, cosine) of the k (at most 4096) nearest chunks of one space, best first.
 
+        They are of notes, or of `conversations`; `files` restricts the answer to chunks of these file ids.
         A zero or non-finite query has no neighbours. A query of another length raises StoreError.
         """
         space = self._space(space_id)
@@ -153,7 +174,7 @@ class Vectors:
         if k <= 0 or not np.isfinite(norm) or norm == 0.0:
             return []
         count = max(k, min(max(_OVERSAMPLE * k, _LEAST), MAX_K))
-        found, vectors = self._candidates(space, vector, count, files)
+        found, vectors = self._candidates(space, vector, count, files, conversations)
         if not len(found):
             return []
         scores = vectors @ (vector / norm)
@@ -172,15 +193,22 @@ class Vectors:
         return _matrix(rows, space.dim)
 
     def _candidates(
-        self, space: Space, vector: npt.NDArray[np.float32], count: int, files: Collection[int] | None
+        self,
+        space: Space,
+        vector: npt.NDArray[np.float32],
+        count: int,
+        files: Collection[int] | None,
+        conversations: bool,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """The `count` chunks that are near by their codes, as (int64[n] ids, float32[n, dim] vectors)."""
         only = None if files is None else self._chunk_ids(files)
         codes = self._codes.get(space.id)
-        if codes is None and not self._database.vec0:
+        with self._database.reader() as db:
+            talk = [] if codes is not None else [row[0] for row in db.execute(_TALK)]
+        if codes is None and (not self._database.vec0 or count + len(talk) > MAX_K):
             codes = self.warm(space.id)
         if codes is not None:
-            ids, refs = codes.search(vector, count, only)
+            ids, refs = codes[conversations].search(vector, count, only)
             # Texts that occur twice have two ids and one vector.
             owners: dict[int, list[int]] = {}
             for chunk, ref in zip(ids.tolist(), refs.tolist(), strict=True):
@@ -193,13 +221,17 @@ class Vectors:
                 rows = fetch(db, sql, (listed(owners),))
             return _matrix([(chunk, blob) for ref, blob in rows for chunk in owners[ref]], space.dim)
         self._warm_soon(space.id)
+        # The table holds both kinds; there is room for all of the other one among the nearest.
         sql = f"SELECT chunk_id FROM vec_{space.id} WHERE code MATCH vec_bit(?) AND k = ?"
-        values: tuple[Any, ...] = (pack(vector.reshape(1, -1)).tobytes(), count)
+        values: tuple[Any, ...] = (pack(vector.reshape(1, -1)).tobytes(), count + len(talk))
+        if only is None and conversations:
+            only = np.array(talk, dtype=np.int64)
         if only is not None:
             sql, values = f"{sql} AND chunk_id IN (SELECT value FROM json_each(?))", (*values, listed(only))
         with self._database.reader() as db:
             near = [row[0] for row in db.execute(sql, values)]
-        return self.of(space.id, near)
+        talking = set(talk)
+        return self.of(space.id, [chunk for chunk in near if (chunk in talking) == conversations][:count])
 
     def _chunk_ids(self, files: Collection[int]) -> npt.NDArray[np.int64]:
         sql = "SELECT c.id FROM json_each(?) j CROSS JOIN chunks c ON c.file_id = j.value"
@@ -208,8 +240,11 @@ class Vectors:
 
     # Resident codes
 
-    def warm(self, space_id: int) -> Codes:
-        """Load the codes of a space into memory, where they answer several times faster than the table."""
+    def warm(self, space_id: int) -> tuple[Codes, Codes]:
+        """Load the codes of a space into memory, where they answer several times faster than the table.
+
+        Those of notes, and those of conversations.
+        """
         with self._database.publishing:
             known = self._codes.get(space_id)
             if known is None:
@@ -219,11 +254,12 @@ class Vectors:
                     number = self._cache.number(db, space.fingerprint)
                     sql = "SELECT c.id, v.id FROM chunks c JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash"
                     rows = [(chunk, ref) for chunk, ref in fetch(db, sql, (number,)) if chunk in coded]
+                    talk = [row[0] for row in db.execute(_TALK)]
                 width = pack(np.zeros((1, space.dim), np.float32)).shape[1]
-                data = np.frombuffer(b"".join(coded[chunk] for chunk, _ in rows), np.uint8)
+                data = np.frombuffer(b"".join(coded[chunk] for chunk, _ in rows), np.uint8).reshape(len(rows), width)
                 places = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
-                known = Codes(space.dim)
-                known.add(places[:, 0], places[:, 1], data.reshape(len(rows), width))
+                known = Codes(space.dim), Codes(space.dim)
+                _add(known, places, data, np.isin(places[:, 0], talk))
                 self._codes[space_id] = known
             return known
 
@@ -353,8 +389,9 @@ class Vectors:
         dead = np.array(chunk_ids, dtype=np.int64)
 
         def forget() -> None:
-            for codes in self._codes.values():
-                codes.remove(dead)
+            for resident in self._codes.values():
+                for codes in resident:
+                    codes.remove(dead)
 
         self._database.after_commit(forget)
 
@@ -366,11 +403,13 @@ class Vectors:
         """Codes for those of the chunks whose vector is cached, in the table and in memory."""
         number = self._cache.number(db, space.fingerprint)
         sql = (
-            "SELECT c.id, v.vector, v.id FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
+            f"SELECT c.id, v.vector, v.id, c.file_id IN (SELECT id FROM files WHERE {schema.OF_CONVERSATION}) "
+            "FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value "
             f"CROSS JOIN emb.vectors v ON v.embedder = ? AND v.hash = c.hash AND {fits(space.dim)}"
         )
         rows = fetch(db, sql, (listed(ids), number)) if ids else []
         places = np.array([(row[0], row[2]) for row in rows], dtype=np.int64).reshape(len(rows), 2)
+        talk = np.array([row[3] for row in rows], dtype=bool)
         data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), space.dim)
         codes = pack(data)
         value = "vec_bit(?)" if self._database.vec0 else "?"
@@ -382,7 +421,7 @@ class Vectors:
         def remember() -> None:
             resident = self._codes.get(space.id)
             if resident is not None:
-                resident.add(places[:, 0], places[:, 1], codes)
+                _add(resident, places, codes, talk)
 
         self._database.after_commit(remember)
 
@@ -418,6 +457,14 @@ class Vectors:
                 db.execute(f"DROP TABLE vec_{space.id}")
                 db.execute(schema.vec_table(space.id, code_bits(space.dim), virtual=True))
                 db.executemany(f"INSERT INTO vec_{space.id}(chunk_id, code) VALUES (?, vec_bit(?))", rows)
+
+
+def _add(
+    resident: tuple[Codes, Codes], places: npt.NDArray[np.int64], codes: Bytes, talk: npt.NDArray[np.bool]
+) -> None:
+    """Add codes to those of notes, or of conversations where `talk` says so; `places` are chunk ids and references."""
+    for kind, which in zip(resident, (~talk, talk), strict=True):
+        kind.add(places[which, 0], places[which, 1], codes[which])
 
 
 def _matrix(rows: Sequence[Any], dim: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:

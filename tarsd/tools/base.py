@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from tarsd.errors import ToolError
 from tarsd.notes import Reader
-from tarsd.passage import NoteRow, Passage
+from tarsd.passage import NoteRow, Origin, Passage
 from tarsd.tools.arguments import schema_of, validate
 from tarsd.writing.changes import Change
 
@@ -26,26 +26,30 @@ class Result:
     """What a tool found or did, as plain text for the model; it is data, whatever it says.
 
     `evidence` are passages that may be cited, numbers still 0; `text` does not repeat them, the turn shows them below
-    it. `private` is True when text of a private note is in it. `named` are further notes that `text` is about.
+    it. `private` is True when text of a private note is in it. `named` are further notes that `text` is about;
+    `origins` are the passages of the index that it was made from.
     """
 
     text: str
     evidence: tuple[Passage, ...] = ()
     private: bool = False
     named: tuple[NoteRow, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True)
 class ToolProposal:
     """What a tool would do if it may: `title` in one line, `apply` does it once, `diff` is what a note would become.
 
-    A yes is for what was shown: where that is no more what would be done, `apply` raises `NotAsShown`.
+    A yes is for what was shown: where that is no more what would be done, `apply` raises `NotAsShown`. `exposes`: it
+    may put what is private where it is not; no standing yes is for that.
     """
 
     title: str
     apply: Callable[[], Awaitable[Result]]
     change: Change | None = None
     diff: str = ""
+    exposes: bool = False
 
 
 class NotAsShown(ToolError):

@@ -22,9 +22,15 @@ def version(hash: str) -> str:
 
 
 def propose(
-    change: Change, title: str, said: str, context: Context, *, again: Callable[[], ToolProposal] | None = None
+    change: Change,
+    title: str,
+    said: str,
+    context: Context,
+    *,
+    again: Callable[[], ToolProposal] | None = None,
+    private: bool = True,
 ) -> ToolProposal:
-    """Ask for `change`; `said` is what the model hears when it is done.
+    """Ask for `change`; `said` is what the model hears when it is done. `private`: what is written stays private.
 
     `again` makes the same proposal anew when the note changed before the yes came; without it that is a conflict.
     What comes of it is done at once only where it is what was shown.
@@ -50,7 +56,10 @@ def propose(
 
     if unseen := change.unseen:
         title = f"{title} (with {unseen:,} invisible sign{'' if unseen == 1 else 's'}, shown as ⟨U+…⟩)"
-    return ToolProposal(title, apply, change, _capped(change.diff()))
+    exposes = context.private and not private
+    if exposes:
+        title = f"{title} (this turn has read private notes, and this one is not private)"
+    return ToolProposal(title, apply, change, _capped(change.diff()), exposes)
 
 
 def check_own(change: Change) -> None:
@@ -66,12 +75,6 @@ def checked(text: str, name: str, *, may_be_empty: bool = False) -> str:
     if len(text) > TEXT_CHARS:
         raise ToolError(f"{name}: “text” is too long: {len(text):,} characters. At most {TEXT_CHARS:,} fit.")
     return text
-
-
-def warned(title: str, context: Context, private: bool) -> str:
-    """The title of a proposal, with a word to the person when private text may go where it is not private."""
-    leaks = context.private and not private
-    return f"{title} (this turn has read private notes, and this one is not private)" if leaks else title
 
 
 def _ours(raw: bytes | None, path: str) -> bool:

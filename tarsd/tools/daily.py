@@ -13,7 +13,7 @@ from tarsd.dates import moment
 from tarsd.dates.settings import FORMAT, SETTINGS_BYTES, DailySettings, read_settings
 from tarsd.errors import NotFound, Refused, ToolError
 from tarsd.tools.base import Context, Tool, ToolProposal, tool
-from tarsd.tools.changes import check_own, checked, propose, warned
+from tarsd.tools.changes import check_own, checked, propose
 from tarsd.vault import Unreadable, content_hash, decode, nfc, read_file
 from tarsd.writing import edits
 from tarsd.writing.changes import Loaded
@@ -85,7 +85,7 @@ class DailyTools:
         check_own(change)
         title = f"Add to today's note {path}" if change.before is not None else f"Create today's note {path}"
         again = partial(self.daily_note_append, context, text, heading)
-        return propose(change, warned(title, context, private), f"Added to {path}.", context, again=again)
+        return propose(change, title, f"Added to {path}.", context, again=again, private=private)
 
     def _template(self, settings: DailySettings, when: datetime, path: str) -> Loaded:
         """The new note before anything is added: its template, filled in."""

@@ -15,7 +15,7 @@ from tarsd.notes.resolve import link_target
 from tarsd.parse import parse
 from tarsd.passage import NoteRow
 from tarsd.tools.base import Context, Result, Tool, ToolProposal, tool
-from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, version, warned
+from tarsd.tools.changes import VERSION_CHARS, check_own, checked, propose, version
 from tarsd.tools.reading import OUTLINE, evidence, passage, section
 from tarsd.vault import nfc
 from tarsd.writing import edits
@@ -99,10 +99,11 @@ class NoteTools:
         if part.cut:
             said += f" Read on with first_line={part.last + 1}."
             said += "".join(f"\n{shown.line}: {'#' * shown.level} {shown.text}" for shown in note.headings[:OUTLINE])
+        drawn = context.reader.origins(view, part.first, part.last)
         if kind == "session":  # a conversation is no source: an answer must not become its own proof
             said = f"{said} It is an earlier conversation, not a source.\n\n{part.text}"
-            return Result(said, private=view.local_only, named=(view.note,))
-        return Result(said, (evidence(view, part),), view.local_only)
+            return Result(said, private=view.local_only, named=(view.note,), origins=drawn)
+        return Result(said, (evidence(view, part),), view.local_only, origins=drawn)
 
     def note_list(
         self,
@@ -141,13 +142,14 @@ class NoteTools:
         self._refuse(free)
         # the person sees where it goes; a model elsewhere does not hear that a private note or folder has the name
         named = f"{legal_name(title)}.md"
+        hides = "" if context.local or not taken else " (a private note has the name; the model may conclude that)"
         said = f"Created {free if context.local else f'{folder}/{named}' if folder else named}."
         if context.private and parse(text, free).properties.get("local_only") is not True:
             text = _kept_here(text)
             said += " It is marked private (local_only), for this turn has read private notes."
         change = edits.create(free, text)
         check_own(change)
-        return propose(change, f"Create {free}", said, context)
+        return propose(change, f"Create {free}{hides}", said, context)
 
     def note_append(
         self,
@@ -164,9 +166,9 @@ class NoteTools:
         change = edits.append(view.loaded, text, under)
         check_own(change)
         where = f"{view.path}, under “{_short(under)}”" if under else view.path
-        title = warned(f"Add to {where}", context, view.local_only)
         again = partial(self.note_append, context, name, text, heading)
-        return propose(change, title, f"Added to {view.path}.", context, again=again)
+        said = f"Added to {view.path}."
+        return propose(change, f"Add to {where}", said, context, again=again, private=view.local_only)
 
     def note_patch(
         self,
@@ -189,8 +191,8 @@ class NoteTools:
             view.loaded, target.strip(), checked(text, "note_patch", may_be_empty=mode == "replace"), mode
         )
         check_own(change)
-        title = warned(f"Change “{_short(target)}” in {view.path}", context, view.local_only)
-        return propose(change, title, f"Changed {view.path}.", context)
+        title = f"Change “{_short(target)}” in {view.path}"
+        return propose(change, title, f"Changed {view.path}.", context, private=view.local_only)
 
     # ------------------------------------------------------------------------------------------------------- helpers
 

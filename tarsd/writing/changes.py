@@ -60,7 +60,10 @@ class Change:
         return content_hash(self.after)
 
     def diff(self, context: int = 3) -> str:
-        """The change as a unified diff of the text, with `context` lines around; "" if nothing changes."""
+        """The change as a unified diff of the text, with `context` lines around; "" if nothing changes.
+
+        At its end stands how many signs it adds that nobody sees.
+        """
         old = [] if self.before is None else _lines(decode(self.before).text)
         new = _lines(decode(self.after).text)
         name = "/dev/null" if self.before is None else f"a/{self.path}"
@@ -74,6 +77,8 @@ class Change:
             if line.startswith("@@"):
                 line = _HUNK.sub(lambda match: f"{match[1]}{int(match[2]) + skip}", line)
             parts.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
+        if parts and self.unseen:
+            parts.append(f"\\ {self.unseen:,} invisible sign{'' if self.unseen == 1 else 's'}, shown by number\n")
         return revealed("".join(parts))[0]
 
     @cached_property

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tarsd.errors import BadRequest, PathRefused, Refused
-from tarsd.parse import Note, parse
+from tarsd.parse import Note, parse, properties, source_lines
+from tarsd.parse.properties import TWICE
 from tarsd.parse.structure import BLOCK_ID
 from tarsd.vault import decode, encode, kind_of, nfc
 from tarsd.vault.names import safe_parts
@@ -30,6 +31,7 @@ def create(path: str, text: str) -> Change:
     content = _clean(text)
     if content and not content.endswith("\n"):
         content += "\n"
+    _check_properties(content)
     return Change(nfc(path), "create", None, encode(content, "utf-8"), content)
 
 
@@ -79,7 +81,15 @@ def replace_text(note: Loaded, new_text: str) -> Change:
     """The whole text exchanged, in the note's own encoding and line ends. Raises Refused as `append`."""
     _check(note)
     content = _clean(new_text).replace("\n", LineIndex.of(note.text).end)
+    _check_properties(content, note.text)
     return _written(note, content, "modify", content)
+
+
+def _check_properties(text: str, before: str = "") -> None:
+    """Raises BadRequest if a property would be there twice that was not so before: Obsidian shows none of them then."""
+    doubled = properties.read(source_lines(text)).doubled
+    if doubled and len(doubled) > len(properties.read(source_lines(before)).doubled):
+        raise BadRequest(f"{doubled[-1].removesuffix(TWICE)}would be there twice.", "Write it once.", field="text")
 
 
 def _add_after(note: Loaded, outline: Outline, place: LineRange, text: str) -> Change:

@@ -120,7 +120,7 @@ def legal_name(title: str, ext: str = ".md", *, tail: str = "") -> str:
         name = name[: -len(ext)]
     name = "".join(char for char in name if char in _JOINERS or char.isspace() or unicodedata.category(char)[0] != "C")
     name = _DROPPED.sub("", _DASHED.sub(" - ", _BETWEEN_DIGITS.sub("-", name)))
-    name = _cut(" ".join(name.split()), NAME_BYTES - len(tail.encode())).strip(" .-").lstrip("~")
+    name = _cut(" ".join(name.split()), NAME_BYTES - len(tail.encode())).strip(" .-").lstrip("~ .-")
     if reserved := _TAKEN_BY_WINDOWS.match(name):
         name = f"{reserved[0]}_{name[reserved.end() :]}"
     if is_conflict_copy(name + ext):  # such a name would keep it out of every search

@@ -201,6 +201,33 @@ async def test_a_summary_of_a_summary_follows_the_note(stage: Stage) -> None:
     assert SECRET not in sent(model)
 
 
+@pytest.mark.parametrize("how", [{}, {"heading": "Hydra"}, {"first_line": 3}], ids=["whole", "section", "lines"])
+@pytest.mark.parametrize("becomes_private", [moved, moved_and_renamed, moved_and_replaced, tagged])
+async def test_a_note_that_a_tool_read_is_what_the_turn_drew_on(
+    stage: Stage, becomes_private: Callable[[Stage], None], how: dict[str, object]
+) -> None:
+    stage.model.enqueue(calls(use("note_read", name="Hydra", **how)))
+    stage.model.enqueue("It is 4711 crowns.")
+    turn = await stage.ask("xyzzy")
+    assert SECRET in turn.text and not turn.private
+    becomes_private(stage)
+    stage.index()
+    model = stage.elsewhere()
+    await stage.ask("again")
+    assert SECRET not in sent(model)
+
+
+async def test_a_note_that_a_tool_read_and_that_lies_elsewhere_now_is_no_secret(stage: Stage) -> None:
+    stage.model.enqueue(calls(use("note_read", name="Hydra")))
+    stage.model.enqueue("It is 4711 crowns.")
+    await stage.ask("xyzzy")
+    (stage.vault / "Work/Hydra.md").rename(stage.vault / "Zed.md")
+    stage.index()
+    model = stage.elsewhere()
+    await stage.ask("again")
+    assert SECRET in sent(model)
+
+
 async def test_a_conversation_that_read_another_follows_what_that_one_drew_on(stage: Stage) -> None:
     await talked(stage)
     stage.index()

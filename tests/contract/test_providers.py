@@ -13,7 +13,7 @@ from tarsd.passage import NoteRow, Passage
 from tarsd.providers import AVAILABLE, make, offered
 from tarsd.providers.auto import AutoProvider
 from tarsd.providers.base import Message, ModelRequest, Notice, Provider, ProviderEvent, StreamEnd, Text, Usage
-from tarsd.providers.extractive import NOTHING, compose, excerpt
+from tarsd.providers.extractive import NOT_CERTAIN, NOTHING, compose, excerpt
 from tarsd.providers.fake import FakeProvider
 from tests.support.doubles.anthropic import AnthropicDouble
 from tests.support.doubles.ollama import OllamaDouble, entry
@@ -89,7 +89,7 @@ def test_a_long_line_is_cut_at_a_sentence() -> None:
 
 
 def test_each_note_is_quoted_once_and_at_most_four_are() -> None:
-    passages = [passage("tea", f"N{number % 6}.md", number=number + 1) for number in range(12)]
+    passages = [passage(f"tea {number}", f"N{number % 6}.md", number=number + 1) for number in range(12)]
     reply = answer("tea", *passages)
     assert reply.count("> tea") == 4
     assert reply.count("[[N0]]") == 1
@@ -102,10 +102,54 @@ def test_scripts_without_spaces_are_matched() -> None:
 def test_nothing_relevant_is_said_plainly_and_near_misses_are_called_so() -> None:
     assert answer("what is a quorl?") == NOTHING
     reply = answer("what is a quorl?", closest=(passage("Tide tables.", "Other.md"),))
-    assert reply.startswith(NOTHING)
-    assert "closest" in reply
-    assert "[[Other]] (`Other.md:1`)" in reply
-    assert "Tide tables" not in reply
+    assert reply == "Nothing certain. The closest is:\n\n> Tide tables.\n\n— [[Other]] [1] (`Other.md:1`)"
+
+
+def test_what_is_not_certain_is_called_so_and_quoted() -> None:
+    first, second, third = (
+        replace(passage(f"Tide {name}.", f"{name}.md", number=0), relevance=value)
+        for name, value in (("A", 0.3), ("B", 0.52), ("C", 0.25))
+    )
+    reply = answer("when is high tide?", replace(second, number=1))
+    assert reply.startswith(f"{NOT_CERTAIN}\n\n> Tide B.") and "[1]" in reply
+    reply = answer("when is high tide?", closest=(third, first))
+    assert reply.startswith(f"{NOT_CERTAIN}\n\n> Tide A.") and "[0]" not in reply
+    assert "[[C]]" in reply and "Tide C" not in reply
+    sure = answer("when is high tide?", replace(second, number=1), replace(first, relevance=0.9, number=2))
+    assert sure.startswith("> Tide A.") and "Tide B" not in sure
+
+
+def test_what_reads_the_same_in_several_notes_is_quoted_once() -> None:
+    footers = [passage("Sync my vault with git.", f"N{n}.md", number=n) for n in (1, 2, 3)]
+    assert answer("how do I sync my vault with git?", *footers).count("Sync my vault") == 1
+
+
+def test_a_field_whose_value_was_asked_for_is_quoted_with_what_follows() -> None:
+    text = "# Dataview\n\nPlugin ID: `dataview`\nDeveloped by: [[Ada]]\n\nComplex views of data.\n\n## More\n\nX."
+    assert "> Complex views of data." in answer("What is dataview?", passage(text))
+    assert excerpt("ID: `dataview`\nmade: 2021-03-04", ["made"]) == (1, ["made: 2021-03-04"])
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "[[Harbour/Pilot book#Lights|the lights]]",
+        "[a picture of it](Harbour/pilot%20book.png)",
+        "https://x.example/a.b?c=d.",
+    ],
+)
+@pytest.mark.parametrize("at", [30, 770, 790, 799])
+def test_a_quote_is_never_cut_inside_a_link(link: str, at: int) -> None:
+    line = "ferry " + "x " * (at // 2) + link + " y. z" * 300
+    _, (quoted,) = excerpt(line, ["ferry"])
+    assert link in quoted or not any(link[:cut] in quoted for cut in range(3, len(link)))
+
+
+def test_a_quote_says_where_its_lines_are() -> None:
+    spread = passage("Tea.\n\n\n\nThe ferry leaves at seven.", line=3)
+    assert "(`Soup.md:7`)" in answer("when does the ferry leave?", spread)
+    table = replace(passage("| a | b |\n|---|---|\n| ferry leaves | seven |", line=9), start_line=9, end_line=9)
+    assert "(`Soup.md:9`)" in answer("when does the ferry leave?", table)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "<!-- all hidden -->", "```\nopen fence", "x" * 50_000, "#\n#\n#"])

@@ -71,6 +71,9 @@ class Desk(Assistant):
     async def close_conversation(self, conversation: str) -> dict[str, Any]:
         return {"closed": conversation}
 
+    async def save_conversation(self, conversation: str) -> dict[str, Any]:
+        return {"note": f"tars/sessions/{conversation}.md"}
+
 
 class Stub(Application):
     """An engine that repeats what it was asked."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tarsd.store import Store
+from tarsd.store import Store, schema
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,14 @@ def dump(store: Store) -> Dump:
             "ORDER BY 1, 2, 3, 4, 5, 6, 7"
         ).fetchall()
         db.execute("PRAGMA query_only = 0")
-        db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, fts, 'instance')")
-        keywords = db.execute(
-            f"SELECT t.term, t.col, t.offset, {chunk} FROM temp.terms t LEFT JOIN chunks c ON c.id = t.doc "
-            "LEFT JOIN files f ON f.id = c.file_id ORDER BY 1, 4, 5, 6, 2, 3"
-        ).fetchall()
+        keywords = []
+        for table in schema.KEYWORD_TABLES:
+            terms = f"temp.terms_{table}"
+            db.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {terms} USING fts5vocab(main, {table}, 'instance')")
+            keywords += db.execute(
+                f"SELECT '{table}', t.term, t.col, t.offset, {chunk} FROM {terms} t LEFT JOIN chunks c ON c.id = t.doc "
+                "LEFT JOIN files f ON f.id = c.file_id ORDER BY 2, 5, 6, 7, 3, 4"
+            ).fetchall()
         db.execute("PRAGMA query_only = 1")
         vectors = []
         for space in sorted(store.vectors.spaces(), key=lambda space: space.fingerprint):
@@ -55,7 +58,8 @@ def dump(store: Store) -> Dump:
 
 
 def _check_resident(store: Store) -> None:
-    for space_id, codes in store.vectors._codes.items():
+    for space_id, resident in store.vectors._codes.items():
         with store.database.reader() as db:
             ids = [row[0] for row in db.execute(f"SELECT chunk_id FROM vec_{space_id} ORDER BY chunk_id")]
-        assert sorted(codes.ids().tolist()) == ids, f"resident codes of space {space_id} differ from its table"
+        held = sorted(id for codes in resident for id in codes.ids().tolist())
+        assert held == ids, f"resident codes of space {space_id} differ from its table"

@@ -207,6 +207,7 @@ def _talk(player: Player) -> None:
     player.keep("conversation", "GET", "/v1/conversations/c1")
     player.keep("rename_conversation", "PATCH", "/v1/conversations/c1", {"title": "The ferry"})
     player.keep("close_conversation", "POST", "/v1/conversations/plain/close")
+    player.keep("save_conversation", "POST", "/v1/conversations/plain/save")
     player.keep("feedback", "POST", "/v1/feedback", {"turn": second, "verdict": "wrong", "note": "At 12:31."})
     player.keep("delete_conversation", "DELETE", "/v1/conversations/plain")
 

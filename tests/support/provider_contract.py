@@ -39,6 +39,7 @@ from tarsd.providers.base import (
     ToolSpec,
     Usage,
 )
+from tarsd.providers.written_calls import made
 from tests.support.doubles.script import Call, Cut, Fail, Raw, Say, Step, Think
 from tests.support.doubles.server import Call as HttpCall
 from tests.support.doubles.server import Reply
@@ -327,6 +328,30 @@ class ProviderContract:
             assert text_of(await collect(provider, follow)) == "It rains."
         sent = json.dumps(double.requests[1])
         assert sent.index("weather in Bergen?") < sent.index("Let me look.") < sent.index("rain, 9 degrees")
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            '<tool_call>\n{"name": "lookup", "arguments": {"town": "Bergen"}}\n</tool_call>',
+            '```json\n{"name": "lookup", "parameters": {"town": "Bergen"}}\n```',
+            '[lookup(town="Bergen")]',
+            '<think>I look.</think>\n[TOOL_CALLS]lookup[ARGS]{"town": "Bergen"}',
+            '<|channel|>commentary to=functions.lookup <|constrain|>json<|message|>{"town": "Bergen"}<|call|>',
+        ],
+    )
+    async def test_a_call_written_as_text_is_made_and_answered(self, written: str) -> None:
+        async with self.talk(Say(written)) as (double, provider):
+            request = ask("weather in Bergen?", tools=(LOOKUP,))
+            events = [event async for event in made(provider.stream(request), request.tools)]
+            (call,), done = calls_in(events), done_in(events)
+            assert (call.name, dict(call.arguments), text_of(events)) == ("lookup", {"town": "Bergen"}, "")
+            assert done == StreamEnd("tools")
+            double.enqueue(Say("It rains."))
+            step = Message("assistant", "", calls=(call,), raw=done.raw)
+            found = Message("tool", "rain, 9 degrees", call_id=call.id, name=call.name)
+            follow = replace(request, messages=(*request.messages, step, found))
+            assert text_of(await collect(provider, follow)) == "It rains."
+        assert "rain, 9 degrees" in json.dumps(double.requests[1])
 
     async def test_several_tools_are_called_at_once(self) -> None:
         steps = (Think("two towns"), Call("lookup", {"town": "Oslo"}), Call("lookup", {"town": "Bergen"}))

@@ -124,7 +124,7 @@ class Talk:
         fallback: Provider | None = None,
         settings: ChatSettings | None = None,
         allow: tuple[str, ...] = (),
-        notes: bool = False,
+        notes: bool | MemorySettings = False,
         claim_s: float = 10.0,
         session_notes: Callable[..., SessionNotes] = SessionNotes,
     ) -> None:
@@ -132,7 +132,9 @@ class Talk:
         (self.root / ".obsidian").mkdir(parents=True, exist_ok=True)
         env = {"TARSD_HOME": str(folder / "h"), "TARSD_CHAT": "extractive"}
         config = replace(
-            load(vault=self.root, env=env), tools=ToolSettings(allow=allow), memory=MemorySettings(session_notes=notes)
+            load(vault=self.root, env=env),
+            tools=ToolSettings(allow=allow),
+            memory=notes if isinstance(notes, MemorySettings) else MemorySettings(session_notes=notes),
         )
         shelf.vaults = {"": Vault(self.root)}
         assistant = Assistant(

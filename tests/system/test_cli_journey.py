@@ -22,10 +22,10 @@ def test_remember_ask_judge_review_and_find_again(run: Run, daemon: Start, vault
     one = daemon()
     assert "Remembered in tars/Memory.md." in run("memory", "remember", "My sister is Ann")[1]
     one.wait(lambda status: status["counts"]["notes"] == 2 and status["behind"] == 0)
-    code, out, _ = run("ask", "who is my sister?")
+    code, out, _ = run("ask", "--save", "who is my sister?")
     assert (code, "My sister is Ann" in out) == (EXIT_OK, True)
 
-    said = "what should the gauge read?\n/w Say it in psi\n/remember My sister is Anna\n"
+    said = "what should the gauge read?\n/save\n/w Say it in psi\n/remember My sister is Anna\n"
     code, out, err = run("chat", "-c", "boiler talk", stdin=said)
     assert code == EXIT_OK
     assert "The gauge should read 1.2 bar when cold." in out

@@ -32,7 +32,7 @@ def sample(vault: Path) -> Path:
 
 def ask(daemon: Daemon, conversation: str, message: str) -> list[dict[str, Any]]:
     """All events of a turn."""
-    body = {"conversation": conversation, "message": message, "request_id": f"{conversation} {message}"}
+    body = {"conversation": conversation, "message": message, "request_id": f"{conversation} {message}", "save": True}
     turn = daemon.client.post("/v1/turns", body)["turn"]
     events = list(daemon.client.stream(f"/v1/turns/{turn}/events"))
     assert events[-1]["type"] == "done", events[-1]

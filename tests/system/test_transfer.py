@@ -295,6 +295,9 @@ def test_a_file_that_unfolds_without_end_is_left(run: Run, taking: Stub, tmp_pat
     tracemalloc.stop()
     assert peak < 8 * MAX_BODY < len(bomb)
     assert (code, taken(taking)) == (EXIT_REFUSED, 1), err
+
+
+def test_a_file_of_very_many_vectors_is_left(run: Run, taking: Stub, tmp_path: Path) -> None:
     many = packed(tmp_path / "many.vectors", *[ROW] * 60_000)
     code, _, err = run("index", "import", str(many))
     assert (code, "holds what is no vector" in err) == (EXIT_REFUSED, True)

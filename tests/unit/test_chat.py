@@ -16,7 +16,7 @@ from tarsd.chat.evidence import mentions, pack, queries, widen
 from tarsd.errors import AnswerCut, Conflict, EmbedError, NotFound, PathRefused, ProviderError
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import ModelRequest, Provider, ProviderEvent, Retract, StreamEnd, Text, Thinking
-from tarsd.providers.extractive import NOTHING
+from tarsd.providers.extractive import NOT_CERTAIN
 from tarsd.providers.fake import FakeProvider
 from tests.support.turns import Shelf, Talk, ask, passage, types, until
 
@@ -67,7 +67,7 @@ async def test_without_a_relevant_passage_it_says_so(start: Start) -> None:
     turn = await ended(start(), ask("the tide tables?"))
     assert turn.events[0].data["sources"] == []
     assert [near["path"] for near in turn.events[0].data["closest"]] == ["Other.md"]
-    assert turn.events[-1].data["text"].startswith(NOTHING)
+    assert turn.events[-1].data["text"].startswith(NOT_CERTAIN)
     assert turn.events[-1].data["citations"] == []
 
 

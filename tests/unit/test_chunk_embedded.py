@@ -30,6 +30,21 @@ def test_empty_headings_and_queries_of_a_template_are_in_the_note_but_not_embedd
     assert embed_text("", (), one) == "Day\nFixed the gutter."
 
 
+@pytest.mark.report("https://github.com/brianpetro/obsidian-smart-connections/issues/1308")
+@pytest.mark.parametrize("words", [200, 214, 430, 1000])
+@pytest.mark.parametrize("headings", [1, 12, 60])
+def test_empty_headings_that_the_last_passage_has_no_room_for_are_not_embedded(words: int, headings: int) -> None:
+    text = "## Day\n" + "gutter " * words + "\n" + "".join(f"## Lesson {at}\n\n" for at in range(headings))
+    found = chunk(parse(text, "n.md"), ChunkSettings())
+    assert all(one.tokens <= ChunkSettings().tokens for one in found)
+    assert f"Lesson {headings - 1}" in found[-1].text
+    assert not any("Lesson" in embed_text("Note", (), one) for one in found)
+
+
+def test_the_headings_of_a_note_that_has_no_more_are_embedded() -> None:
+    assert embedded("# One\n## Two\n# Three\n") == "One\n# One\n## Two\n# Three"
+
+
 def test_an_ordinary_fence_is_embedded() -> None:
     assert "make all" in embedded("## Build\n```sh\nmake all\n```\n")
 

@@ -52,7 +52,7 @@ def test_a_search_looks_at_titles_and_at_what_was_said(run: Run, stub: Stub) -> 
     _, out, _ = run("sessions", "--search", "boiler Pressure", "--json")
     assert [one["id"] for one in json.loads(out)["conversations"]] == ["cli-1", "my talk/2"]
     (body,) = [body for route, body in stub.asked if route == "POST /v1/search"]
-    assert (body["query"], body["filters"]) == ("boiler Pressure", {"tars": "session"})
+    assert body["query"] == "[tars:session] boiler Pressure"
     stub.replies["POST /v1/search"] = {"hits": []}
     code, out, _ = run("sessions", "--search", "zebra")
     assert (code, out) == (EXIT_NOTHING, "No conversation has 'zebra'.\n")

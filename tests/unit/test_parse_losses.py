@@ -71,10 +71,59 @@ def test_both_values_of_a_name_that_is_there_twice_are_kept_and_named(lines: lis
         ['tag: \'["a", "b"]\''],
         ["tags:", "  - '[\"a\"'", "  - '\"b\"]'"],
         ["tags:", '  - \'["a", "b"]\''],
+        ["tags:", "  - [#a, #b]"],
+        ["tags:", "  - - #a", "    - #b"],
+        ["tags:", "  - [a, b]"],
+        ["tags:", "  one: #a", "  two: #b"],
+        ["tags:", "  - one: #a", "  - #b"],
+        ["tags:", "  - a:", "  - b"],
+        ["tags:", "  of:", "    - #a", "    - #b"],
+        ["tags:", "  of: [#a, #b]"],
+        ["tags: #", "- #a", "- #b"],
+        ["tags: #mine", "  - #a", "  - b"],
     ],
 )
 def test_tags_are_read_after_hashes_and_from_pieces_of_json(lines: list[str]) -> None:
     assert props(*lines).tags == ("a", "b")
+
+
+@pytest.mark.report("https://github.com/basicmachines-co/basic-memory/issues/246")
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["meta:", "  topic: #tides"],
+        ["meta:", "  - topic: #tides"],
+        ["meta:", "  deep:", "    topic: #tides # why"],
+        ["meta:", "  - [#tides]"],
+        ["meta:", "  topics: [", "    #tides]"],
+        ["a:", "  - x", "topic: #tides"],
+        ["text: |", "  words", "topic: #tides"],
+    ],
+)
+def test_a_value_behind_a_hash_is_kept_at_any_depth(lines: list[str]) -> None:
+    note = props(*lines)
+    assert "#tides" in str(note.properties) and "why" not in str(note.properties)
+    assert [problem.reason for problem in note.problems] == [
+        "What begins with # is a comment in properties; it is read as a value here."
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["text: |", "  topic: #tides", "  - #tides"],
+        ["text: >-", "  topic: #tides"],
+        ["m:", "  text: |", "    topic: #tides", "  b: c"],
+        ['text: "one', '  topic: #tides"'],
+        ["m: # tides", "  a: b"],
+        ["m:", "  a: b # tides"],
+        ["m:", "  # a: #tides", "  a: b"],
+    ],
+)
+def test_text_and_comments_at_any_depth_stay_what_they_are(lines: list[str]) -> None:
+    note = props(*lines)
+    assert not note.problems
+    assert "'#tides" not in str(list(note.properties.values()))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 
 from tarsd.chat import SessionNotes
+from tarsd.config import MemorySettings
 from tarsd.dates.settings import read_settings
-from tarsd.errors import NotFound
+from tarsd.errors import NotFound, ProviderError
 from tarsd.parse import parse, structure
+from tarsd.passage import Passage
 from tarsd.protocol import Approval
 from tarsd.providers.base import StreamEnd, Text, ToolCall
 from tarsd.providers.fake import FakeProvider
@@ -70,6 +73,85 @@ async def test_what_the_person_writes_between_turns_stays(tmp_path: Path) -> Non
     text = note.read_text()
     assert "one, and MY REMARK" in text
     assert text.index("MY OWN LINE") < text.index("two")
+
+
+def quoting(tmp_path: Path, *, each: bool = False, passages: Sequence[Passage] = (QUORL,)) -> Talk:
+    """A talk without a model."""
+    return Talk(tmp_path, Shelf(*passages), notes=MemorySettings(note_each_question=each))
+
+
+async def test_a_single_question_without_a_model_leaves_no_note(tmp_path: Path) -> None:
+    one = quoting(tmp_path)
+    for conversation in ("c", "d"):
+        turn = await one.ended(ask("what is a quorl?", conversation=conversation))
+        assert types(turn)[-1] == "done" and of(turn, "written") == []
+    assert isinstance(one.chat.session_notes, SessionNotes)
+    await one.chat.session_notes.catch_up()  # as at a start
+    assert notes(one) == [] and not (one.root / "tars").exists()
+    # the log keeps it: it is listed, and can be gone on with
+    assert [known.title for known in one.sessions.summaries()] == ["what is a quorl?"] * 2
+    await one.ended(ask("and a wedge?", conversation="d"))
+    (note,) = notes(one)
+    text = note.read_text()
+    assert "what is a quorl" in note.stem
+    assert text.index("what is a quorl?") < text.index("brass wedge") < text.index("and a wedge?")
+    assert one.sessions.load("d").note and not one.sessions.load("c").note
+
+
+async def test_a_question_that_is_saved_leaves_a_note(tmp_path: Path) -> None:
+    one = quoting(tmp_path)
+    turn = await one.ended(ask("what is a quorl?", save=True))
+    assert len(of(turn, "written")) == 1 and len(notes(one)) == 1
+    await one.ended(ask("what is it made of?", conversation="d"))
+    assert isinstance(one.chat.session_notes, SessionNotes)
+    path = await one.chat.session_notes.save("d")
+    assert (one.root / path) in notes(one) and "what is it made of?" in (one.root / path).read_text()
+    assert await one.chat.session_notes.save("d") == path and len(notes(one)) == 2
+    with pytest.raises(NotFound):
+        await one.chat.session_notes.save("nowhere")
+
+
+async def test_a_saved_question_whose_turn_was_cut_off_is_in_its_note(tmp_path: Path) -> None:
+    one = quoting(tmp_path)
+    one.sessions.begin("t", ask("what is a quorl?", save=True))
+    again = quoting(tmp_path)
+    assert isinstance(again.chat.session_notes, SessionNotes)
+    await again.chat.session_notes.catch_up()
+    assert len(notes(again)) == 1
+
+
+async def test_a_saved_question_about_a_private_note_makes_a_private_note(tmp_path: Path) -> None:
+    hidden = replace(QUORL, note=replace(QUORL.note, local_only=True))
+    one = quoting(tmp_path, passages=[hidden])
+    await one.ended(ask("what is a quorl?", save=True))
+    assert "local_only: true" in notes(one)[0].read_text()
+
+
+async def test_a_setting_makes_a_note_of_each_question(tmp_path: Path) -> None:
+    one = quoting(tmp_path, each=True)
+    await one.ended(ask("what is a quorl?"))
+    assert len(notes(one)) == 1
+
+
+async def test_a_single_question_to_a_model_leaves_a_note_also_when_it_failed(tmp_path: Path) -> None:
+    one = talk(tmp_path, "It is a wedge [1].", [ProviderError("It is ill.")])
+    assert isinstance(one.chat.session_notes, SessionNotes)
+    for number, conversation in enumerate(("c", "d"), 1):
+        await one.ended(ask("what is a quorl?", conversation=conversation))
+        async with asyncio.timeout(30):
+            while one.chat.session_notes.busy:
+                await asyncio.sleep(0.01)
+        assert len(notes(one)) == number
+
+
+async def test_what_the_person_deleted_does_not_come_back_by_saving_nothing(tmp_path: Path) -> None:
+    one = quoting(tmp_path)
+    await one.ended(ask("what is a quorl?", save=True))
+    one.sessions.delete("c")
+    assert len(notes(one)) == 1  # deleting a conversation leaves its note
+    assert isinstance(one.chat.session_notes, SessionNotes)
+    with pytest.raises(NotFound):
+        await one.chat.session_notes.save("c")
 
 
 async def test_a_turn_is_added_to_a_long_note_by_reading_it_once(

@@ -198,6 +198,15 @@ async def test_a_missing_template_is_told(desk: Desk) -> None:
         await desk.ask("daily_note_append", text="x")
 
 
+async def test_private_text_goes_into_the_daily_note_only_when_the_person_was_told(desk: Desk) -> None:
+    desk.private = True
+    asked = await desk.proposal("daily_note_append", text="The code is 0000.")
+    assert asked.exposes and "has read private notes" in asked.title
+    toolkit.fill(desk.notes.vault.root, {"2026-11-28.md": "---\nlocal_only: true\n---\n"})
+    asked = await desk.proposal("daily_note_append", text="The code is 0000.")
+    assert not asked.exposes and "private notes" not in asked.title
+
+
 async def test_a_private_daily_note_stays_closed_to_a_model_elsewhere(desk: Desk) -> None:
     toolkit.fill(
         desk.notes.vault.root,

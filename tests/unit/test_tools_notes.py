@@ -245,7 +245,7 @@ async def test_a_note_made_of_private_text_is_private(desk: Desk) -> None:
     await desk.do("note_create", path="Plan B", text="---\ntags: [x]\n---\nCall.")
     assert desk.text("Plan B.md") == "---\nlocal_only: true\ntags: [x]\n---\nCall.\n"
     asked = await desk.proposal("note_append", name="Boiler", text="Call the doctor.")
-    assert "private" in asked.title
+    assert "private" in asked.title and asked.exposes
     asked = await desk.proposal("note_append", name="Diary", text="Call the doctor.")
     assert "read private notes" not in asked.title
 
@@ -474,6 +474,7 @@ async def test_a_private_note_in_the_way_of_a_new_one_is_not_told_elsewhere(desk
     toolkit.fill(desk.notes.vault.root, {"Private/Project Hydra.md": "4711\n"})
     desk.local = False
     told = []
+    assert "private note has the name" in (await desk.proposal("note_create", path=spelled, text="New.")).title
     for path in (spelled, spelled.replace("ydra", "ydro").replace("YDRA", "YDRO")):
         proposal = await desk.proposal("note_create", path=path, text="New.")
         told.append((await proposal.apply()).text.replace("ydro", "ydra").replace("YDRO", "YDRA"))

@@ -28,6 +28,7 @@ from tarsd.providers.base import StreamEnd, Text, Thinking, ToolCall
 from tarsd.providers.fake import FakeProvider
 from tarsd.tools import Context, Result, ToolProposal
 from tarsd.tools.base import NotAsShown
+from tarsd.tools.changes import propose
 from tarsd.writing import create
 from tests.support.turns import QUORL, Shelf, Talk, ask, calls, of, passage, talk, types, until, use, write
 
@@ -196,6 +197,24 @@ async def test_what_the_settings_allow_is_not_asked(tmp_path: Path, allow: tuple
     turn = await one.ended(ask("make a note", approvals=False))
     assert (one.root / "New.md").exists()
     assert of(turn, "approval") == []
+
+
+@pytest.mark.parametrize("allow", [("reveal",), ("*",)])
+async def test_no_standing_yes_puts_private_text_where_it_is_not_private(
+    tmp_path: Path, allow: tuple[str, ...]
+) -> None:
+    def reveal(context: Context) -> ToolProposal:
+        """Write what was read into a note that is not private."""
+        change = create("Open.md", "The code is 0000.\n")
+        return propose(change, "Make Open.md", "Made.", context, private=False)
+
+    fake = FakeProvider(calls(use("read_private")), calls(use("reveal")), "Could not.")
+    turn = await talk(tmp_path, fake, read_private, reveal, allow=allow).ended(ask("x", approvals=False))
+    assert NOBODY in fake.requests[2].messages[-1].text and of(turn, "approval") == []
+    assert not (tmp_path / "Open.md").exists()
+    one = talk(tmp_path, FakeProvider(calls(use("read_private")), calls(use("reveal")), "Done."), read_private, reveal)
+    turn = await one.answering(ask("x", conversation="other"), Approval(False))
+    assert "has read private notes" in of(turn, "approval")[0].data["title"]
 
 
 async def test_always_holds_for_this_conversation(tmp_path: Path) -> None:

@@ -30,8 +30,14 @@ def test_signs_that_cannot_be_seen_are_shown_and_counted_in_the_diff(hidden: str
     change = Change("Note.md", "modify", b"one\n", after.encode(), after)
     shown = change.diff()
     assert change.unseen == count and shown.count("⟨U+") == count
+    assert shown.splitlines()[-1].startswith(f"\\ {count} invisible sign")  # as every client shows it
     assert revealed(shown) == (shown, 0)
     assert change.after == after.encode()  # what is written stays what was asked for
+
+
+def test_signs_that_were_there_before_are_not_counted_again() -> None:
+    change = Change("Note.md", "modify", "a\u200b\n".encode(), "a\u200b\nb\n".encode(), "a\u200b\nb\n")
+    assert change.unseen == 0 and "invisible" not in change.diff()
 
 
 @pytest.mark.parametrize("text", ["plain", "👩\u200d👩\u200d👧", "می\u200cخواهم", "ك\u200dت", "naïve\ttab", "❤️"])

@@ -71,6 +71,8 @@ export interface Client {
 	conversations(signal?: AbortSignal): Promise<protocol.ConversationSummary[]>;
 	conversation(id: string, signal?: AbortSignal): Promise<protocol.ConversationReply>;
 	rename(id: string, title: string): Promise<void>;
+	/** Make a note of it, also of one question that was answered without a model; its path, "" where none is made. */
+	save(id: string): Promise<string>;
 	/** Remove a conversation from the list; its note stays. */
 	remove(id: string): Promise<void>;
 
@@ -168,6 +170,7 @@ export function daemonClient(transport: Transport, wait: Wait = pause): Client {
 		conversations: (signal) => get(protocol.parseConversations, at("conversations"), { signal }),
 		conversation: (id, signal) => get(sound(protocol.parseConversation), at("conversations", id), { signal }),
 		rename: (id, title) => call("PATCH")(nothing, at("conversations", id), { body: { title } }),
+		save: (id) => post(protocol.parseSaved, at("conversations", id, "save")),
 		remove: (id) => call("DELETE")(nothing, at("conversations", id)),
 
 		search: (query, about = {}, signal) => post(protocol.parseHits, at("search"), { query, ...about }, { signal }),

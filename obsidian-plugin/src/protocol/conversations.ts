@@ -73,3 +73,8 @@ export function parseConversation(value: unknown): ConversationReply | null {
 	const found = whole(value);
 	return found && { ...found, history: turns(object(value)["turns"]) };
 }
+
+/** The path of the note that was made of a conversation, "" where none is made. */
+export function parseSaved(value: unknown): string {
+	return text(object(value)["note"]);
+}

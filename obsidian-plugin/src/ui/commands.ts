@@ -1,7 +1,7 @@
-import { Platform, type Command, type TFile } from "obsidian";
+import { Notice, Platform, type Command, type TFile } from "obsidian";
 import { ended } from "../chat/state";
 import { en } from "../en";
-import { told } from "./asking";
+import { clientOf, told } from "./asking";
 import { remember, showMemory, undoMemory } from "./memory-modal";
 import { RELATED_VIEW } from "./related-view";
 import { ReviewModal } from "./review-modal";
@@ -14,7 +14,9 @@ const words = en.commands;
 export function commands(services: Services): Command[] {
 	const { app, chats } = services;
 	const running = new Set<string>();
+	let last: string | undefined;
 	chats.onChange(({ conversation, state }) => {
+		if (state.messages.some(ended)) last = conversation;
 		if (state.messages.every(ended)) running.delete(conversation);
 		else running.add(conversation);
 	});
@@ -60,6 +62,12 @@ export function commands(services: Services): Command[] {
 		),
 		// the one that was asked last, wherever it is shown
 		about("stop", words.stop, "square", () => [...running].pop(), (conversation) => told(() => chats.stop(conversation))),
+		// the one that was answered or opened last
+		about("save", words.save, "save", () => last, (conversation) =>
+			told(async () => {
+				new Notice(words.saved(await clientOf(services).save(conversation)));
+			}),
+		),
 		plain("history", words.history, "history", () => {
 			services.openHistory();
 		}),

@@ -255,7 +255,7 @@ def test_no_model_gets_what_only_a_model_here_may_see(daemon: Start, home: Path,
         write(vault, path, text)
     with OpenAIDouble() as double:
         Answering(double, daemon, home, vault, RULES)
-        question = {"question": "What do you know of the ferry key? See [[Hidden]]"}
+        question = {"question": "What holds the ferry key, by the diary? See [[Hidden]]"}
         for local, more in ((False, ()), (True, ("--local",))):
             for step in (Call("note_read", {"name": "Private/Diary"}), Call("memory_search", {"query": "ferry key"})):
                 double.enqueue(step)
