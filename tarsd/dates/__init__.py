@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -77,6 +78,8 @@ def day_of(path: str, properties: Mapping[str, JSON], rules: DateRules) -> str:
 
 def _of_name(path: str, rules: DateRules) -> date | None:
     """The first day in the last part of a path, in the vault's own form if it has that."""
+    if not any(map(str.isdigit, path)):
+        return None
     path = _without_ending(path)
     home = rules.folder.strip(" /")
     at_home = not home or _place(path).startswith(f"{_place(home)}/")
@@ -129,6 +132,7 @@ def _calendar(year: str, month: str, day: str) -> date | None:
         return None
 
 
+@functools.lru_cache(maxsize=1_000)
 def _key(name: str) -> str:
     return re.sub(r"[\s_-]+", "", fold(name))
 

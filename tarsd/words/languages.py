@@ -77,7 +77,7 @@ _SNOWBALL = {
 """Algorithms by ISO 639-1; English has its own in the keyword index."""
 
 _MARKS = {language: chr(0xE100 + number) for number, language in enumerate(sorted(_SNOWBALL))}
-_LOOKED_AT = 2_000
+_LOOKED_AT = 1_000
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u0900-\u0dff]+[^\W\d_]*)*")
 _SCRIPTS = {
     "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "cyrillic": re.compile("[\u0400-\u052f]"),
