@@ -21,6 +21,8 @@ from tarsd.words import fold, is_spaceless, is_stop, split_words, stems
 PASSAGES = 4
 BESIDE_THE_BEST = 0.7
 """A passage is quoted beside a better one only with this share of its relevance."""
+HOLDING_AS_MUCH = 0.75
+"""And only if it, with the names of its note, holds this share of the question's words that the first one holds."""
 QUOTE_LINES = 10
 QUOTE_CHARS = 800
 CERTAIN = 0.55
@@ -71,6 +73,8 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
     shown = _distinct([passage for passage in wanted if not _only_pictures(passage)])
+    most = max((_held(passage, terms) for passage in shown[:1]), default=0)
+    shown = [one for one in shown if one.attached or _held(one, terms) >= HOLDING_AS_MUCH * most]
     if shown and (best >= CERTAIN or shown[0].attached):
         for position, passage in enumerate(shown):
             yield ("\n\n" if position else "") + _quoted(passage, terms)
@@ -95,6 +99,17 @@ def _distinct(passages: Sequence[Passage]) -> list[Passage]:
     return list(seen.values())[:PASSAGES]
 
 
+def _names(passage: Passage) -> str:
+    return "\n".join((passage.title, *passage.note.aliases, passage.path, *passage.trail))
+
+
+def _held(passage: Passage, terms: Sequence[str]) -> int:
+    """How many of the question's words a passage and the names of its note hold."""
+    language = passage.note.language
+    held = _words(f"{passage.text}\n{_names(passage)}", language)
+    return len(held.intersection(_stems(terms, language)))
+
+
 def _only_pictures(passage: Passage) -> bool:
     lines = [line for line in without_hidden(passage.text).split("\n") if line.strip()]
     return bool(lines) and all(_PICTURES.fullmatch(line) for line in lines)
@@ -107,7 +122,7 @@ def _place(passage: Passage, lines: tuple[int, int] | None = None) -> str:
 
 
 def _quoted(passage: Passage, terms: Sequence[str]) -> str:
-    start, lines = excerpt(passage.text, terms, passage.note.language)
+    start, lines = excerpt(passage.text, terms, passage.note.language, _names(passage))
     first = passage.start_line + start
     place = _place(passage, (first, first + len(lines) - 1))
     if passage.text.count("\n") != passage.end_line - passage.start_line:
@@ -120,8 +135,10 @@ def _quoted(passage: Passage, terms: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------ choosing lines
 
 
-def excerpt(text: str, terms: Sequence[str], language: str = "") -> tuple[int, list[str]]:
+def excerpt(text: str, terms: Sequence[str], language: str = "", names: str = "") -> tuple[int, list[str]]:
     """The lines of `text` that match the terms best: their offset from its first line, and the lines themselves.
+
+    `names` are those of the note, whose words need not stand in the lines again.
 
     Lines are exact, but for hidden HTML, which nobody sees; a line longer than a quote may be is cut around its
     best sentence, marked by “…”.
@@ -150,7 +167,7 @@ def excerpt(text: str, terms: Sequence[str], language: str = "") -> tuple[int, l
     while last + 1 < len(blocks) and own[last + 1] >= 0.7 * scores[best] > 0:
         last += 1
     start, stop = _window(lines, blocks[best].start, blocks[last].stop, weights, language)
-    said = frozenset().union(_words(blocks[best].under, language), *contents[best : last + 1])
+    said = frozenset().union(_words(f"{names}\n{blocks[best].under}", language), *contents[best : last + 1])
     wanted = set(_stems(terms, language))
     if len(wanted & said) < _MOST * len(wanted):  # the rest of what was asked for may stand around it
         start, stop = _widened(lines, start, stop)

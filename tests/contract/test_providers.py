@@ -124,6 +124,15 @@ def test_what_reads_the_same_in_several_notes_is_quoted_once() -> None:
     assert answer("how do I sync my vault with git?", *footers).count("Sync my vault") == 1
 
 
+def test_a_later_quote_holds_about_as_much_of_the_question_as_the_first() -> None:
+    wren = passage("species: cat\nbirthday: 2017-03-30\nrating: 5", "People/Wren.md", number=1)
+    otto = replace(passage("birthday: 2021-08-12", "People/Otto.md", number=2), relevance=0.75)
+    reply = answer("When is Wren's birthday?", wren, otto)
+    assert reply.split("\n\n")[0] == "> birthday: 2017-03-30"
+    assert "2021" not in reply
+    assert "2021" in answer("Whose birthday is it?", wren, otto)
+
+
 def test_a_field_whose_value_was_asked_for_is_quoted_with_what_follows() -> None:
     text = "# Dataview\n\nPlugin ID: `dataview`\nDeveloped by: [[Ada]]\n\nComplex views of data.\n\n## More\n\nX."
     assert "> Complex views of data." in answer("What is dataview?", passage(text))
