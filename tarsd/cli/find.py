@@ -12,7 +12,7 @@ import click
 
 from tarsd.cli import completion
 from tarsd.cli.common import Command, Function, json_option, note_path, print_json, vault_option, words
-from tarsd.cli.passages import WEAK, notes_below, show
+from tarsd.cli.passages import GOOD, WEAK, notes_below, show
 from tarsd.cli.terminal import Terminal, clean
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, BadRequest
@@ -127,6 +127,8 @@ def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, a
             click.echo(nothing)
         elif all(float(hit.get("relevance") or 0) < WEAK for hit in hits):
             click.echo(out.yellow("Nothing that is surely relevant; the closest:\n"))
+        elif any(float(hit.get("relevance") or 0) >= GOOD for hit in hits):
+            hits = [hit for hit in hits if float(hit.get("relevance") or 0) >= WEAK]
         for text in show(hits, query, roots(client), out):
             click.echo(text)
         for text in notes_below(reply, Terminal(sys.stderr)):

@@ -13,8 +13,8 @@ from tarsd.cli.terminal import Terminal, clean, columns, fit, line, query_patter
 Hit = Mapping[str, Any]
 
 LINES = 3
-WEAK = 0.25
-"""Below this relevance a passage gets one line instead of a few."""
+GOOD, WEAK = 0.5, 0.25
+"""A passage below the second gets one line instead of a few, and is not shown beside one above the first."""
 
 HEADING = re.compile(r"#{1,6} ")
 BANDS = ((0.75, "relevant"), (0.5, "fairly relevant"), (0.25, "maybe relevant"), (0.0, "not relevant"))

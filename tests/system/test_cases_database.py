@@ -126,7 +126,7 @@ def test_commands_and_passes_lock_each_other_out_of_nothing(
         assert "rope.md" in capsys.readouterr().out
         one.wait(lambda status: status["behind"] > 0)
         release()
-    status = one.wait(lambda status: status["behind"] == 0 and status["counts"]["notes"] == 5)  # and the conversation
+    status = one.wait(lambda status: status["behind"] == 0 and status["counts"]["notes"] == 4)
     assert status["problems"] == []
     assert one.client.post("/v1/search", {"query": "marmot"})["hits"][0]["path"] == "during.md"
 
