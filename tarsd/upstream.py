@@ -250,7 +250,7 @@ def fault(
     foreign.keep_secret(secret)
     value = _unwrapped(body)
     about: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-    text = about.get("message") or about.get("detail") or "" if about else value
+    text = about.get("message") or about.get("detail") or about.get("msg") or "" if about else value
     text = _line(text)
     details = about.get("details")
     names = [about.get("type"), about.get("code"), details.get("error_code") if isinstance(details, Mapping) else ""]

@@ -111,6 +111,7 @@ class StreamDecoder:
     def __init__(self) -> None:
         self.begun = False
         self._finish = ""
+        self._remark: Mapping[str, Any] | None = None
         self._refused = False
         self._usage: Usage | None = None
         self._calls: list[_Partial] = []
@@ -131,6 +132,9 @@ class StreamDecoder:
             raise StreamFailure(chunk["error"])
         if chunk.get("object") == "error":
             raise StreamFailure(chunk)
+        if _is_remark(chunk):
+            self._remark = chunk
+            return
         self.begun = True
         self._usage = _usage(chunk.get("usage")) or self._usage
         choices = chunk.get("choices")
@@ -141,6 +145,11 @@ class StreamDecoder:
         if isinstance(delta, Mapping):
             yield from self._delta(delta)
         self._finish = str(choice.get("finish_reason") or self._finish)
+
+    def in_place(self) -> None:
+        """Raise StreamFailure for words in place of an answer: so gateways tell errors, under a good status."""
+        if self._remark is not None and not self.begun:
+            raise StreamFailure(self._remark)
 
     def end(self) -> Iterator[ProviderEvent]:
         """What remains when the stream has ended: the calls, the tokens, and Done if the server has said so."""
@@ -251,6 +260,12 @@ class _Partial:
 
     def complete(self) -> ToolCall:
         return tool_call(self.id, self.name, self.arguments)
+
+
+def _is_remark(chunk: Mapping[str, Any]) -> bool:
+    """Whether what came is no part of an answer and holds words: an error that no field calls so, or a state."""
+    said = (chunk.get("message"), chunk.get("detail"), chunk.get("msg"))
+    return not {"choices", "usage"} & set(chunk) and any(word and isinstance(word, str | list) for word in said)
 
 
 def _unknown(given: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:

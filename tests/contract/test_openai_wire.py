@@ -15,7 +15,7 @@ from tarsd.providers.base import (
     Thinking,
     ToolCall,
 )
-from tarsd.providers.openai_wire import StreamDecoder
+from tarsd.providers.openai_wire import StreamDecoder, StreamFailure
 from tarsd.upstream import fault
 from tests.support.provider_contract import calls_in, done_in, text_of, thought_in
 
@@ -228,6 +228,31 @@ def test_reasoning_in_the_text_is_told_apart_and_not_sent_back() -> None:
     assert any(isinstance(event, Retract) for event in events)
     done = done_in(events)
     assert done is not None and done.raw.message["content"] == "yes"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": "Not authenticated"},
+        {"detail": [{"msg": "Not authenticated", "loc": ["header"]}]},
+        {"code": 1001, "message": "Not authenticated", "success": False},
+        {"code": 500, "msg": "Not authenticated", "data": None},
+    ],
+)
+def test_an_error_that_no_field_calls_so_is_one(body: dict[str, Any]) -> None:
+    reader = StreamDecoder()
+    assert list(reader.feed(body)) == [] and not reader.begun
+    with pytest.raises(StreamFailure) as caught:
+        reader.in_place()
+    assert fault(0, caught.value.body).text == "Not authenticated"
+
+
+def test_a_state_before_an_answer_is_no_error() -> None:
+    reader = StreamDecoder()
+    list(reader.feed({"status": "queued", "message": "You are third in line."}))
+    events = list(reader.feed({"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}]}))
+    reader.in_place()
+    assert text_of([*events, *reader.end()]) == "yes"
 
 
 @pytest.mark.parametrize(
