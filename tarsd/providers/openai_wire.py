@@ -78,7 +78,22 @@ def body(request: ModelRequest, model: str, *, limit: str, usage: bool, tools: b
 def messages(request: ModelRequest) -> list[dict[str, Any]]:
     """The conversation, the rules first."""
     rules = [{"role": "system", "content": request.system}] if request.system else []
-    return rules + [_message(message) for message in request.messages]
+    wire = [_message(message) for message in request.messages]
+    _tell_apart(wire)
+    return rules + wire
+
+
+def _tell_apart(wire: list[dict[str, Any]]) -> None:
+    """Give each call an id of its own: some servers number the calls of every answer anew, and gateways refuse that."""
+    ids: set[str] = set()
+    now: dict[str, str] = {}
+    for number, message in enumerate(wire):
+        if message["role"] == "tool":
+            message["tool_call_id"] = now.get(message["tool_call_id"], message["tool_call_id"])
+        elif calls := message.get("tool_calls"):
+            now = {call["id"]: f"call_{number}_{nth}" for nth, call in enumerate(calls) if call["id"] in ids}
+            message["tool_calls"] = [{**call, "id": now.get(call["id"], call["id"])} for call in calls]
+            ids |= {call["id"] for call in message["tool_calls"]}
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
 from tarsd.providers.base import (
+    Message,
+    ModelRequest,
     ProviderEvent,
     Retract,
     StreamEnd,
@@ -15,7 +18,7 @@ from tarsd.providers.base import (
     Thinking,
     ToolCall,
 )
-from tarsd.providers.openai_wire import StreamDecoder, StreamFailure
+from tarsd.providers.openai_wire import StreamDecoder, StreamFailure, messages
 from tarsd.upstream import fault
 from tests.support.provider_contract import calls_in, done_in, text_of, thought_in
 
@@ -164,6 +167,21 @@ def test_what_we_do_not_know_of_a_call_or_message_goes_back_as_it_came(deltas: l
     assert message["reasoning_details"] == [first, second] and "audio" not in message
     signed, plain = message["tool_calls"]
     assert signed["extra_content"] == SIGNED and set(plain) == {"id", "type", "function"}
+
+
+def test_ids_that_a_server_gives_again_are_told_apart() -> None:
+    said: list[Message] = [Message("user", "q")]
+    for query in ("a", "b", "c"):
+        events = read(piece("t", json.dumps({"x": query}), index=0, id="call_0", extra_content={"sig": query}))
+        (call,), done = calls_in(events), done_in(events)
+        assert done is not None
+        said += [Message("assistant", "", (call,), raw=done.raw), Message("tool", query, call_id=call.id, name="t")]
+    sent = messages(ModelRequest("", tuple(said)))
+    made = [(one["id"], one["extra_content"]) for message in sent for one in message.get("tool_calls", [])]
+    answered = [message["tool_call_id"] for message in sent if message["role"] == "tool"]
+    assert made == [("call_0", {"sig": "a"}), ("call_3_0", {"sig": "b"}), ("call_5_0", {"sig": "c"})]
+    assert answered == [id for id, _ in made]
+    assert messages(ModelRequest("", tuple(said))) == sent, "what was kept is not touched"
 
 
 def test_a_name_may_come_in_pieces() -> None:
