@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import ipaddress
 import json
+import math
 import os
 import re
 import ssl
@@ -220,6 +221,8 @@ class Fault:
         status = f" ({self.status})" if self.status else ""
         fill = {"place": place, "model": model, "use": use, "status": status, "seconds": self.seconds}
         hint = self.hint or hints.get(self.kind, hint).format_map(fill)
+        if self.wait_s and self.wait_s > 60:
+            hint = hint.replace("in a moment", f"in {_span(self.wait_s)}")
         return worded(sentence.format_map(fill).rstrip(), said), hint
 
     def words(self, place: str) -> tuple[str, str]:
@@ -250,7 +253,7 @@ def fault(
     foreign.keep_secret(secret)
     value = _unwrapped(body)
     about: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-    text = about.get("message") or about.get("detail") or "" if about else value
+    text = about.get("message") or about.get("detail") or about.get("msg") or "" if about else value
     text = _line(text)
     details = about.get("details")
     names = [about.get("type"), about.get("code"), details.get("error_code") if isinstance(details, Mapping) else ""]
@@ -396,14 +399,28 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         try:
             seconds = float(text) / unit
         except ValueError:
-            try:
-                when = email.utils.parsedate_to_datetime(text)
-            except ValueError:
+            if (when := _moment(text)) is None:
                 continue
-            seconds = when.timestamp() - (time.time() if now is None else now)
-        if seconds == seconds and seconds != float("inf"):
+            # by the server's own clock, where it tells it: that of this machine may be wrong
+            seconds = when - next(filter(None, (_moment(headers.get("date", "")), now, time.time())))
+            if seconds <= 0:  # it is over, or was meant by another clock: that says nothing
+                continue
+        if seconds < 1e9:  # a number, and one that can be meant
             return max(0.0, seconds)
     return None
+
+
+def _span(seconds: float) -> str:
+    """How long something takes, in words: never less than it is."""
+    return f"{math.ceil(seconds / 60)} min" if seconds <= 7200 else f"{math.ceil(seconds / 3600):,} h"
+
+
+def _moment(text: str) -> float | None:
+    """The time of an HTTP date, in seconds since 1970."""
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _told_delay(details: object) -> float | None:

@@ -150,6 +150,7 @@ class OpenAIProvider:
                     for event in reader.feed(chunk):
                         yield event
             if not reader.begun:
+                reader.in_place()
                 raise self._nothing(request)
             for event in reader.end():
                 yield event

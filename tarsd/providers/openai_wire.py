@@ -78,7 +78,22 @@ def body(request: ModelRequest, model: str, *, limit: str, usage: bool, tools: b
 def messages(request: ModelRequest) -> list[dict[str, Any]]:
     """The conversation, the rules first."""
     rules = [{"role": "system", "content": request.system}] if request.system else []
-    return rules + [_message(message) for message in request.messages]
+    wire = [_message(message) for message in request.messages]
+    _tell_apart(wire)
+    return rules + wire
+
+
+def _tell_apart(wire: list[dict[str, Any]]) -> None:
+    """Give each call an id of its own: some servers number the calls of every answer anew, and gateways refuse that."""
+    ids: set[str] = set()
+    now: dict[str, str] = {}
+    for number, message in enumerate(wire):
+        if message["role"] == "tool":
+            message["tool_call_id"] = now.get(message["tool_call_id"], message["tool_call_id"])
+        elif calls := message.get("tool_calls"):
+            now = {call["id"]: f"call_{number}_{nth}" for nth, call in enumerate(calls) if call["id"] in ids}
+            message["tool_calls"] = [{**call, "id": now.get(call["id"], call["id"])} for call in calls]
+            ids |= {call["id"] for call in message["tool_calls"]}
 
 
 def _message(message: Message) -> dict[str, Any]:
@@ -111,6 +126,7 @@ class StreamDecoder:
     def __init__(self) -> None:
         self.begun = False
         self._finish = ""
+        self._remark: Mapping[str, Any] | None = None
         self._refused = False
         self._usage: Usage | None = None
         self._calls: list[_Partial] = []
@@ -131,6 +147,9 @@ class StreamDecoder:
             raise StreamFailure(chunk["error"])
         if chunk.get("object") == "error":
             raise StreamFailure(chunk)
+        if _is_remark(chunk):
+            self._remark = chunk
+            return
         self.begun = True
         self._usage = _usage(chunk.get("usage")) or self._usage
         choices = chunk.get("choices")
@@ -141,6 +160,11 @@ class StreamDecoder:
         if isinstance(delta, Mapping):
             yield from self._delta(delta)
         self._finish = str(choice.get("finish_reason") or self._finish)
+
+    def in_place(self) -> None:
+        """Raise StreamFailure for words in place of an answer: so gateways tell errors, under a good status."""
+        if self._remark is not None and not self.begun:
+            raise StreamFailure(self._remark)
 
     def end(self) -> Iterator[ProviderEvent]:
         """What remains when the stream has ended: the calls, the tokens, and Done if the server has said so."""
@@ -251,6 +275,12 @@ class _Partial:
 
     def complete(self) -> ToolCall:
         return tool_call(self.id, self.name, self.arguments)
+
+
+def _is_remark(chunk: Mapping[str, Any]) -> bool:
+    """Whether what came is no part of an answer and holds words: an error that no field calls so, or a state."""
+    said = (chunk.get("message"), chunk.get("detail"), chunk.get("msg"))
+    return not {"choices", "usage"} & set(chunk) and any(word and isinstance(word, str | list) for word in said)
 
 
 def _unknown(given: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:

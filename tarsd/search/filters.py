@@ -56,8 +56,9 @@ def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool
                 return "" < day < value[1:] if value[0] == "<" else day > value[1:]
             return day.startswith(value)
         case "property":
-            found = next((known for name, known in properties.items() if name.lower() == condition.name), None)
-            return _holds(found, value)
+            return next(
+                (_holds(known, value) for name, known in properties.items() if fold(name) == condition.name), False
+            )
 
 
 def _holds(found: Any, value: str) -> bool:

@@ -29,7 +29,8 @@ _DATED = frozenset(("before", "after", "on", "changed"))
 _TOKEN = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?=\S))?
-    (?: (?<![\[\w!])\[(?P<property>[^\W\d][\w\ -]*):(?P<value>[^\[\]]*)\](?!\])
+    (?: (?<![\[\w!])\[(?:(?P<property>[^\W\d][^\x00-\x1f!-,./:-@\[-^`{-\x7f]*)|"(?P<named>[^"\[\]]+)"):
+          (?P<value>\s*"?\[\[[^\[\]]*\]\]"?\s*|[^\[\]]*)\](?!\])
       | (?<![\w/])(?P<key>tag|path|file|before|after|on|changed):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
       | "(?P<phrase>[^"]*)"
       | (?P<word>[^\s"]+)
@@ -164,7 +165,7 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
         if name == "properties":
             if not isinstance(value, Mapping):
                 raise BadRequest("`properties` maps property names to values.", field=field)
-            found += [Filter("property", fold(str(wanted)), str(key).lower()) for key, wanted in value.items()]
+            found += [Filter("property", fold(str(wanted)), fold(str(key))) for key, wanted in value.items()]
             continue
         kind = _KINDS.get(name)
         if kind is None:
@@ -181,9 +182,9 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
 
 
 def _filter(match: re.Match[str], negated: bool) -> Filter | None:
-    if match["property"] is not None:
-        value = fold(match["value"].strip().strip('"'))
-        return Filter("property", value, match["property"].strip().lower(), negated)
+    if name := match["property"] or match["named"]:
+        value = match["value"].strip().strip('"').removeprefix("[[").removesuffix("]]")
+        return Filter("property", fold(value), fold(name.strip()), negated)
     if match["key"] is None:
         return None
     value = match["quoted"] if match["quoted"] is not None else match["bare"]

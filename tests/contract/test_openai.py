@@ -337,6 +337,13 @@ async def test_statuses_become_our_errors(fail: Fail, expected: type[ProviderErr
         assert type(error) is expected and error.hint
 
 
+async def test_what_a_gateway_says_in_place_of_an_answer_is_told() -> None:
+    async with server() as (double, provider):
+        always(double, Reply({"code": 1001, "message": "No balance left", "success": False}))
+        _, error = await until_error(provider, ask("hello"))
+        assert "No balance left" in error.message
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("Please try again in 1.5s.", 1.5), ("try again in 2m3s", 123), ("try again in 250ms", 0.25), ("soon", None)],

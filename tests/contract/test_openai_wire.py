@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 
 from tarsd.providers.base import (
+    Message,
+    ModelRequest,
     ProviderEvent,
     Retract,
     StreamEnd,
@@ -15,7 +18,7 @@ from tarsd.providers.base import (
     Thinking,
     ToolCall,
 )
-from tarsd.providers.openai_wire import StreamDecoder
+from tarsd.providers.openai_wire import StreamDecoder, StreamFailure, messages
 from tarsd.upstream import fault
 from tests.support.provider_contract import calls_in, done_in, text_of, thought_in
 
@@ -166,6 +169,21 @@ def test_what_we_do_not_know_of_a_call_or_message_goes_back_as_it_came(deltas: l
     assert signed["extra_content"] == SIGNED and set(plain) == {"id", "type", "function"}
 
 
+def test_ids_that_a_server_gives_again_are_told_apart() -> None:
+    said: list[Message] = [Message("user", "q")]
+    for query in ("a", "b", "c"):
+        events = read(piece("t", json.dumps({"x": query}), index=0, id="call_0", extra_content={"sig": query}))
+        (call,), done = calls_in(events), done_in(events)
+        assert done is not None
+        said += [Message("assistant", "", (call,), raw=done.raw), Message("tool", query, call_id=call.id, name="t")]
+    sent = messages(ModelRequest("", tuple(said)))
+    made = [(one["id"], one["extra_content"]) for message in sent for one in message.get("tool_calls", [])]
+    answered = [message["tool_call_id"] for message in sent if message["role"] == "tool"]
+    assert made == [("call_0", {"sig": "a"}), ("call_3_0", {"sig": "b"}), ("call_5_0", {"sig": "c"})]
+    assert answered == [id for id, _ in made]
+    assert messages(ModelRequest("", tuple(said))) == sent, "what was kept is not touched"
+
+
 def test_a_name_may_come_in_pieces() -> None:
     assert called(read(piece("look", "", index=0, id="a"), piece("up", "{}", index=0))) == [("lookup", {})]
 
@@ -228,6 +246,31 @@ def test_reasoning_in_the_text_is_told_apart_and_not_sent_back() -> None:
     assert any(isinstance(event, Retract) for event in events)
     done = done_in(events)
     assert done is not None and done.raw.message["content"] == "yes"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": "Not authenticated"},
+        {"detail": [{"msg": "Not authenticated", "loc": ["header"]}]},
+        {"code": 1001, "message": "Not authenticated", "success": False},
+        {"code": 500, "msg": "Not authenticated", "data": None},
+    ],
+)
+def test_an_error_that_no_field_calls_so_is_one(body: dict[str, Any]) -> None:
+    reader = StreamDecoder()
+    assert list(reader.feed(body)) == [] and not reader.begun
+    with pytest.raises(StreamFailure) as caught:
+        reader.in_place()
+    assert fault(0, caught.value.body).text == "Not authenticated"
+
+
+def test_a_state_before_an_answer_is_no_error() -> None:
+    reader = StreamDecoder()
+    list(reader.feed({"status": "queued", "message": "You are third in line."}))
+    events = list(reader.feed({"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}]}))
+    reader.in_place()
+    assert text_of([*events, *reader.end()]) == "yes"
 
 
 @pytest.mark.parametrize(

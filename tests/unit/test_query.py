@@ -105,11 +105,44 @@ def test_filters_in_the_text() -> None:
     assert query.text == "kiln"
 
 
+@pytest.mark.parametrize(
+    ("typed", "name", "value"),
+    [
+        ('["status":"done"]', "status", "done"),
+        ('["due date": 2026]', "due date", "2026"),
+        ('["1st":yes]', "1st", "yes"),
+        ("[attendees:[[Wren]]]", "attendees", "wren"),
+        ('["attendees":"[[Wren]]"]', "attendees", "wren"),
+        ("[Gro\u0308ße:klein]", "grosse", "klein"),
+        ("[स्थिति:पूर्ण]", fold("स्थिति"), fold("पूर्ण")),
+    ],
+)
+def test_properties_as_obsidian_writes_them(typed: str, name: str, value: str) -> None:
+    query = parse_query(f"kiln {typed} -{typed}")
+    assert query.filters == (Filter("property", value, name), Filter("property", value, name, negated=True))
+    assert query.text == "kiln"
+
+
+def test_a_property_is_met_by_links_and_in_every_encoding_and_null_only_where_it_is_empty(tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None) as engine:
+        write(engine.vault, "link.md", '---\nwith: "[[People/Wren|W]]"\nplace: here\n---\nkiln\n')
+        write(engine.vault, "list.md", '---\nwith:\n  - "[[Otto]]"\n  - "[[Wren]]"\nplace:\n---\nkiln\n')
+        write(engine.vault, "none.md", "---\nGro\u0308ße: klein\n---\nkiln\n")
+        write(engine.vault, "bare.md", "kiln\n")
+        engine.reconcile()
+        assert sorted(engine.found('["with":"[[Wren]]"]')) == ["link.md", "list.md"]
+        assert engine.found("[with:[[Otto]]] kiln") == ["list.md"]
+        assert sorted(engine.found("kiln -[with:wren]")) == ["bare.md", "none.md"]
+        assert engine.found("[place:null]") == ["list.md"]
+        assert engine.found("[Größe:klein]") == ["none.md"]
+
+
 def test_what_only_looks_like_a_filter_is_words() -> None:
     assert parse_query("before:lunch after:2026-13 path: tag:").filters == ()
     assert "lunch" in terms("before:lunch")
     assert parse_query("carry on:with it, on:>2026 changed:soon on:2026-00").filters == ()
     assert parse_query("https://a.example/path:x").filters == ()
+    assert parse_query('[[status:done]] ["x"] [12:30] [a](b:c) ["":x] ![a:b]').filters == ()
 
 
 def test_requested_filters() -> None:

@@ -88,3 +88,12 @@ def test_other_faults_of_a_request_are_not_the_key(message: str) -> None:
 )
 def test_loading_is_told_from_busy_and_broken(status: int, message: str, kind: str) -> None:
     assert fault(status, {"error": {"message": message}}).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("told", "when"),
+    [("9", "a moment"), ("60", "a moment"), ("61", "2 min"), ("7200", "120 min"), ("99999", "28 h")],
+)
+def test_a_long_wait_is_named(told: str, when: str) -> None:
+    error = fault(429, {"error": {"message": "Too many"}}, {"retry-after": told}).chat_error("it", "m", {})
+    assert error.hint == f"Ask again in {when}, or set chat.fallback."
