@@ -55,7 +55,7 @@ def related(store: Store, spaces: VectorSpaces, titles: Sequence[TitleIndex], ke
         rows = (
             store.notes.passages([candidate.chunk_id])
             if candidate.chunk_id is not None
-            else store.notes.passages_of(file_id)[:1]
+            else store.notes.opening(file_id)
         )
         if rows:
             value = min(1.0, candidate.nearness + candidate.bonus)

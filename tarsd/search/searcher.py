@@ -287,7 +287,7 @@ class Searcher:
             and (ranking.allowed is None or match.file_id in ranking.allowed)
         ]
         for match in sorted(strong, key=lambda match: (-match.cover, match.file_id))[:_TITLES_ADDED]:
-            for row in self.store.notes.passages_of(match.file_id)[:1]:
+            for row in self.store.notes.opening(match.file_id):
                 ranking.file_of[row.id] = match.file_id
 
     def _drop_negatives(self, ranking: Ranking) -> None:
@@ -317,7 +317,7 @@ class Searcher:
         ]
         listed.sort(key=lambda note: (-note.mtime_ns, note.path))
         for note in listed[:limit]:
-            for row in self.store.notes.passages_of(note.id)[:1]:
+            for row in self.store.notes.opening(note.id):
                 ranking.rows[row.id] = row
                 ranking.file_of[row.id] = note.id
                 ranking.parts[row.id] = fuse.ScoreParts(0.0, 0.0, 0.0, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ _COLUMNS = (
     "id, collection, path, disk, size, mtime_ns, hash, chunker, title, aliases, tags, properties, words, kind, "
     "memory_type, ours, local_only, problems, state, indexed_at, stamp, language, date"
 )
+_PROPERTY = re.compile(r"[^\s:][^:\n]*:(?:\s|$)")
 _FILE = "collection, path, disk, size, mtime_ns, id, hash, chunker, state, stamp"
 _PASSAGE = "c.text, c.start_line, c.end_line, c.trail, c.seq, c.tokens, c.hash, c.file_id, c.id, c.heading"
 
@@ -139,6 +141,12 @@ class Notes:
     def passages_of(self, file_id: int) -> list[Passage]:
         """All passages of one note, in reading order."""
         return self._passages("chunks c WHERE c.file_id = ? ORDER BY c.seq", file_id)
+
+    def opening(self, file_id: int) -> list[Passage]:
+        """The passage that a note's text begins with, or its properties where it has no other."""
+        rows = self.passages_of(file_id)[:2]
+        properties = rows and rows[0].start_line > 1 and not rows[0].trail and _PROPERTY.match(rows[0].text)
+        return rows[-1:] if properties else rows[:1]
 
     def _passages(self, where: str, value: str | int) -> list[Passage]:
         notes = self._all()

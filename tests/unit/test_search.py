@@ -96,6 +96,16 @@ def test_every_value_of_a_property_is_quoted_at_its_line(tmp_path: Path, query: 
         assert block.split("\n")[line - 1] == text
 
 
+def test_a_note_that_is_only_listed_is_shown_by_its_text(tmp_path: Path) -> None:
+    write(tmp_path / "v", "Day.md", "---\ndate: 2026-05-02\nmood: good\n---\nWent to the fair.\n")
+    write(tmp_path / "v", "Card.md", "---\ndate: 2026-05-03\n---\n")
+    write(tmp_path / "v", "List.md", "---\ntags: [x]\ndate: 2026-05-04\n---\n# To buy\n\nmilk: two\n\n# More\n\nTea.\n")
+    with Engine(tmp_path, model=None, processes=1) as made:
+        made.reconcile()
+        shown = {hit.path: hit.text for hit in made.search("on:2026-05")}
+    assert shown == {"Day.md": "Went to the fair.", "Card.md": "date: 2026-05-03", "List.md": "# To buy\n\nmilk: two"}
+
+
 def test_a_hit_says_where_and_why(engine: Engine) -> None:
     hit = engine.search("celadon reduction")[0]
     assert (hit.path, hit.title, hit.collection, hit.note.memory_type) == ("Glazes.md", "Glazes", "", "")
