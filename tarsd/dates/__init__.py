@@ -68,8 +68,9 @@ def day_of(path: str, properties: Mapping[str, JSON], rules: DateRules) -> str:
     named: dict[str, JSON] = {}
     for name, value in properties.items():
         named.setdefault(_key(name), value)
-    for name in (*rules.properties, *PROPERTIES):
-        day = _of_value(named.get(_key(name)), rules)
+    asked = (*map(_key, rules.properties), *_KEYS)
+    for key in (key for key in asked if key in named):
+        day = _of_value(named[key], rules)
         if day:
             return day.isoformat()
     day = _of_name(path, rules)
@@ -145,3 +146,6 @@ def _place(path: str) -> str:
 def _without_ending(path: str) -> str:
     stem, dot, ending = path.rpartition(".")
     return stem.removesuffix(".excalidraw") if dot and f".{ending.lower()}" in KINDS else path
+
+
+_KEYS = tuple(map(_key, PROPERTIES))  # what the names are compared as

@@ -79,6 +79,7 @@ _SNOWBALL = {
 _MARKS = {language: chr(0xE100 + number) for number, language in enumerate(sorted(_SNOWBALL))}
 _LOOKED_AT = 1_000
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u0900-\u0dff]+[^\W\d_]*)*")
+_ASCII_WORD = re.compile("[a-z]+")  # the same in lower case, found in half the time
 _SCRIPTS = {
     "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "cyrillic": re.compile("[\u0400-\u052f]"),
     "arabic": re.compile("[\u0600-\u06ff\ufb50-\ufdff\ufe70-\ufefc]"), "armenian": re.compile("[\u0530-\u058f]"),
@@ -129,7 +130,7 @@ def _cyrillic(text: str) -> str:
 
 
 def _by_words(text: str) -> str:
-    said = _WORD.findall(text)
+    said = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(text)
     if not said:
         return ""
     counts = Counter(language for word in said for language in _LANGUAGES_OF.get(word, ()))

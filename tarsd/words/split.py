@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 
@@ -81,10 +82,17 @@ def index_text(text: str) -> str:
             return "]" if found[0].startswith("](") else "" if found[0].startswith("[^") else " "
 
         text = "\n".join((_UNREAD.sub(joint, text), *unread))
+        if text.isascii() and "#" not in text and "++" not in text:
+            return text
     return segment(fold(text))
 
 
 def parts_of_names(text: str) -> list[str]:
     """The folded parts of names such as `parseHeaderLine`, without the whole."""
     names = sorted({name for name in _NAME.findall(text) if len(name) <= _NAME_CHARS})
-    return [fold(part) for name in names for part in _HUMP.split(name) if len(part) > 1]
+    return [part for name in names for part in _parts(name)]
+
+
+@functools.lru_cache(maxsize=5_000)
+def _parts(name: str) -> list[str]:
+    return [fold(part) for part in _HUMP.split(name) if len(part) > 1]
