@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from tarsd.errors import AnswerCut, ProviderError, ProviderRefused
 from tarsd.providers import anthropic_wire as wire
-from tarsd.providers.base import ModelInfo, ModelRequest, ProviderEvent, Usage
+from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, Usage
+from tarsd.providers.counting import CUT, ReadCheck, ReasoningRoom
 from tarsd.transport import client_options, proxy_for
 from tarsd.upstream import Kind, count, fault, lost, unmade
 
@@ -68,6 +69,8 @@ class AnthropicProvider:
         self._ask_at = 0.0
         self._server = _AnthropicClient(base_url, key, silence_s, ca_file)
         self._client: Client | None = None
+        self._check = ReadCheck()
+        self._room = ReasoningRoom()
 
     async def prepare(self) -> None:
         """As `Provider.prepare`: asks how much the model reads; a server that does not tell is no obstacle."""
@@ -86,6 +89,12 @@ class AnthropicProvider:
         self._most = most if most else self._most
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        async with contextlib.aclosing(self._room.stream(self._answer, request, self.window)) as events:
+            async for event in events:
+                yield event
+
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """The answer to one request, however often the model pauses in it."""
         client = await self._connected()
         body = wire.body(request, self._model, self._most)
         asked: list[Any] = body["messages"]
@@ -97,8 +106,10 @@ class AnthropicProvider:
                 async for event in events:
                     yield event
             if reply.counts:
-                spent = reply.usage(spent)
+                first, spent = not spent.input_tokens, reply.usage(spent)
                 yield spent
+                if first and self._check.is_cut(request, spent.input_tokens):
+                    yield Notice(CUT.format(model=self._model, read=spent.input_tokens))
             if reply.reason != "pause_turn" or not left or not reply.content():
                 break
             before += reply.content()

@@ -74,6 +74,25 @@ async def talk(*steps: Any) -> AsyncIterator[tuple[AnthropicDouble, AnthropicPro
             await provider.close()
 
 
+async def test_a_server_that_reads_only_a_part_of_the_prompt_is_told() -> None:
+    long = ask("How is it?", system="The harbour lies in fog. " * 400)
+    told_counts = {"input_tokens": 300, "cache_creation_input_tokens": 0, "output_tokens": 3}
+    counted = event("message_delta", delta={"stop_reason": "end_turn"}, usage=told_counts)
+    async with talk(Say("Foggy."), counted) as (_, provider):
+        events = await collect(provider, long)
+    told = [one.text for one in events if isinstance(one, Notice)]
+    assert len(told) == 1 and "read only about 300 tokens" in told[0]
+
+
+async def test_a_reply_that_went_into_reasoning_is_asked_for_again_with_room() -> None:
+    async with talk(Think("Let me see … " * 20), Stop("max_tokens")) as (double, provider):
+        double.enqueue(Say("Forty-two."))
+        events = await collect(provider, replace(ask("What is it?"), max_tokens=50))
+        asked = [call.body["max_tokens"] for call in double.calls if call.method == "POST"]
+    assert text_of(events) == "Forty-two."
+    assert asked[0] == 50 and asked[1] > 1000
+
+
 def follow(request: ModelRequest, events: list[ProviderEvent], *answers: str) -> ModelRequest:
     """The next request of the same turn."""
     calls, done = calls_in(events), done_in(events)
