@@ -273,17 +273,21 @@ class Assistant:
         conversation, turn = await self._thread(self.chat.sessions.turn, request.turn)
         found = await self._thread(self.chat.sessions.load, conversation)
         private = turn.id in await self._thread(self.chat.services.private_turns, found)
-        return await self._change(
-            lambda: feedback.record(
-                self._memory,
-                request.verdict,
-                turn.message,
-                turn.text,
-                request.note,
-                session=conversation,
-                private=private,
-            )
-        )
+
+        def plan() -> list[Change]:
+            given = (turn.message, turn.text, request.note)
+            return feedback.record(self._memory, request.verdict, *given, session=conversation, private=private)
+
+        async def attempt() -> list[Change]:
+            changes = await self._thread(plan)
+            for change in changes:
+                await self._write(change)
+            return changes
+
+        async with self._memory_lock:
+            changes = await until_written(attempt)
+        await self._indexed([change.path for change in changes])
+        return {"path": changes[0].path, "diff": "\n".join(change.diff() for change in changes)}
 
     async def review(self) -> Json:
         """Propose rules and facts from what was kept."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -26,12 +28,33 @@ COMMAND_OF = {"conversations": "tarsd sessions lists them", "notes": "tarsd sear
 """What a person does instead of asking a route."""
 
 
+DASHED = re.compile(r"-+[^\W\d_].+|-+[^\W\d_]")
+"""A word that click takes for options: `-coffee` for -c -o -f …"""
+
+
 class OutputClosed(Exception):
     """Whoever read our output has seen enough; not a BrokenPipeError, for click makes an exit code of 1 of that."""
 
 
 class Command(click.Command):
     """A command whose errors are shown as a sentence and a hint, or as JSON where JSON was asked for."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """As click does it; where words that begin with a minus are taken for options, `--` is hinted at."""
+        given = list(args)  # click empties it
+        try:
+            return super().parse_args(context, args)
+        except click.UsageError as error:
+            known = {name for one in self.params for name in one.opts} | set(context.help_option_names)
+            typed = list(itertools.takewhile(lambda one: one != "--", given))
+            words_follow = any(isinstance(one, click.Argument) and one.nargs == -1 for one in self.params)
+            if not words_follow or not any(DASHED.fullmatch(one) and one not in known for one in typed):
+                raise
+            example = shlex.join([*context.command_path.split(), "--", *given])
+            if any(one.partition("=")[0] in known for one in typed):
+                example = f"{context.command_path} OPTIONS -- WORDS"
+            hint = f"For words that begin with a minus, put -- before the words: {example}"
+            raise click.UsageError(f"{error.format_message()}\n{hint}", context) from error
 
     def invoke(self, context: click.Context) -> Any:
         """Runs it; a TarsdError ends it with that error's exit code."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tarsd.errors import EXIT_NOTHING, Refused
 
 CHOICES = {"a": "apply", "e": "edit", "d": "drop", "s": "skip", "q": "quit, the rest stays"}
 ACTIONS = {"a": "apply", "e": "edit", "d": "drop"}
+OF_REMARKS = {letter: meaning for letter, meaning in CHOICES.items() if letter != "a"}
 
 
 @click.group(cls=Group, default="begin")
@@ -98,8 +100,7 @@ def walk(client: Client, keyboard: Keyboard) -> bool:
         said = "Nothing waits for a review. Judge answers in a chat: /w for wrong, /r for right."
         click.echo(wrapped(said, Terminal(sys.stdout)))
         return False
-    rules = sum(_kind(proposal) == "rule" for proposal in proposals)
-    click.echo(f"Proposed: {_counted(rules, len(proposals) - rules)}.", err=True)
+    click.echo(f"Proposed: {_counted(Counter(map(_kind, proposals)))}.", err=True)
     decisions = _decided(proposals, keyboard, err)
     if decisions:
         dropped = sum(decision["action"] == "drop" for decision in decisions)
@@ -110,12 +111,16 @@ def walk(client: Client, keyboard: Keyboard) -> bool:
 
 
 def _kind(proposal: Mapping[str, Any]) -> str:
+    if proposal.get("remark"):
+        return "remark"
     return "rule" if proposal.get("kind") == "rule" else "fact"
 
 
-def _counted(rules: int, facts: int) -> str:
-    parts = [f"{count} {what}{'s' * (count != 1)}" for count, what in ((rules, "rule"), (facts, "fact")) if count]
-    return " and ".join(parts)
+def _counted(counts: Mapping[str, int]) -> str:
+    """“2 rules, 1 fact and 1 remark”."""
+    some = [(counts.get(kind, 0), kind) for kind in ("rule", "fact", "remark")]
+    parts = [f"{count} {kind}{'s' * (count != 1)}" for count, kind in some if count]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _decided(proposals: Sequence[Mapping[str, Any]], keyboard: Keyboard, err: Terminal) -> list[dict[str, str]]:
@@ -123,12 +128,20 @@ def _decided(proposals: Sequence[Mapping[str, Any]], keyboard: Keyboard, err: Te
     for number, proposal in enumerate(proposals, 1):
         private = ", stays on this machine" if proposal.get("private") else ""
         click.echo(err.bold(f"\n{_kind(proposal).capitalize()} {number} of {len(proposals)}{private}"), err=True)
+        remark = _kind(proposal) == "remark"
         shown = [(err.red, "-", proposal["replaces"])] if proposal.get("replaces") else []
-        for paint, sign, text in [*shown, (err.green, "+", proposal.get("text", ""))]:
+        if remark:
+            click.echo(wrapped(f"  “{line(proposal.get('text', ''))}”", err, 3), err=True)
+        else:
+            shown.append((err.green, "+", proposal.get("text", "")))
+        for paint, sign, text in shown:
             click.echo(paint(wrapped(f"  {sign} {line(text)}", err, 4)), err=True)
         if proposal.get("why"):
             click.echo(err.dim(wrapped(f"  {line(proposal['why'])}", err)), err=True)
-        given = choose("(a)pply, (e)dit, (d)rop, (s)kip, (q)uit", CHOICES, "s")
+        if remark:
+            given = choose("(e)dit into a rule, (d)rop, (s)kip, (q)uit", OF_REMARKS, "s")
+        else:
+            given = choose("(a)pply, (e)dit, (d)rop, (s)kip, (q)uit", CHOICES, "s")
         if given == "q":
             break
         if given in ACTIONS:
@@ -144,15 +157,15 @@ def _decision(id: str, action: str, text: str = "") -> dict[str, str]:
 def _report(reply: Mapping[str, Any], dropped: int) -> None:
     """What came of a review: the lines that rules and memory got, and one line that counts."""
     out = Terminal(sys.stdout)
-    added = {"rules": 0, "facts": 0}
+    added = {"rule": 0, "fact": 0}
     for path, diff in _by_note(str(reply.get("diff") or "")):
         pairs = moved(diff)
         new = sum(sign == "+" for sign, _ in pairs)
         if "/archive/" in path or not new:  # what was only moved away is told by a word
             continue
-        added["rules" if path.endswith("Procedural.md") else "facts"] += new
+        added["rule" if path.endswith("Procedural.md") else "fact"] += new
         show_moved(pairs, out)
-    counts = _counted(added["rules"], added["facts"])
+    counts = _counted(added)
     parts = [f"{counts} added"] * bool(counts) + [f"{dropped} dropped"] * bool(dropped)
     archived = any("/archive/" in str(path) for path in reply.get("written") or [])
     said = "; ".join([", ".join(parts) or "nothing added"] + ["archived"] * archived)

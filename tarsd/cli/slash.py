@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -64,9 +65,9 @@ def _search(mode: str) -> Callable[[TerminalChat, str, Keyboard], None]:
 
 
 def _remember(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
-    """What is said behind it; else, after a yes, what the person said last; else what they say now."""
+    """What is said behind it; else, after a yes, what the person stated last; else what they say now."""
     text = rest
-    if not rest and somebody() and talk.said:
+    if not rest and somebody() and talk.said and not asks(talk.said):
         text = " ".join(talk.said.split())
         err = Terminal(sys.stderr)
         click.echo(err.green(wrapped(f"+ {line(text)}", err, 2)), err=True)
@@ -149,12 +150,36 @@ def _needed(text: str, otherwise: str) -> str:
     return text
 
 
+def asks(text: str) -> bool:
+    """Whether a message asks for something, by its signs and first word: that is no fact."""
+    first = re.match(r"[\W_]*([^\W_]+)", text)
+    return bool(re.search(r"[?\u037e\u055e\u061f\u1367\uff1f\u2e2e]|\bplease\b", text)) or (
+        first is not None and first[1].casefold() in ASKING
+    )
+
+
+# English, German, Dutch, French, Spanish, Italian, Portuguese, Russian: what a question or a request begins with.
+_ASKING = (
+    "what which who whose whom when where why how is are was were do does did can could will would shall should may "
+    "has have had tell show give find list explain summarise summarize compare write search look describe name count "
+    "was wer wen wem wessen wie wo wann warum wieso weshalb welche welcher welches wohin woher womit wozu ist sind war "
+    "waren hat habe hast kann kannst könnte soll wird gibt sag zeig zeige nenne finde liste erkläre suche vergleiche "
+    "wat welke waar wanneer waarom hoe zijn heeft kun vertel toon geef zoek "
+    "que quel quelle quels quelles qui quand où pourquoi comment combien dis montre donne trouve cherche explique "
+    "qué cuál cuáles quién quiénes cuándo dónde cómo cuánto cuántos dime muestra busca explica "
+    "che cosa quale quali chi quando dove perché come quanto dimmi mostra cerca spiega "
+    "qual quais quem onde porque quanto diga mostre procure explique "
+    "что кто где когда почему зачем как какой какая какие сколько чей скажи покажи найди объясни"
+)
+ASKING = frozenset(_ASKING.split())
 COMMANDS = {
     "help": SlashCommand("", "This list.", _help),
     "search": SlashCommand("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
     "sgrep": SlashCommand("WORDS", "Find passages by word alone.", _search("fts")),
     "svec": SlashCommand("WORDS", "Find passages by meaning alone.", _search("vec")),
-    "remember": SlashCommand("[TEXT]", "Remember a fact, from now on; without a text, what you said last.", _remember),
+    "remember": SlashCommand(
+        "[TEXT]", "Remember a fact, from now on; without a text, the last thing you stated.", _remember
+    ),
     "forget": SlashCommand("WORDS", "Forget the line with these words.", _forget),
     "memory": SlashCommand("", "What is remembered.", _memory),
     "undo": SlashCommand("", "Take the last change of the memory back.", _undo),

@@ -10,8 +10,10 @@ import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import tarsd
 from tarsd.config import Config, expand
 from tarsd.config.places import user_home
 from tarsd.doctor.finding import Skip
@@ -21,6 +23,8 @@ from tarsd.errors import TarsdError
 ASK_S: Final = 10.0
 SHORTEST: Final = 2
 """A single letter tells nothing, and stands everywhere."""
+_LITERAL: Final = re.compile(r'(?<!")"((?:[^"\\\n]|\\.)+)"(?!")')
+"""A string of a Python source; no docstring, which says nothing to anybody who runs it."""
 
 
 class Redactor:
@@ -37,7 +41,9 @@ class Redactor:
             config = subject.config
         except Skip:
             return cls(dict(_machine(subject.env)), {})
-        return cls({**dict(_machine(subject.env)), **dict(_vaults(config))}, dict(_names(subject, config)))
+        own = _own_words()
+        names = {name: shown for name, shown in _names(subject, config) if not _stands_in(name, own)}
+        return cls({**dict(_machine(subject.env)), **dict(_vaults(config))}, names)
 
     def places(self, text: str) -> str:
         """Without what tells whose machine this is."""
@@ -58,6 +64,19 @@ def _replaced(text: str, values: Iterable[tuple[str, str]]) -> str:
         if name in text:  # most names stand nowhere
             text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", shown, text)
     return text
+
+
+def _stands_in(name: str, text: str) -> bool:
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _own_words() -> str:
+    """All that tarsd's sentences are made of: a note that is called like some of it must not change them.
+
+    Such a name is left as it is, and tells nothing: the sentences would hold the same words without the note.
+    """
+    sources = Path(tarsd.__file__).parent.rglob("*.py")
+    return "\n".join(text for file in sources for text in _LITERAL.findall(file.read_text(encoding="utf-8")))
 
 
 def _machine(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:

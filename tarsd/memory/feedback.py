@@ -16,6 +16,7 @@ from tarsd.memory.drafts import rewritten
 from tarsd.memory.store import Memory
 from tarsd.parse import parse
 from tarsd.providers.text import cap
+from tarsd.vault import content_hash, decode, encode
 from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.edits import append, create
 
@@ -53,8 +54,12 @@ def record(
     *,
     session: str = "",
     private: bool = False,
-) -> Change:
-    """A new entry at the end of its note; `note` are the person's own words. Raises Refused if it cannot be added."""
+) -> list[Change]:
+    """A new entry at the end of its note, in place of earlier ones on the same reply; `note` is the person's remark.
+
+    A remark on the same verdict stays if no other is given. The first change adds the entry. Raises Refused if it
+    cannot be added.
+    """
     now = memory.today()
     parts = [
         f"## {now:%Y-%m-%d %H:%M}",
@@ -62,16 +67,35 @@ def record(
         f"{_QUESTION}\n\n{_quoted(question, MAX_QUESTION)}",
         f"{_REPLY}\n\n{_quoted(reply, MAX_REPLY)}",
     ]
-    words = " ".join(note.split())
+    wanted = _entry("\n\n".join(parts), verdict)
+    earlier = [entry for entry in entries(memory) if _same_reply(entry, wanted)]
+    kept = [entry.note for entry in earlier if entry.verdict == verdict and entry.note]
+    words = " ".join(note.split()) or (kept[-1] if kept else "")
     if words:
         words = words if len(words) <= MAX_NOTE else words[:MAX_NOTE].rstrip() + "…"
         parts.append(" ".join(lines.harmless(f"{_NOTE} {words}").split()))
-    block = "\n\n".join(parts)
+    gone = {entry.id for entry in earlier}
+    added = _added(memory, verdict, "\n\n".join(parts), gone)
+    return [added, *(change for change in _removed(memory, gone) if change.path != added.path)]
+
+
+def _same_reply(entry: FeedbackEntry, other: FeedbackEntry) -> bool:
+    return (entry.session, entry.question, entry.reply) == (other.session, other.question, other.reply)
+
+
+def _added(memory: Memory, verdict: Verdict, block: str, gone: Collection[str]) -> Change:
+    """The note of this verdict with the block at its end and without the entries in `gone`."""
     loaded = memory.load(FILES[verdict])
-    if loaded is None or not loaded.text.strip():
-        text = f"{_head(TITLES[verdict])}{block}\n"
-        return create(memory.path(FILES[verdict]), text) if loaded is None else rewritten(loaded, text)
-    return append(loaded, block)
+    if loaded is None:
+        return create(memory.path(FILES[verdict]), f"{_head(TITLES[verdict])}{block}\n")
+    text = without(loaded.text, gone, verdict)
+    if not text.strip():
+        return rewritten(loaded, f"{_head(TITLES[verdict])}{block}\n")
+    if text == loaded.text:
+        return append(loaded, block)
+    rest = encode(text, loaded.encoding)
+    appended = append(replace(loaded, text=text, raw=rest, hash=content_hash(rest)), block)
+    return rewritten(loaded, decode(appended.after).text)
 
 
 def entries(memory: Memory) -> list[FeedbackEntry]:
@@ -97,19 +121,25 @@ def _notes(memory: Memory, name: str) -> list[Loaded]:
 def archive(memory: Memory, ids: Collection[str]) -> list[Change]:
     """Move exactly these entries, as far as they are still there, to notes with a timestamp: first the copies."""
     copies: list[Change] = []
-    removals: list[Change] = []
     for verdict, name in FILES.items():
         gone: dict[str, FeedbackEntry] = {}
         for note in _notes(memory, name):
-            found = {entry.id: entry for entry in read(note.text, verdict) if entry.id in ids}
-            if found:
-                removals.append(rewritten(note, without(note.text, ids, verdict)))
-            gone |= found
+            gone |= {entry.id: entry for entry in read(note.text, verdict) if entry.id in ids}
         if gone:
             body = "".join(f"{entry.block.rstrip()}\n\n" for entry in gone.values())
             private = any(entry.private for entry in gone.values())
             copies.append(archived(memory, name, TITLES[verdict], body, private))
-    return [*copies, *removals]
+    return [*copies, *_removed(memory, ids)]
+
+
+def _removed(memory: Memory, ids: Collection[str]) -> list[Change]:
+    """Each note and each copy that holds one of these entries, without them."""
+    return [
+        rewritten(note, without(note.text, ids, verdict))
+        for verdict, name in FILES.items()
+        for note in _notes(memory, name)
+        if any(entry.id in ids for entry in read(note.text, verdict))
+    ]
 
 
 def archived(memory: Memory, name: str, title: str, body: str, private: bool) -> Change:

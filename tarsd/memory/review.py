@@ -1,6 +1,7 @@
 """A review: what was judged and what was noticed become proposals, and those that the person approves become memory.
 
-With a model, it words short rules from the verdicts; without one, the person's own notes are proposed as they are.
+A model words short rules from the verdicts. A remark that no model made a rule of is no rule: the person writes one
+from it, drops it, or leaves it for a model.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class ReviewProposal:
     """Something that may become a line of memory; `from_ids` are the entries or noticed lines that it comes from.
 
     `replaces` is the line that it differs from and takes the place of; `by` is who worded it; `session` names the
-    conversations that it comes from, or is "review" if none is known.
+    conversations that it comes from, or is "review" if none is known. With by="person", `text` is a remark: it is
+    edited into a rule or dropped, never applied as it is.
     """
 
     id: str
@@ -67,8 +69,13 @@ class ReviewProposal:
         """As it stands in the reply to `POST /v1/review`."""
         return {
             "id": self.id, "kind": self.kind, "text": self.text, "why": self.why, "replaces": self.replaces,
-            "private": self.private,
+            "private": self.private, "remark": self.is_remark,
         }  # fmt: skip
+
+    @property
+    def is_remark(self) -> bool:
+        """Is it what the person said of a reply, and not a rule yet?"""
+        return self.by == "person"
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ def gather(memory: Memory, *, local: bool, private: Callable[[FeedbackEntry], bo
 
 
 def propose(reply: str | None, sources: Sources) -> list[ReviewProposal]:
-    """Proposals from a model's reply, from the person's own notes that it left out, and from what was noticed.
+    """Proposals from a model's reply, remarks that it left out, and what was noticed.
 
     `reply` is None when no model was asked, or none answered.
     """
@@ -170,7 +177,7 @@ def diff(memory: Memory, proposals: Sequence[ReviewProposal]) -> str:
     for kind, name in (("rule", RULES), ("memory", MEMORY)):
         draft = memory.open(name)
         for proposal in proposals:
-            if proposal.kind == kind:
+            if proposal.kind == kind and not proposal.is_remark:
                 try:
                     _put(memory, draft, proposal, proposal.text)
                 except TarsdError:
@@ -197,6 +204,8 @@ def apply(
     for proposal in proposals:
         decision = decided.get(proposal.id)
         if decision is not None and decision.action != "drop":
+            if decision.action == "apply" and proposal.is_remark:
+                raise BadRequest("That is a remark, not a rule yet.", "Edit it into a rule, or drop it.")
             text = decision.text if decision.action == "edit" else proposal.text
             _put(memory, drafts[proposal.kind], proposal, text)
     settled = _settled(decided, proposals, sources)

@@ -23,8 +23,13 @@ _KINDS: dict[str, Kind] = {
 }  # fmt: skip
 """Conditions by the names that they have in a request, and in a query."""
 
+_IN_QUERY = frozenset(("tag", "path", "file", "before", "after", "on", "changed"))
+"""Those that can be typed in a query."""
+
 _DATED = frozenset(("before", "after", "on", "changed"))
 """Those that take a date."""
+
+_DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
 
 _TOKEN = re.compile(
     r"""
@@ -135,19 +140,24 @@ def parse_query(text: str) -> Query:
     )
 
 
-def check_dates(text: str) -> None:
-    """Raises BadRequest for `after:`, `before:`, `on:` and `changed:` with digits that are no date, such as 2026-13-01.
+def check_filters(text: str) -> None:
+    """Raises BadRequest for a condition without a value, such as `tag:`, or with one that is no date, as `on:lunch`.
 
-    Searched as a word, it would find nothing and not say why. `before:lunch` cannot be meant as a date and is words.
+    Searched as a word, it would find something else, or nothing, and not say why.
     """
     for match in _TOKEN.finditer(text[:MAX_CHARS]):
-        kind = (match["key"] or "").lower()
-        value = (match["quoted"] if match["quoted"] is not None else match["bare"] or "").strip()
-        dated = kind in _DATED and re.fullmatch(r"[<>]?-*[0-9][0-9-]*", value)
-        if dated and _condition(_KINDS[kind], value, negated=False) is None:
+        kind = (match["key"] or (match["word"] or "").removesuffix(":")).lower()
+        if kind not in _IN_QUERY or not (match["key"] or match["word"].endswith(":")) or _filter(match, negated=False):
+            continue
+        value = (match["quoted"] or match["bare"] or "").strip() if match["key"] else ""
+        typed = " ".join(match[0].removeprefix("-").split())
+        as_words = f'To search for these words, put them in quotes: "{typed.replace(chr(34), "")}"'
+        if kind not in _DATED:
             raise BadRequest(
-                f"“{kind}:{value}” is not a date.", f"Write {kind}:2026-03-09, 2026-03 or 2026.", field="query"
+                f"“{kind}:” has no value.", f"Write it right after the colon: {kind}:x. {as_words}", field="query"
             )
+        said = f"“{kind}:{value}” is not a date." if value else f"“{kind}:” has no date."
+        raise BadRequest(said, f"Write {kind}:2026-03-09, 2026-03, 2026 or yesterday. {as_words}", field="query")
 
 
 def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
@@ -207,13 +217,15 @@ def _date_value(kind: Kind, value: str) -> str:
     """A date in the form in which it is compared, "" if it is none; see `Filter`."""
     sign = value[0] if kind == "changed" and value[:1] in ("<", ">") else ""
     first = parse_date(value.removeprefix(sign))
-    if not first or sign or kind in ("before", "after"):
+    if not first or sign or value.lower() in _DAYS or kind in ("before", "after"):
         return f"{sign}{first}" if first else ""
     return first[: (4, 7, 10)[value.count("-")]]
 
 
-def parse_date(value: str) -> str:
-    """The first day of an ISO year, month or day, as YYYY-MM-DD; "" if it is no date."""
+def parse_date(value: str, today: datetime.date | None = None) -> str:
+    """The first day of an ISO year, month or day, or of “yesterday” and the like, as YYYY-MM-DD; "" if it is none."""
+    if (days := _DAYS.get(value.lower())) is not None:
+        return ((today or datetime.date.today()) + datetime.timedelta(days)).isoformat()
     match = re.fullmatch(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", value)
     if not match:
         return ""

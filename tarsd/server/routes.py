@@ -14,7 +14,7 @@ from tarsd import protocol
 from tarsd.app import Application
 from tarsd.errors import TarsdError
 from tarsd.protocol import Event, encode, error_json, query_number
-from tarsd.search.query import check_dates
+from tarsd.search.query import check_filters
 
 HEARTBEAT = web.AppKey("heartbeat", float)
 LEFT_S = 5.0
@@ -79,7 +79,7 @@ class Routes:
 
     async def search(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.SearchRequest.read(await _body(request))
-        check_dates(wanted.query)
+        check_filters(wanted.query)
         return json_reply(await self._app.thread(self._app.search, wanted))
 
     async def related(self, request: web.Request) -> web.StreamResponse:
@@ -88,7 +88,7 @@ class Routes:
 
     async def why(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.WhyRequest.read(await _body(request))
-        check_dates(wanted.query)
+        check_filters(wanted.query)
         return json_reply(await self._app.thread(self._app.why, wanted))
 
     async def notes(self, request: web.Request) -> web.StreamResponse:

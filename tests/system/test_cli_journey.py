@@ -34,9 +34,11 @@ def test_remember_ask_judge_review_and_find_again(run: Run, daemon: Start, vault
 
     reply = json.loads(run("review", "--json")[1])
     assert [proposal["text"] for proposal in reply["proposals"]] == ["Say it in psi"]
-    code, out, _ = run("review", "apply", reply["review"], "--apply", reply["proposals"][0]["id"])
-    assert (code, "Say it in psi" in out) == (EXIT_OK, True)
-    assert "Say it in psi" in (vault / "tars" / "Procedural.md").read_text()
+    id = reply["proposals"][0]["id"]
+    assert "not a rule yet" in run("review", "apply", reply["review"], "--apply", id)[2]
+    code, out, _ = run("review", "apply", reply["review"], "--edit", id, "Give pressures in psi")
+    assert (code, "Give pressures in psi" in out) == (EXIT_OK, True)
+    assert "Give pressures in psi" in (vault / "tars" / "Procedural.md").read_text()
     assert run("review", "--json")[0] == EXIT_NOTHING
 
     assert run("reindex")[0] == EXIT_OK

@@ -52,7 +52,12 @@ def first_session(daemon: Daemon, vault: Path) -> list[dict[str, Any]]:
     rules = [proposal for proposal in review["proposals"] if proposal["kind"] == "rule"]
     assert "Name the boat in capitals" in [rule["text"] for rule in rules]
     decisions = [
-        {"id": rule["id"], "action": "apply" if rule["text"] == "Name the boat in capitals" else "drop"}
+        {"id": rule["id"]}
+        | (
+            {"action": "edit", "text": rule["text"]}
+            if rule["text"] == "Name the boat in capitals"
+            else {"action": "drop"}
+        )
         for rule in rules
     ]
     applied = client.post("/v1/review/apply", {"review": review["review"], "decisions": decisions})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -51,6 +52,29 @@ def test_a_query_may_begin_with_a_minus_after_two_of_them(run: Run, stub: Stub) 
     stub.replies["POST /v1/search"] = {"hits": [HIT]}
     assert run("search", "--mode", "fts", "--", "-coffee", "tea")[0] == EXIT_OK
     assert stub.asked[0][1]["query"] == "-coffee tea"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "-coffee"], ["search", "tea", "-new"], ["sgrep", "--coffee"], ["svec", "-x"], ["ask", "-und"],
+        ["why", "Tea.md", "-milk"], ["memory", "remember", "-tee-"], ["memory", "forget", "-ä"],
+    ],
+)  # fmt: skip
+def test_words_that_begin_with_a_minus_are_told_how_to_be_words(run: Run, stub: Stub, arguments: list[str]) -> None:
+    code, _, err = run(*arguments)
+    assert code == EXIT_USAGE
+    command = err.strip().rpartition("put -- before the words: tarsd ")[2]
+    assert [one for one in shlex.split(command) if one != "--"] == arguments
+    assert run(*shlex.split(command))[0] != EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["status", "-coffee"], ["search", "tea", "--limit", "x"], ["search", "-n"], ["ask", "--", "x", "--note"]],
+)
+def test_what_is_no_word_is_no_reason_for_that(run: Run, stub: Stub, arguments: list[str]) -> None:
+    assert "before the words" not in run(*arguments)[2]
 
 
 def test_json_is_the_reply_unchanged(run: Run, stub: Stub) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tarsd.cli import turns
 from tarsd.cli.keyboard import completions
-from tarsd.cli.slash import COMMANDS
+from tarsd.cli.slash import COMMANDS, asks
 from tarsd.cli.terminal import columns
 from tarsd.client import Client
 from tarsd.errors import EXIT_NO_DAEMON, EXIT_NOTHING, EXIT_OK, EXIT_USAGE, ClientError, NoDaemon
@@ -560,7 +560,7 @@ def test_ctrl_c_on_a_line_that_is_not_empty_clears_it_and_does_not_leave(stub: S
     assert bodies(stub, "POST /v1/turns") == []
 
 
-def test_remember_without_a_text_means_what_was_said_last(stub: Stub) -> None:
+def test_remember_without_a_text_means_what_was_stated_last(stub: Stub) -> None:
     answer(stub, TURN)
     stub.replies["POST /v1/memory"] = {"path": "tars/Memory.md", "diff": "+- I like tea %% x %%\n"}
     with Screen(["chat", "-c", "mine"]) as screen:
@@ -580,6 +580,42 @@ def test_remember_without_a_text_means_what_was_said_last(stub: Stub) -> None:
         screen.type("/quit")
         assert screen.end() == EXIT_OK
     assert [one["text"] for one in bodies(stub, "POST /v1/memory")] == ["I like tea"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is my boat called?", "what is my boat called", "And the boat? Its name", "tell me about the boat",
+        "Wie heißt mein Boot", "où est le bateau", "¿Cómo se llama?", "船の名前は？", "ما اسم قاربي؟",
+        "List the boats, please",
+    ],
+)  # fmt: skip
+def test_what_asks_is_no_fact(text: str) -> None:
+    assert asks(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["My boat is called Plover", "Otto mag Tee", "J'aime le thé", "船はプロバーです", "!", ""]
+)
+def test_what_states_may_be_one(text: str) -> None:
+    assert not asks(text)
+
+
+def test_remember_without_a_text_never_offers_a_question(stub: Stub) -> None:
+    answer(stub, TURN)
+    stub.replies["POST /v1/memory"] = {"path": "tars/Memory.md", "diff": "+- Otto is a cat %% x %%\n"}
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("how much is a boiler")
+        screen.see("[1] Boiler")
+        screen.see("› ")
+        screen.type("/remember")
+        screen.see("Remember what? ")
+        screen.type("Otto is a cat")
+        screen.see("Remembered in tars/Memory.md.")
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
+    assert [one["text"] for one in bodies(stub, "POST /v1/memory")] == ["Otto is a cat"]
 
 
 def test_an_answer_without_a_text_tells_its_notice_and_ends_with_0(run: Run, stub: Stub) -> None:

@@ -284,6 +284,32 @@ def test_quitting_a_review_keeps_what_was_decided(reviewed: Stub) -> None:
     assert body["decisions"] == [{"id": "p-1", "action": "apply"}]
 
 
+REMARKS = [
+    {"id": "p-1", "kind": "rule", "text": "use km", "why": "", "replaces": "", "private": False, "remark": True},
+    {"id": "p-2", "kind": "rule", "text": "no feet", "why": "", "replaces": "", "private": False, "remark": True},
+    {"id": "p-3", "kind": "memory", "text": "Likes tea", "why": "", "replaces": "", "private": False, "remark": False},
+]
+
+
+def test_a_remark_is_edited_into_a_rule_or_dropped(reviewed: Stub) -> None:
+    reviewed.replies["POST /v1/review"] = {"review": "r1", "model": "", "proposals": REMARKS, "diff": ""}
+    with Screen(["review"]) as screen:
+        screen.see("Proposed: 1 fact and 2 remarks.\n\nRemark 1 of 3\n  “use km”\n")
+        screen.see("(e)dit into a rule, (d)rop, (s)kip, (q)uit [e/d/S/q] ")
+        screen.type("a")  # a remark cannot be applied
+        screen.see("[e/d/S/q] ")
+        screen.type("e")
+        screen.see("  use km")
+        screen.type(", not miles")
+        screen.see("Remark 2 of 3\n  “no feet”\n")
+        screen.type("d")
+        screen.see("Fact 3 of 3\n  + Likes tea\n")
+        screen.type("q")
+        assert screen.end() == EXIT_OK
+    decisions = [{"id": "p-1", "action": "edit", "text": "use km, not miles"}, {"id": "p-2", "action": "drop"}]
+    assert bodies(reviewed, "POST /v1/review/apply") == [{"review": "r1", "decisions": decisions}]
+
+
 def test_a_review_for_scripts(run: Run, reviewed: Stub) -> None:
     code, out, _ = run("review", "--json")
     assert (code, json.loads(out)) == (EXIT_OK, REVIEW)

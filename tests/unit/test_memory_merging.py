@@ -258,8 +258,8 @@ async def test_what_was_noticed_and_verdicts_are_there_once_from_both_machines(p
     one, two, sync = pair(COPIES[0])
     for machine, fact in ((one, "Owns a boat"), (two, "Speaks Welsh")):
         await machine.perform(machine.memory.notice([fact, "Plays the oboe"]))
-        await machine.perform(feedback.record(machine.memory, "wrong", "How far?", "3 miles", f"Say {fact}."))
-        await machine.perform(feedback.record(machine.memory, "wrong", "How high?", "3 feet", "Say metres."))
+        await machine.perform(*feedback.record(machine.memory, "wrong", "How far?", "3 miles", f"Say {fact}."))
+        await machine.perform(*feedback.record(machine.memory, "wrong", "How high?", "3 feet", "Say metres."))
     sync()
     assert sync.conflicts == 2
     for machine in (one, two):

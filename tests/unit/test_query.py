@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from tarsd.errors import BadRequest
 from tarsd.search import Filter, Query, parse_filters, parse_query
 from tarsd.search.held import begins_word, has_literal, has_word
-from tarsd.search.query import MAX_TERMS, check_dates, parse_date
+from tarsd.search.query import MAX_TERMS, check_filters, parse_date
 from tarsd.words import fold, is_stop, split_words
 from tests.support.engine import Engine, write
 
@@ -216,23 +218,69 @@ def test_folding_and_finding() -> None:
 )
 def test_an_impossible_date_is_told(query: str) -> None:
     with pytest.raises(BadRequest, match="is not a date") as caught:
-        check_dates(query)
+        check_filters(query)
     assert (caught.value.field, caught.value.status) == ("query", 422)
     assert "2026-03-09" in caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("query", "word"),
-    [("before:lunch", "lunch"), ("tag: path: after:", "after"), ("after:-", "after"), ('"after:2026-13"', "2026")],
+    ("query", "said"),
+    [
+        ("before:lunch", "“before:lunch” is not a date"),
+        ("kiln after:-", "“after:-” is not a date"),
+        ("tea On:someday", "“on:someday” is not a date"),
+        ('changed:"last week"', "“changed:last week” is not a date"),
+        ("after:", "“after:” has no date"),
+        ("before: lunch", "“before:” has no date"),
+        ('on:""', "“on:” has no date"),
+        ("-tag:", "“tag:” has no value"),
+        ("tag: work", "“tag:” has no value"),
+        ("tag:#", "“tag:” has no value"),
+        ('kiln PATH:""', "“path:” has no value"),
+        ("what file:", "“file:” has no value"),
+    ],
 )
-def test_what_is_no_date_at_all_stays_words(query: str, word: str) -> None:
-    check_dates(query)
-    assert word in literals(query)
-    assert parse_query(query).filters == ()
+def test_a_condition_without_a_value_is_refused_and_not_taken_as_words(query: str, said: str) -> None:
+    with pytest.raises(BadRequest, match=said) as caught:
+        check_filters(query)
+    assert caught.value.field == "query" and "in quotes" in caught.value.hint
+    quoted = re.search(r'"[^"]*"', caught.value.hint)
+    assert quoted
+    check_filters(quoted[0])  # the hint works
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "a: b",
+        "https://a.example/path:x",
+        "the tag",
+        '"tag: x"',
+        '"after:2026-13"',
+        "on it: yes",
+        "xtag:",
+        "[status:]",
+    ],
+)
+def test_what_is_no_condition_is_words(query: str) -> None:
+    check_filters(query)
+    assert not [one for one in parse_query(query).filters if one.kind != "property"]
+
+
+@pytest.mark.parametrize(
+    ("word", "date"), [("yesterday", "2026-02-28"), ("Today", "2026-03-01"), ("TOMORROW", "2026-03-02")]
+)
+def test_days_near_today_are_dates(word: str, date: str) -> None:
+    assert parse_date(word, datetime.date(2026, 3, 1)) == date
+    for kind in ("after", "before", "on", "changed"):
+        check_filters(f"{kind}:{word}")
+        (one,) = parse_query(f"{kind}:{word}").filters
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", one.value)
 
 
 def test_a_date_is_no_fault() -> None:
-    check_dates("after:2026-12-01")
+    check_filters("after:2026-12-01")
     assert [one.value for one in parse_query("after:2026-12-01").filters] == ["2026-12-01"]
 
 

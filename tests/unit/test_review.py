@@ -53,7 +53,7 @@ class Desk:
     def judge(
         self, verdict: Verdict, question: str, note: str = "", *, reply: str = "a reply", private: bool = False
     ) -> None:
-        self.perform(feedback.record(self.memory, verdict, question, reply, note, session="c-1", private=private))
+        self.perform(*feedback.record(self.memory, verdict, question, reply, note, session="c-1", private=private))
         self.now += timedelta(minutes=1)
 
     def propose(self, reply: str | None = None, *, local: bool = True) -> tuple[list[ReviewProposal], review.Sources]:
@@ -71,6 +71,11 @@ class Desk:
 @pytest.fixture
 def desk(vault: Path) -> Desk:
     return Desk(vault)
+
+
+def yes(proposal: ReviewProposal) -> Decision:
+    """What a person decides who wants it as it stands: a remark is sent as the rule that they write."""
+    return Decision(proposal.id, "edit", proposal.text) if proposal.is_remark else Decision(proposal.id, "apply")
 
 
 def named(proposals: list[ReviewProposal], text: str) -> str:
@@ -109,7 +114,7 @@ def test_good_replies_are_kept_apart(desk: Desk) -> None:
 
 def test_nothing_in_a_reply_makes_structure(desk: Desk) -> None:
     for number in range(3):
-        desk.judge("wrong", NASTY, f"note {number}\n## 2021-01-01 10:00\n%% x", reply=NASTY)
+        desk.judge("wrong", f"{NASTY}\n{number}", f"note {number}\n## 2021-01-01 10:00\n%% x", reply=NASTY)
     found = feedback.entries(desk.memory)
     assert [entry.note for entry in found] == [f"note {number} ## 2021-01-01 10:00 % % x" for number in range(3)]
     assert {entry.moment for entry in found} == {"2026-11-28 14:03", "2026-11-28 14:04", "2026-11-28 14:05"}
@@ -124,6 +129,41 @@ def test_any_texts_stay_within_their_entry(question: str, reply: str, note: str)
     block = "\n\n".join(["## 2026-11-28 14:03", "%% 2026-11-28 %%", *parts])
     found = feedback.read(f"# T\n\n{block}\n\n## 2026-11-28 14:04\n\nNote: last\n", "good")
     assert [entry.note for entry in found] == ["", "last"]
+
+
+@pytest.mark.parametrize("first, then", [("good", "wrong"), ("wrong", "good"), ("wrong", "wrong"), ("good", "good")])
+@pytest.mark.parametrize("reply", ["a reply", "", NASTY, "long " * 3000, "- one\r\n- two "])
+def test_a_new_verdict_on_a_reply_replaces_the_one_before(
+    desk: Desk, first: Verdict, then: Verdict, reply: str
+) -> None:
+    desk.judge("good", "Another question?", reply=reply)
+    desk.judge(first, "How far?", "too long", reply=reply)
+    desk.judge("wrong", "How far?", "of another reply", reply="another reply")
+    desk.judge(then, "How far?", "too short", reply=reply)
+    about = [
+        entry for entry in feedback.entries(desk.memory) if "another" not in f"{entry.question} {entry.reply}".lower()
+    ]
+    assert [(entry.verdict, entry.note, entry.moment) for entry in about] == [(then, "too short", "2026-11-28 14:06")]
+    assert len(feedback.entries(desk.memory)) == 3
+
+
+def test_a_verdict_without_a_remark_keeps_that_of_the_same_verdict_alone(desk: Desk) -> None:
+    desk.judge("wrong", "How far?", "too long")
+    desk.judge("wrong", "How far?")
+    assert [(entry.verdict, entry.note) for entry in feedback.entries(desk.memory)] == [("wrong", "too long")]
+    desk.judge("good", "How far?")
+    assert [(entry.verdict, entry.note) for entry in feedback.entries(desk.memory)] == [("good", "")]
+
+
+def test_what_else_stands_in_a_note_of_verdicts_outlives_a_new_verdict(desk: Desk) -> None:
+    mine = "My own words.\r\n\r\n## 2026-01-01 10:00\r\nNote: be brief\r\n\r\n## Mine\r\nx\r\n"
+    desk.put(mine, "corrections.md")
+    for note in ("too long", "too short"):
+        desk.judge("wrong", "How far?", note)
+    assert desk.text("corrections.md").startswith(mine)
+    assert [entry.note for entry in feedback.entries(desk.memory)] == ["be brief", "too short"]
+    desk.judge("good", "How far?")
+    assert desk.text("corrections.md").strip() == mine.strip()
 
 
 def test_a_note_edited_by_hand_is_added_to_and_read(desk: Desk) -> None:
@@ -167,7 +207,7 @@ def test_long_texts_are_cut(desk: Desk) -> None:
 # ------------------------------------------------------------------------------------------------ proposals
 
 
-def test_without_a_model_the_persons_own_words_are_proposed(desk: Desk) -> None:
+def test_without_a_model_the_persons_own_words_are_proposed_as_remarks(desk: Desk) -> None:
     desk.judge("wrong", "How far is Oslo?", "- use kilometres")
     desk.judge("wrong", "How high?")
     desk.judge("good", "Who is Ada?", "this short, please")
@@ -179,7 +219,23 @@ def test_without_a_model_the_persons_own_words_are_proposed(desk: Desk) -> None:
         ("memory", "I row on Sundays", "noticed"),
     ]
     assert proposals[0].why == "From the reply that you called wrong on 2026-11-28, to “How far is Oslo?”."
+    assert [one.as_json()["remark"] for one in proposals] == [True, True, False]
     assert sources.asks
+
+
+@pytest.mark.parametrize("remark", ["that was last year's price", "use kilometres", "zu lang", "??! why"])
+@pytest.mark.parametrize("reply", [None, "NONE", "- Be kind (2)"])
+def test_a_remark_is_no_rule_before_the_person_has_written_one(desk: Desk, remark: str, reply: str | None) -> None:
+    desk.judge("wrong", "How far?", remark)
+    desk.judge("good", "How high?")
+    proposals, sources = desk.propose(reply)
+    (one,) = [one for one in proposals if one.is_remark]
+    assert one.text == remark and remark not in review.diff(desk.memory, [one])
+    with pytest.raises(BadRequest, match="not a rule yet"):
+        review.apply(desk.memory, [Decision(one.id, "apply")], proposals, sources)
+    assert [entry.note for entry in feedback.entries(desk.memory)] == [remark, ""], "it waits"
+    desk.perform(*review.apply(desk.memory, [Decision(one.id, "edit", "Say the year")], proposals, sources))
+    assert desk.memory.rules(local=True) == "- Say the year"
 
 
 def test_nothing_to_review_gives_nothing(desk: Desk) -> None:
@@ -240,9 +296,10 @@ def test_a_rule_that_contradicts_another_says_which_it_replaces(desk: Desk) -> N
     desk.judge("wrong", "How far?", "Answer in English")
     (proposal,) = desk.propose()[0]
     assert proposal.replaces == "Answer in German"
-    difference = review.diff(desk.memory, [proposal])
+    worded, _ = desk.propose("- Answer in English (1)")
+    difference = review.diff(desk.memory, worded)
     assert "-- Answer in German\n" in difference and "+- Answer in English" in difference
-    desk.apply(Decision(proposal.id, "apply"))
+    desk.apply(yes(proposal))
     assert desk.text("Procedural.md") == "# Rules\n\n- Answer in English %% 2026-11-28 · c-1 %%\n"
 
 
@@ -280,7 +337,7 @@ def test_what_comes_from_private_entries_stays_private(desk: Desk) -> None:
     desk.judge("wrong", "My illness?", "never mention pills", private=True)
     desk.perform(desk.memory.notice(["I take pills"], "c-2", True))
     proposals, _ = desk.propose()
-    written = desk.apply(*(Decision(one.id, "apply") for one in proposals))
+    written = desk.apply(*map(yes, proposals))
     assert desk.memory.rules(local=False) == desk.memory.facts(local=False) == ""
     assert "pills" in desk.memory.rules(local=True) and "pills" in desk.memory.facts(local=True)
     for path in written:
@@ -308,7 +365,7 @@ def test_a_model_that_saw_private_text_words_nothing_public(desk: Desk, where: s
     ]
     elsewhere, _ = desk.propose(reply, local=False)
     assert not any(one.private for one in elsewhere if one.text in ("Never mention pills", "Be brief"))
-    desk.apply(*(Decision(one.id, "apply") for one in proposals), reply=reply)
+    desk.apply(*map(yes, proposals), reply=reply)
     assert "pills" in desk.memory.rules(local=True)
     assert "pills" not in desk.memory.rules(local=False) and "kilometres" in desk.memory.rules(local=False)
 
@@ -323,7 +380,7 @@ def test_what_a_proposal_puts_in_the_place_of_a_private_line_is_private(desk: De
         ("Answer in German", True),
         ("My doctor is Dr Ek", True),
     ]
-    desk.apply(*(Decision(one.id, "apply") for one in proposals))
+    desk.apply(*map(yes, proposals))
     assert "English" in desk.memory.rules(local=True) and "Berg" in desk.memory.facts(local=True)
     assert desk.memory.rules(local=False) == desk.memory.facts(local=False) == ""
 
@@ -363,7 +420,7 @@ def test_each_proposal_is_applied_edited_or_dropped_and_its_sources_archived(des
     proposals, _ = desk.propose()
     before = desk.text("corrections.md")
     written = desk.apply(
-        Decision(named(proposals, "use kilometres"), "apply"),
+        Decision(named(proposals, "use kilometres"), "edit", "Use kilometres"),
         Decision(named(proposals, "no feet"), "drop"),
         Decision(named(proposals, "short like this"), "edit", "Keep it short"),
         Decision(named(proposals, "I row on Sundays"), "apply"),
@@ -375,7 +432,7 @@ def test_each_proposal_is_applied_edited_or_dropped_and_its_sources_archived(des
         f"tars/archive/corrections-{stamp}.md", f"tars/archive/rewards-{stamp}.md", "tars/corrections.md",
         "tars/rewards.md",
     ]  # fmt: skip
-    assert desk.memory.rules(local=True) == "- use kilometres\n- Keep it short"
+    assert desk.memory.rules(local=True) == "- Use kilometres\n- Keep it short"
     assert desk.memory.facts(local=True) == "## Facts\n\n- I row on Sundays"
     assert "%% 2026-11-28 · c-2 %%" in desk.text("Memory.md")
     assert desk.memory.listing()["noticed"] == [] and feedback.entries(desk.memory) == []
@@ -393,7 +450,7 @@ def test_what_is_not_decided_stays_and_so_does_what_is_newer(desk: Desk) -> None
     proposals, sources = desk.propose()
     desk.judge("wrong", "q3", "later")
     desk.put(desk.text("corrections.md") + "\nMy own words.\n", "corrections.md")
-    desk.perform(*review.apply(desk.memory, [Decision(proposals[0].id, "apply")], proposals, sources))
+    desk.perform(*review.apply(desk.memory, [yes(proposals[0])], proposals, sources))
     assert [entry.question for entry in feedback.entries(desk.memory)] == ["q2", "q3"]
     assert "My own words." in desk.text("corrections.md")
     assert desk.memory.listing()["noticed"] != []
@@ -422,7 +479,7 @@ def test_an_entry_waits_until_all_that_comes_from_it_is_decided(desk: Desk) -> N
 
 def test_two_reviews_in_one_second_make_two_archives(desk: Desk) -> None:
     for question in ("q1", "q2"):
-        desk.perform(feedback.record(desk.memory, "wrong", question, "r", f"note on {question}"))
+        desk.perform(*feedback.record(desk.memory, "wrong", question, "r", f"note on {question}"))
         desk.apply(Decision(desk.propose()[0][0].id, "drop"))
     names = sorted(path.name for path in (desk.root / "tars" / "archive").iterdir())
     assert names == ["corrections-2026-11-28T140300-2.md", "corrections-2026-11-28T140300.md"]
@@ -432,7 +489,7 @@ def test_the_same_rule_said_twice_is_one_proposal(desk: Desk) -> None:
     desk.judge("wrong", "q1", "Be brief")
     desk.judge("wrong", "q2", "be brief.")
     (proposal,) = desk.propose()[0]
-    desk.apply(Decision(proposal.id, "apply"))
+    desk.apply(yes(proposal))
     assert desk.memory.rules(local=True) == "- Be brief" and feedback.entries(desk.memory) == []
 
 
@@ -441,7 +498,7 @@ def test_a_rule_that_holds_already_only_clears_its_source(desk: Desk) -> None:
     desk.judge("wrong", "q1", "be brief.")
     (proposal,) = desk.propose()[0]
     assert "already" in proposal.why
-    desk.apply(Decision(proposal.id, "apply"))
+    desk.apply(yes(proposal))
     assert desk.text("Procedural.md") == "- Be brief\n" and feedback.entries(desk.memory) == []
 
 
@@ -455,7 +512,7 @@ def test_a_refused_decision_changes_nothing(desk: Desk) -> None:
             review.apply(desk.memory, [Decision(proposals[0].id, "edit", text)], proposals, sources)
     desk.put("# Rules\n" + "- x\n" * 98, "Procedural.md")
     with pytest.raises(Refused, match="full"):
-        review.apply(desk.memory, [Decision(proposals[0].id, "apply")], proposals, sources)
+        review.apply(desk.memory, [yes(proposals[0])], proposals, sources)
     assert review.diff(desk.memory, proposals) == ""
 
 
@@ -473,13 +530,13 @@ def test_a_contradiction_that_was_not_shown_is_told(desk: Desk) -> None:
     proposals, sources = desk.propose()
     desk.perform(desk.memory.remember("I live in Bergen"))
     with pytest.raises(Contradiction, match="Bergen"):
-        review.apply(desk.memory, [Decision(proposals[0].id, "apply")], proposals, sources)
+        review.apply(desk.memory, [yes(proposals[0])], proposals, sources)
 
 
 def test_the_json_of_a_proposal_says_what_is_shown(desk: Desk) -> None:
     desk.judge("wrong", "q1", "Be brief")
     (proposal,) = desk.propose()[0]
     assert proposal.as_json() == {
-        "id": proposal.id, "kind": "rule", "text": "Be brief", "replaces": "", "private": False,
+        "id": proposal.id, "kind": "rule", "text": "Be brief", "replaces": "", "private": False, "remark": True,
         "why": "From the reply that you called wrong on 2026-11-28, to “q1”.",
     }  # fmt: skip

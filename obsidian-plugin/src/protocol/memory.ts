@@ -40,6 +40,8 @@ export interface ReviewProposal {
 	why: string;
 	replaces: string;
 	private: boolean;
+	/** Whether it is what the person said of a reply, and not a rule yet. */
+	remark: boolean;
 }
 
 /** The proposals of a review, and what they would change. */
@@ -73,7 +75,7 @@ export const parseUndone: Reader<Undone> = shape({ id: text, path: text, hash: (
 export const parseReview: Reader<Review> = shape({
 	review: text,
 	model: text,
-	proposals: listOf(strict({ id: needed(text), kind: text, text, why: text, replaces: text, private: flag })),
+	proposals: listOf(strict({ id: needed(text), kind: text, text, why: text, replaces: text, private: flag, remark: flag })),
 	diff: text,
 });
 

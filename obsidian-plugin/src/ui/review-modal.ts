@@ -31,15 +31,15 @@ export class ReviewModal extends Modal {
 	private draw({ review, model, proposals, diff }: Review): void {
 		const { contentEl } = this;
 		this.setContent(words.reviewIntro(model));
-		const decided = proposals.map(({ id, kind, text, why, replaces, private: closed }) => {
-			const proposed = text.trim();
+		const decided = proposals.map(({ id, kind, text, why, replaces, private: closed, remark }) => {
+			const proposed = remark ? "" : text.trim();
 			const one = { id, proposed, text: proposed, choice: "later" };
 			new Setting(contentEl)
 				.setClass("tarsd-proposal")
-				.setName(joined(kind === "rule" ? words.rule : words.fact, closed && words.private))
-				.setDesc([why, replaces && words.replaces(replaces)].filter(Boolean).join("\n"))
+				.setName(joined(kind === "rule" ? (remark ? words.remark : words.rule) : words.fact, closed && words.private))
+				.setDesc([remark && words.said(text), why, replaces && words.replaces(replaces)].filter(Boolean).join("\n"))
 				.addTextArea((area) => {
-					area.setValue(text).onChange((now) => {
+					area.setPlaceholder(remark ? words.writeRule : "").setValue(proposed).onChange((now) => {
 						one.text = now.trim();
 					}).inputEl.setAttr("aria-label", words.proposalText);
 				})
@@ -78,7 +78,7 @@ export class ReviewModal extends Modal {
 }
 
 function decision({ id, proposed, text, choice }: { id: string; proposed: string; text: string; choice: string }): ReviewDecision[] {
-	if (choice === "later") return [];
+	if (choice === "later" || (choice === "keep" && proposed === "" && text === "")) return [];
 	if (choice === "drop" || text === "") return [{ id, action: "drop" }];
 	return [text === proposed ? { id, action: "apply" } : { id, action: "edit", text }];
 }

@@ -213,6 +213,27 @@ describe("a review", () => {
 		expect(document.querySelector(".tarsd-review")).toBeNull();
 	});
 
+	it("lets a remark become a rule only in the person's words", async () => {
+		const of = (id: string): object => ({ id, kind: "rule", text: `remark ${id}`, why: "", replaces: "", private: false, remark: true });
+		const review = { review: "r1", model: "", proposals: ["p1", "p2", "p3"].map(of), diff: "" };
+		here = await stage({ "POST /v1/review": () => review, "POST /v1/review/apply": () => ({ written: ["a"], diff: "" }) });
+		new ReviewModal(here.services).open();
+		await until(() => texts(".tarsd-proposal").length === 3);
+		expect(textOf(".tarsd-proposal")).toContain(en.memory.said("remark p1"));
+		expect(Array.from(document.querySelectorAll("textarea"), (area) => area.value)).toEqual(["", "", ""]);
+		document.querySelectorAll("select").forEach((el, index) => {
+			el.value = ["keep", "keep", "drop"][index] ?? "";
+			el.dispatchEvent(new Event("change"));
+		});
+		const first = document.querySelector("textarea");
+		if (first) type(first, "Say the year");
+		button(en.memory.apply)?.click();
+		await until(() => notices().length === 1);
+		expect(here.daemon.bodies("POST /v1/review/apply")).toEqual([
+			{ review: "r1", decisions: [{ id: "p1", action: "edit", text: "Say the year" }, { id: "p3", action: "drop" }] },
+		]);
+	});
+
 	it("says that there is nothing, or why not", async () => {
 		here = await stage({ "POST /v1/review": () => ({ review: "r", model: "", proposals: [], diff: "" }) });
 		const modal = new ReviewModal(here.services);

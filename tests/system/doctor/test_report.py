@@ -214,6 +214,27 @@ def test_a_user_without_an_account_has_a_report(
     assert run("doctor", "--vault", str(vault), "--report", "-")[1].startswith("# tarsd report")
 
 
+def test_a_report_keeps_its_own_words_whatever_notes_are_called(
+    run: Run, quick: None, daemon: Start, vault: Path
+) -> None:
+    write(
+        vault,
+        "index/daemon.md",
+        "---\naliases: [Every note is indexed, answers]\ntags: [vault, notes/file]\n---\n# Process\n",
+    )
+    write(vault, "socket.md", "---\na: *b\n---\nTea\n")  # a problem whose reason is told
+    write(vault, "Pemberton.md", "Tea\n")
+    running = daemon(vault)
+    running.wait()
+    _, out, _ = run("doctor", "--vault", str(vault), "--report", "-")
+    checks, _, log = out.partition("## Settings")
+    assert not re.search(r"\b(tag|folder|rule|note)-\d", checks), "no word of a check was taken for a name"
+    assert (
+        "answers." in checks and "Every note is indexed." in checks and "A note: This line of the properties" in checks
+    )
+    assert "the index is open" in log and "Pemberton" not in out
+
+
 def test_names_are_hidden_as_whole_words() -> None:
     from tarsd.doctor.scrub import Redactor
 
