@@ -46,7 +46,8 @@ T = TypeVar("T")
 class Application:
     """The daemon's parts; `stop` is called when a client asks it to end, `http` tells how the TCP listener stands.
 
-    `indexing` and `assistant` build these parts, as `Indexing` and `Assistant` do.
+    `indexing` and `assistant` build these parts, as `Indexing` and `Assistant` do. `started`: when the daemon did, by
+    the monotonic clock, if that was before.
 
     Methods that are not coroutines may block, and run in threads; all raise `TarsdError`.
     """
@@ -59,11 +60,12 @@ class Application:
         *,
         indexing: Callable[..., Indexing] = Indexing,
         assistant: Callable[..., Assistant] = Assistant,
+        started: float | None = None,
     ) -> None:
         self.config = config
         self._stop = stop
         self._http = http
-        self._started = time.monotonic()
+        self._started = time.monotonic() if started is None else started
         self._settings_problem = ("", "")
         self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
         vaults = {"": Vault(config.vault, "", config.exclude)}

@@ -12,7 +12,7 @@ import click
 from tarsd import files
 from tarsd.cli.common import Command, Folder, Group, json_option, print_json, tell, vault_option
 from tarsd.cli.terminal import ESCAPED, fit, line
-from tarsd.errors import BadRequest, Refused, VaultUnavailable
+from tarsd.errors import BadRequest, ConfigError, Refused, VaultUnavailable
 
 TEMPLATE = """\
 # Settings of tarsd. Only the vault is needed; what stands behind a # is the default.
@@ -76,30 +76,49 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
         raise BadRequest("The vault's path is not UTF-8, which a config must be.", "Rename the folder.") from None
     try:
         files.make_folder(file.parent)
-        _write(file, raw, force=force)
+        written = _write(file, raw, root, force=force)
     except OSError as error:
         raise Refused(
             f"{fit(str(file), 200)} cannot be written: {error.strerror}.", "TARSD_HOME or TARSD_CONFIG moves it."
         ) from None
     if as_json:
-        print_json({"config": str(file), "vault": str(root)})
+        print_json({"config": str(file), "vault": str(root), "written": written})
         return
-    click.echo(f"Wrote {file}")
+    click.echo(f"Wrote {line(file)}" if written else f"{line(file)} names this vault already.")
     if not (root / ".obsidian").is_dir():
         click.echo("The folder has never been opened in Obsidian; any folder of Markdown notes will do.")
     click.echo("Next: tarsd run")
 
 
-def _write(file: Path, raw: bytes, *, force: bool) -> None:
-    """The whole file or nothing. Raises Refused when it is there already and not `force`, OSError as it comes."""
+def _write(file: Path, raw: bytes, root: Path, *, force: bool) -> bool:
+    """The whole file or nothing; False where it names the vault `root` already and stays as it is.
+
+    Raises Refused when it is there, names another vault, and not `force`; OSError as it comes.
+    """
     if force:
         files.replace(file, raw)
-        return
+        return True
     with files.beside(file, raw) as draft:
         try:
             os.link(draft, file)  # fails when the file is there, at whatever moment it came
         except FileExistsError:
-            raise Refused(f"{file} is there already and stays as it is.", "Edit it, or use --force.") from None
+            named = _named_vault()
+            if named is not None and os.path.realpath(named) == os.path.realpath(root):
+                return False
+            of = f" It names {line(named)}." if named is not None else ""
+            raise Refused(
+                f"{line(file)} is there already and stays as it is.{of}", "Edit it, or use --force to replace it."
+            ) from None
+    return True
+
+
+def _named_vault() -> Path | None:
+    """The vault that the config names, None where it names none that can be read."""
+    from tarsd.config.places import configured_vault
+
+    with contextlib.suppress(ConfigError):
+        return configured_vault(os.environ)
+    return None
 
 
 @click.group(cls=Group)

@@ -48,7 +48,7 @@ def find_sockets(vault: Path | None = None, env: Mapping[str, str] | None = None
     if vault is None and env.get("TARSD_VAULT"):
         vault = expand(env["TARSD_VAULT"], env)
     if vault is None:
-        vault = _configured_vault(env)
+        vault = configured_vault(env)
     if vault is not None:
         return [socket_path(vault_id(expand(str(vault), env)), env)]
     return sorted(socket_path("0" * 12, env).parent.glob("*.sock"))
@@ -91,7 +91,7 @@ def paths(identity: str, env: Mapping[str, str]) -> Paths:
     )
 
 
-def _configured_vault(env: Mapping[str, str]) -> Path | None:
+def configured_vault(env: Mapping[str, str]) -> Path | None:
     """The vault that the file names, whatever else is wrong in it. Raises ConfigError when it is no TOML."""
     file = config_file(env)
     if not env.get("TARSD_CONFIG") and not os.path.exists(file):

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from tarsd.daemon import log as logs
+from tarsd.daemon.console import Console
 from tarsd.daemon.lock import AlreadyRunning, Lock, listen, private_folder, remove_socket
 from tarsd.daemon.notify import notify
 from tarsd.errors import EXIT_OK, TarsdError
@@ -54,14 +55,19 @@ def run(config: Config, load: Callable[[], Config]) -> int:
         return error.exit_code
     notify("READY=1", f"STATUS=Serving {config.vault.name}")
     try:
-        logs.set_up(config.paths.logs, f"tarsd-{config.vault_id}")
+        console = Console.of_terminal()
+        logs.set_up(config.paths.logs, f"tarsd-{config.vault_id}", console)
+        if console is not None:
+            console.begin(config.vault)
         log.info("listening", extra={"pid": os.getpid(), "vault": config.vault_id})
         from tarsd.app.process import share_heaps  # asyncio, aiohttp and the rest take longer than all before
         from tarsd.daemon.serve import serve
 
         share_heaps()
-        serve(config, server, load)
+        serve(config, server, load, console)
         log.info("stopped")
+        if console is not None:
+            console.end()
         return EXIT_OK
     except Exception:
         log.critical("the daemon failed", exc_info=True)

@@ -18,9 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from io import FileIO, TextIOWrapper
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from tarsd import files, foreign
 from tarsd.errors import TarsdError
+
+if TYPE_CHECKING:
+    from tarsd.daemon.console import Console
 
 MAX_BYTES = 5_000_000
 FILES = 3
@@ -140,7 +144,8 @@ class _Fan(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Pass a record on."""
         for handler in self._handlers:
-            handler.handle(record)
+            if record.levelno >= handler.level:
+                handler.handle(record)
 
     def close(self) -> None:
         """Close them all."""
@@ -157,11 +162,15 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
         return TextIOWrapper(FileIO(handle, "a"), encoding="utf-8", errors="backslashreplace", write_through=True)
 
 
-def set_up(folder: Path, name: str) -> None:
-    """Send every log to `folder`/`name`.log and stderr. A folder that cannot be written leaves stderr alone."""
+def set_up(folder: Path, name: str, console: Console | None = None) -> None:
+    """Send every log to `folder`/`name`.log and stderr. A folder that cannot be written leaves stderr alone.
+
+    With a `console` a person looks on: warnings and errors go there in place of stderr, in short.
+    """
     logging.raiseExceptions = False  # stderr may be closed and the disk full: where would it be said?
-    stderr = logging.StreamHandler(sys.stderr)
-    stderr.setFormatter(ShortLines() if sys.stderr is not None and sys.stderr.isatty() else JsonLines())
+    stderr = logging.StreamHandler[Any](console or sys.stderr)
+    stderr.setFormatter(ShortLines() if console is not None else JsonLines())
+    stderr.setLevel(logging.WARNING if console is not None else logging.NOTSET)
     handlers: list[logging.Handler] = [stderr]
     with contextlib.suppress(OSError):
         files.make_folder(folder)

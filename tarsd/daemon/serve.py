@@ -8,13 +8,17 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tarsd.app import Application
+from tarsd.app.indexing import Indexing
 from tarsd.app.process import give_memory_back
 from tarsd.config import Config
+from tarsd.daemon.console import Console, keep
 from tarsd.daemon.listener import TcpListener
 from tarsd.daemon.lock import listen
 from tarsd.daemon.notify import notify
@@ -32,13 +36,16 @@ LET_GO_S = 5.0
 log = logging.getLogger(__name__)
 
 
-def serve(config: Config, server: socket.socket, load: Callable[[], Config]) -> None:
-    """Serve on a listening socket until a signal or a client ends it; `load` reads the settings when they change."""
-    asyncio.run(_run(config, server, load))
+def serve(config: Config, server: socket.socket, load: Callable[[], Config], shown_on: Console | None = None) -> None:
+    """Serve on a listening socket until a signal or a client ends it; `load` reads the settings when they change.
+
+    `shown_on`: the terminal of whoever runs this, if it is one.
+    """
+    asyncio.run(_run(config, server, load, shown_on))
 
 
-async def _run(config: Config, server: socket.socket, load: Callable[[], Config]) -> None:
-    stopping = asyncio.Event()
+async def _run(config: Config, server: socket.socket, load: Callable[[], Config], shown_on: Console | None) -> None:
+    stopping, started = asyncio.Event(), time.monotonic()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
@@ -51,7 +58,7 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
     try:
         while not stopping.is_set():
             try:
-                parts = await _build(config, listener, stopping)
+                parts = await _build(config, listener, stopping, started, shown_on)
             except Exception:
                 if last is None:
                     raise
@@ -62,6 +69,8 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
             last = config
             config = await _serve(parts, listener, stopping, reloader)
             del parts
+            if shown_on is not None and not stopping.is_set():
+                shown_on.say("The settings have changed and are in force.")
             give_memory_back()  # of the parts that are no more
             loop.call_later(LET_GO_S, give_memory_back)
     finally:
@@ -69,17 +78,25 @@ async def _run(config: Config, server: socket.socket, load: Callable[[], Config]
         listener.close()
 
 
-async def _build(config: Config, listener: SocketListener, stopping: asyncio.Event) -> Parts:
+async def _build(
+    config: Config,
+    listener: SocketListener,
+    stopping: asyncio.Event,
+    started: float | None = None,
+    shown_on: Console | None = None,
+) -> Parts:
     """All parts for these settings, begun and behind the open socket."""
     loop = asyncio.get_running_loop()
     tcp = TcpListener(config.http, config.paths.state / "port")
-    app = Application(config, lambda: loop.call_soon_threadsafe(stopping.set), tcp.state)
+    indexing = partial(Indexing, on_event=shown_on.hear) if shown_on is not None else Indexing
+    stop = partial(loop.call_soon_threadsafe, stopping.set)
+    app = Application(config, stop, tcp.state, indexing=indexing, started=started)
     app.start()
     await app.assistant.start()
     runner = Runner(application(app))
     await runner.setup()
     await listener.open(runner)
-    return Parts(app, runner, tcp)
+    return Parts(app, runner, tcp, shown_on)
 
 
 async def _serve(parts: Parts, listener: SocketListener, stopping: asyncio.Event, reloader: ConfigReloader) -> Config:
@@ -92,6 +109,8 @@ async def _serve(parts: Parts, listener: SocketListener, stopping: asyncio.Event
         asyncio.create_task(tcp.keep(app)),
         asyncio.create_task(report_activity(app, app.config.vault.name)),
     ]
+    if parts.shown_on is not None:
+        chores.append(asyncio.create_task(keep(parts.shown_on, app.indexing)))
     config = app.config
     try:
         while not stopping.is_set():
@@ -131,6 +150,7 @@ class Parts:
     app: Application
     runner: Runner
     tcp: TcpListener
+    shown_on: Console | None = None
 
 
 class SocketListener:

@@ -389,6 +389,8 @@ class Indexer:
             run.done += len(gone[start : start + self._group_notes])
             self._done(run, gone[start : start + self._group_notes])
             run.count(removed=len(part))
+            if few and len(gone) <= self._few:
+                self._on_event({"type": "stored", "removed": part})
             run.progress(run.done, run.total, part[-1][1] if part else "")
         if jobs or gone:
             self.background.wake()
@@ -425,11 +427,15 @@ class Indexer:
         if done.failed:
             known = {row.key: row for row in (*self.store.notes.skipped(), *done.failed)}
             self.store.notes.set_skipped(list(known.values()))
-        new = sum(1 for note in put if note.key not in rows)
+        new = [note.key for note in put if note.key not in rows]
+        changed = [note.key for note in put if note.key in rows]
+        if few:
+            come = sorted({*new} - {key for _, key in moves})
+            self._on_event({"type": "stored", "added": come, "changed": changed, "moved": moves})
         run.count(
-            added=new - len(moves),
+            added=len(new) - len(moves),
             moved=len(moves),
-            changed=len(put) - new,
+            changed=len(changed),
             unchanged=len(done.same),
             failed=len(done.failed),
             embedded=added,

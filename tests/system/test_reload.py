@@ -65,7 +65,7 @@ def test_a_vault_that_is_added_is_watched(vault: Path, home: Path, tmp_path: Pat
     named = '[[collection]]\nname = "{0}"\npath = "{1}"\n'
     settle(home, named.format("home", third))
     one = daemon()
-    pid = one.client.get("/v1/status")["process"]["pid"]
+    process, at = one.client.get("/v1/status")["process"], time.monotonic()
     assert found(one, "snib") == [("home", "Plan.md")]
     assert found(one, "brandle") == []
 
@@ -78,7 +78,9 @@ def test_a_vault_that_is_added_is_watched(vault: Path, home: Path, tmp_path: Pat
     one.wait()
     assert found(one, "grommet") == []
     assert found(one, "quorl") == [("", "Own.md")]
-    assert one.client.get("/v1/status")["process"]["pid"] == pid, "nobody has to start it again"
+    now, passed_s = one.client.get("/v1/status")["process"], time.monotonic() - at
+    assert now["pid"] == process["pid"], "nobody has to start it again"
+    assert now["uptime_s"] >= process["uptime_s"] + passed_s - 0.2, "it has run since it was started"
     assert [each["name"] for each in one.client.get("/v1/hello")["collections"]] == ["work"]
 
 

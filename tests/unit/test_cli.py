@@ -406,7 +406,7 @@ def test_init_writes_a_config_that_holds(run: Run, home: Path, tmp_path: Path) -
     vault.mkdir()
     code, out, _ = run("init", "--vault", str(vault))
     assert code == EXIT_OK
-    assert "tarsd run" in out
+    assert out.startswith("Wrote ") and "tarsd run" in out
     code, out, _ = run("config", "check", "--json")
     assert (code, json.loads(out)["settings"]["vault"]["path"]) == (EXIT_OK, str(vault))
     assert run("config", "path")[:2] == (EXIT_OK, f"{home}/config.toml\n")
@@ -446,6 +446,26 @@ def test_init_never_overwrites_unless_forced(run: Run, home: Path, vault: Path) 
     assert (home / "config.toml").read_text() == "# mine\n"
     assert run("init", "--vault", str(vault), "--force")[0] == EXIT_OK
     assert [one.name for one in home.iterdir()] == ["config.toml"]
+
+
+def test_init_succeeds_where_the_config_names_the_vault_already(
+    run: Run, home: Path, vault: Path, tmp_path: Path
+) -> None:
+    run("init", "--vault", str(vault))
+    file = home / "config.toml"
+    file.write_text(file.read_text() + "# mine\n")
+    (tmp_path / "link").symlink_to(vault)
+    for same in (vault, f"{vault}/", tmp_path / "link", vault / ".." / vault.name):
+        code, out, err = run("init", "--vault", str(same))
+        assert (code, err) == (EXIT_OK, "")
+        assert out.splitlines() == [f"{file} names this vault already.", "Next: tarsd run"]
+    assert json.loads(run("init", "--vault", str(vault), "--json")[1])["written"] is False
+    assert file.read_text().endswith("# mine\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    code, _, err = run("init", "--vault", str(other))
+    assert (code, f"It names {vault}." in err, "--force" in err) == (EXIT_REFUSED, True, True)
+    assert run("init", "--vault", str(other), "--force")[1].startswith("Wrote ")
 
 
 def test_init_needs_a_folder(run: Run, home: Path) -> None:
