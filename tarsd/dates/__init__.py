@@ -11,12 +11,12 @@ from datetime import date
 from pathlib import Path
 
 from tarsd.dates import moment
-from tarsd.dates.settings import FORMAT, read_settings, template_folders
+from tarsd.dates.settings import FORMAT, SETTINGS_BYTES, read_settings, template_folders
 from tarsd.parse import JSON
 from tarsd.vault import KINDS, nfc
 from tarsd.words import fold
 
-__all__ = ["DateRules", "date_rules", "day_of"]
+__all__ = ["SETTINGS_BYTES", "DateRules", "date_rules", "day_of", "is_template", "written_day"]
 
 PROPERTIES = (
     "date", "day", "created", "created at", "created on", "creation date", "date created", "date added", "datum",
@@ -25,6 +25,14 @@ PROPERTIES = (
 """Names of properties that say a note's day, the most telling first; case, spaces, `-` and `_` make no difference."""
 
 _WRITTEN = ("LL", "D MMMM YYYY", "Do MMMM YYYY", "MMMM Do, YYYY", "MMMM Do YYYY")
+_LONGEST_DAY = 40
+_MONTH_WORD = r"(?:\d\d?[月월]|[^\W\d_]+\.?)"
+_WRITTEN_DAY = re.compile(
+    rf"(?:\d\d?(?:st|nd|rd|th|\.)?[ ](?:of |de |do )?{_MONTH_WORD}|{_MONTH_WORD}[ ]\d\d?(?:st|nd|rd|th)?),?[ ]"
+    r"(?:de |del )?\d{4}",
+    re.IGNORECASE,
+)
+_OF = re.compile(r" (?:of|de|del|do) ", re.IGNORECASE)
 _LINK = re.compile(r"!?\[\[([^\]|#^]+)")
 _COMPACT = (
     r"((?:19|20)\d\d)(\d\d)(\d\d)(?:T?(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?Z?)?(?![A-Za-z0-9])"  # as in 202603091430
@@ -62,8 +70,7 @@ def date_rules(vault: Path, properties: Sequence[str] = ()) -> DateRules:
 
 def day_of(path: str, properties: Mapping[str, JSON], rules: DateRules) -> str:
     """The note's day as YYYY-MM-DD, "" where neither its properties nor its name say one."""
-    where = _place(path)
-    if any(where == _place(top) or where.startswith(f"{_place(top)}/") for top in rules.templates):
+    if is_template(path, rules):
         return ""
     named: dict[str, JSON] = {}
     for name, value in properties.items():
@@ -75,6 +82,19 @@ def day_of(path: str, properties: Mapping[str, JSON], rules: DateRules) -> str:
             return day.isoformat()
     day = _of_name(path, rules)
     return day.isoformat() if day else ""
+
+
+def is_template(path: str, rules: DateRules) -> bool:
+    """Whether what lies here is there to make notes of: what it says is said of none."""
+    where = _place(path) if rules.templates else ""
+    return any(where == _place(top) or where.startswith(f"{_place(top)}/") for top in rules.templates)
+
+
+def written_day(text: str) -> date | None:
+    """The day that a text with the name of its month says and nothing else: `14 March 2026`, `March 14th, 2026`."""
+    if len(text) > _LONGEST_DAY or not _WRITTEN_DAY.fullmatch(text):
+        return None
+    return next((day for form in _WRITTEN if (day := moment.find(_OF.sub(" ", text), form))), None)
 
 
 def _of_name(path: str, rules: DateRules) -> date | None:

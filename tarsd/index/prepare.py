@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from tarsd.chunk import embed_text, with_properties
 from tarsd.config import ChunkSettings
-from tarsd.dates import DateRules, day_of
+from tarsd.dates import DateRules, day_of, is_template
 from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_stamp
+from tarsd.kinds import kind_of
 from tarsd.parse import Note, access, parse
 from tarsd.passage import Key, NoteRow, Passage
-from tarsd.store import Prepared
+from tarsd.store import FactRows, Prepared, rows_of
 from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
 from tarsd.words import guess
 
@@ -27,6 +28,7 @@ LOCAL_ONLY = "local_only, or what may be meant by it; rules as in exclude"
 """How it is known of a note that it never leaves this machine; another reading means that all are read again."""
 
 _HEADING_CHARS = 600
+_MOST_NO_DATES = 100
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,9 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
     problems = [(problem.line, problem.reason, problem.hint) for problem in note.problems]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
+    template = is_template(info.path, settings.dates)
+    if not template:
+        problems += _no_dates(note, {problem.line for problem in note.problems})
     prepared = Prepared(
         note=row,
         disk=_shown(info),
@@ -150,9 +155,20 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         problems=tuple(problems),
         passages=passages,
         stamp=trusted_stamp(info),
+        data=FactRows() if template else rows_of(note),
         links=tuple((link.line, link.target, link.heading, link.block, link.text, link.embed) for link in note.links),
     )
     return prepared, [embed_text(row.title, row.aliases, passage) for passage in passages] if settings.table else []
+
+
+def _no_dates(note: Note, known: Collection[int]) -> list[tuple[int, str, str]]:
+    """What is said of values that look like dates and are none; not of those in `known` lines."""
+    found: list[tuple[int, str, str]] = []
+    for fact in note.facts:
+        if isinstance(fact.value, str) and fact.line not in known and kind_of(fact.value).no_date:
+            reason = f"There is no such date as the value of {fact.name[:60]!r}; it is kept as text."
+            found.append((fact.line, reason, "Mend the date in the note."))
+    return found[:_MOST_NO_DATES]
 
 
 def _with_short_headings(passage: Passage) -> Passage:

@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
 
-from tarsd.parse import boards, inline, properties, structure
+from tarsd.parse import boards, facts, inline, properties, structure
+from tarsd.parse.fields import Fact, Item
 from tarsd.parse.inline import Block, Link
 from tarsd.parse.properties import JSON
 from tarsd.parse.structure import Heading, Unit
+from tarsd.parse.tasks import Task
 from tarsd.parse.visibility import readable
 
-__all__ = ["JSON", "Block", "Heading", "Link", "MemoryType", "Note", "Problem", "Unit", "parse"]
+__all__ = [
+    "JSON", "Block", "Fact", "Heading", "Item", "Link", "MemoryType", "Note", "Problem", "Task", "Unit", "parse",
+]  # fmt: skip
 
 MemoryType = Literal["semantic", "procedural", "episodic"]
 
@@ -47,7 +51,8 @@ class Note:
 
     `lines[i]` is the file's line `i + 1`, blank where it is hidden; the cards of a canvas are several lines in one.
     The body begins at line `body_line`; of the properties above it, what there is to read is in `lines` too, and
-    `property_text` is what else a search may ask for. `ours` marks notes that the daemon wrote, wherever they lie now.
+    `property_text` is what else a search may ask for. `ours` marks notes that the daemon wrote, wherever they lie now;
+    these have no `facts`, `items` and `tasks`.
     """
 
     path: str
@@ -61,6 +66,9 @@ class Note:
     links: tuple[Link, ...] = ()
     blocks: tuple[Block, ...] = ()
     units: tuple[Unit, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    items: tuple[Item, ...] = ()
+    tasks: tuple[Task, ...] = ()
     problems: tuple[Problem, ...] = ()
     lines: tuple[str, ...]
     body_line: int = 1
@@ -106,6 +114,7 @@ def _markdown(lines: list[str], path: str, include_comments: bool) -> Note:
     blocks = inline.blocks(shown, first, shape.units, shape.headings)
     own_links = inline.links("\n".join(lines[1 : block.end - 1]), 2) if block.end else []
     kind = block.values.get(OURS)
+    data = facts.Data() if OURS in block.values else facts.read(block, shape, shown, first)
     return Note(
         path=path,
         title=block.title or _name(path),
@@ -119,9 +128,13 @@ def _markdown(lines: list[str], path: str, include_comments: bool) -> Note:
         links=(*own_links, *inline.links(shape.prose, first)),
         blocks=tuple(blocks),
         units=tuple(shape.units),
+        facts=tuple(data.facts),
+        items=tuple(data.items),
+        tasks=tuple(data.tasks),
         problems=(
             *(Problem(line, reason, properties.HINT) for line, reason in block.faults),
             *(Problem(line, reason, "Close it, or take the mark out.") for line, reason in shape.faults),
+            *(Problem(line, reason, facts.HINT) for line, reason in data.faults),
         ),
         body_line=first,
         ours=OURS in block.values,

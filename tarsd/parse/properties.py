@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
-from math import isfinite
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import yaml
+
+from tarsd.parse.scalars import BOOLS, NULLS, is_no_date, scalar
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
@@ -23,17 +23,11 @@ _MAX_DROPPED = 20
 
 _KEY = re.compile(r"""^(?:"[^"]*"|'[^']*'|[^\s#\-?&*!|>%@`"'{}\[\],][^:]*|-[^\s:][^:]*):+(?=\s|$)""")
 _RULE = re.compile(r"---[ \t]*")
-_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})|0o[0-7]{1,18}|0x[0-9a-fA-F]{1,14}")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,4})?")
-_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?[ \t]*(?:[Zz]|[-+]\d{1,2}(?::?\d{2})?)?"
-_DATE = re.compile(rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:[Tt]|[ \t]+){_TIME})?")
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:\d{2})?)?")
-_LISTS = frozenset(("tag", "tags", "alias", "aliases"))
+_TAGS = frozenset(("tag", "tags"))
+_LISTS = _TAGS | {"alias", "aliases"}
 _SWITCHES = frozenset(("cssclass", "cssclasses", "permalink", "publish"))
 """Of Obsidian: how and where a note is shown, and not what it says; plugins have theirs (`kanban-plugin`)."""
 _JSON_MARKS = re.compile(r"""["'\[\]]+(?:\s*,\s*["'\[\]]+)*""")
-_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
-_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _TEMPLATES = (("{{", "}}"), ("<%", "%>"))
 _HASH_VALUE = re.compile(r"(#[^\s#].*?)(?=\s+#\s|\s*$)")
 _HASH_ITEM = re.compile(r"([ \t]*(?:-[ \t]+)+)(#[^\s#].*?)(?=\s+#\s|\s*$)")
@@ -50,13 +44,23 @@ TWICE = "is here twice; keep one of them."
 HINT = "Put quotes around the value, or fix the line, in the note's properties."
 
 
+class Leaf(NamedTuple):
+    """A value that is no list or mapping, with the 1-based line on which it stands."""
+
+    name: str
+    value: str | int | float | bool
+    line: int
+
+
 @dataclass(frozen=True)
 class PropertyBlock:
     """What the block at the top of a note says.
 
     `end` is the number of lines it takes, both rules included (0: there is none). `lines` are these as they stand,
     blank where there is nothing to read: rules, title, tags and aliases, what is empty or a template's, and switches,
-    which are `text`, for keyword search. `faults` are (1-based line, reason).
+    which are `text`, for keyword search. `leaves` are all values that are no list or mapping, each as
+    (name, value, 1-based line): of nested mappings the name is "a.b", of a list each item is one. `faults` are
+    (1-based line, reason).
     """
 
     end: int = 0
@@ -66,6 +70,7 @@ class PropertyBlock:
     tags: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
     text: str = ""
+    leaves: tuple[Leaf, ...] = ()
     faults: tuple[tuple[int, str], ...] = ()
 
     @property
@@ -93,14 +98,16 @@ def read(lines: Sequence[str]) -> PropertyBlock:
     try:
         loaded, noted = _load(block)
         noted.tell(faults, range(len(block)))
+        placed = noted.placed_at(range(len(block)))
     except _Fault:
         if not any(_KEY.match(line) for line in block):
             return NONE
-        loaded = _salvage(block, faults)
+        loaded, placed = _salvage(block, faults)
     if loaded is None and any(line.strip() and not line.lstrip().startswith("#") for line in block):
         return NONE
     shown, text = _readable(written, {line - 2 for line, _ in faults})
-    return _finish(loaded or {}, PropertyBlock(end + 1, lines=("", *shown, ""), text=text, faults=tuple(faults)))
+    found = PropertyBlock(end + 1, lines=("", *shown, ""), text=text, faults=tuple(faults))
+    return _finish(loaded or {}, placed, found)
 
 
 def _is_template(value: str) -> bool:
@@ -139,11 +146,25 @@ class _Fault(Exception):
         self.reason = reason
 
 
+class _Placed(NamedTuple):
+    """A value that is no list or mapping: the keys that lead to it, its line, and whether it is an item of a list."""
+
+    keys: tuple[str, ...]
+    value: JSON
+    line: int
+    listed: bool
+
+
 @dataclass
 class _Noted:
-    """What was read, but not as it was meant: (0-based line, reason)."""
+    """What was read: `faults` are what is not as it was meant, (line, reason), `placed` all values; lines 0-based."""
 
     faults: list[tuple[int, str]] = field(default_factory=list)
+    placed: list[_Placed] = field(default_factory=list)
+
+    def placed_at(self, numbers: Sequence[int]) -> list[_Placed]:
+        """The values with their lines in the file; `numbers` as in `tell`."""
+        return [one._replace(line=numbers[min(one.line, len(numbers) - 1)] + 2) for one in self.placed]
 
     def tell(self, faults: list[tuple[int, str]], numbers: Sequence[int]) -> None:
         """Adds them to those of the block; `numbers` are the lines that were read, 0-based in the block."""
@@ -260,10 +281,11 @@ class _Converter:
         self.budget = _MAX_NODES
         self.noted = _Noted()
 
-    def mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, JSON]:
+    def mapping(self, node: yaml.MappingNode, depth: int, keys: tuple[str, ...] = ()) -> dict[str, JSON]:
         values: dict[str, JSON] = {}
         for key, value in node.value:
-            self.noted.add(values, self.key(key), self.value(value, depth + 1), key.start_mark.line)
+            name = self.key(key)
+            self.noted.add(values, name, self.value(value, depth + 1, (*keys, name)), key.start_mark.line)
         return values
 
     def key(self, node: yaml.Node) -> str:
@@ -272,81 +294,43 @@ class _Converter:
     def literal(self, node: yaml.Node) -> str:
         return self.source[node.start_mark.index : node.end_mark.index].strip()
 
-    def value(self, node: yaml.Node, depth: int) -> JSON:
+    def value(self, node: yaml.Node, depth: int, keys: tuple[str, ...], *, listed: bool = False) -> JSON:
         self.budget -= 1
         if self.budget < 0 or depth > 2 * _MAX_DEPTH:
             raise _Fault(node.start_mark.line, "more values than anybody can mean")
+        if isinstance(node, yaml.SequenceNode) and not self.is_link(node):
+            return [self.value(item, depth + 1, keys, listed=True) for item in node.value]
+        if isinstance(node, yaml.MappingNode) and all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
+            return self.mapping(node, depth, keys)
+        value = self.single(node)
+        self.noted.placed.append(_Placed(keys, value, node.start_mark.line, listed))
+        return value
+
+    def single(self, node: yaml.Node) -> JSON:
+        """The value of a node that is no list or mapping, or only looks like one."""
         if isinstance(node, yaml.ScalarNode):
             if node.style:
                 return str(node.value)
-            if _DATE.fullmatch(node.value) and not _is_date(node.value):
+            if is_no_date(node.value):
                 self.noted.faults.append((node.start_mark.line, "There is no such date; it is kept as text."))
             return scalar(node.value)
         if isinstance(node, yaml.SequenceNode):
-            items = node.value
-            if node.flow_style and len(items) == 1 and isinstance(items[0], yaml.SequenceNode) and items[0].flow_style:
-                inner = self.literal(items[0])
-                if "[" not in inner[1:-1] and inner[1:-1].strip():
-                    return f"[[{inner[1:-1].strip()}]]"  # an unquoted [[link]]
-            return [self.value(item, depth + 1) for item in items]
-        # {{placeholder}} is a mapping whose key is a mapping
-        if any(not isinstance(key, yaml.ScalarNode) for key, _ in node.value):
-            return self.literal(node)
-        assert isinstance(node, yaml.MappingNode)
-        return self.mapping(node, depth)
+            return f"[[{self.literal(node.value[0])[1:-1].strip()}]]"
+        return self.literal(node)  # {{placeholder}} is a mapping whose key is a mapping
+
+    def is_link(self, node: yaml.SequenceNode) -> bool:
+        """Whether it is an unquoted [[link]]."""
+        items = node.value
+        if not node.flow_style or len(items) != 1 or not isinstance(items[0], yaml.SequenceNode):
+            return False
+        inner = self.literal(items[0])[1:-1] if items[0].flow_style else ""
+        return "[" not in inner and bool(inner.strip())
 
 
-def scalar(text: str) -> JSON:
-    """An unquoted scalar by YAML 1.2's core schema; dates as ISO strings, what JSON cannot hold as it was written."""
-    if text in _NULLS:
-        return None
-    if text[0] not in "tTfF+-.0123456789":
-        return text
-    if text in _BOOLS:
-        return _BOOLS[text]
-    if _INT.fullmatch(text):
-        return int(text, 0) if text[1:2] in ("o", "x") else int(text)
-    if _DATE.fullmatch(text):
-        return _date(text)
-    if _FLOAT.fullmatch(text) and not (text.lstrip("+-").isdigit()):
-        number = float(text)
-        return number if isfinite(number) else text
-    return text
-
-
-def _is_date(text: str) -> bool:
-    """Whether a calendar and a clock have it."""
-    year, month, day = map(int, re.findall(r"\d+", text)[:3])
-    clock = [int(part) for part in re.findall(r"\d+", text)[3:6]] if ":" in text else []
-    try:
-        date(year, month, day)
-    except ValueError:
-        return False
-    if not clock or clock == [24, 0, 0][: len(clock)]:
-        return True
-    return clock[0] < 24 and clock[1] < 60 and max(clock) < 61
-
-
-def _date(text: str) -> str:
-    if _ISO.fullmatch(text):
-        return text
-    day, _, time = re.sub(r"[Tt]|[ \t]+", " ", text, count=1).partition(" ")
-    padded = "-".join(part.zfill(2) for part in day.split("-"))
-    if not time:
-        return padded
-    compact = re.sub(r"[ \t]", "", time).upper()
-    compact = re.sub(r"^(\d):", r"0\1:", compact)
-    compact = re.sub(r"([-+])(\d)(?=$|:)", r"\g<1>0\2", compact)
-    compact = re.sub(r"([-+]\d{2})$", r"\1:00", compact)
-    try:
-        return datetime.fromisoformat(f"{padded}T{compact}").isoformat()
-    except ValueError:
-        return text
-
-
-def _salvage(block: Sequence[str], faults: list[tuple[int, str]]) -> dict[str, JSON]:
+def _salvage(block: Sequence[str], faults: list[tuple[int, str]]) -> tuple[dict[str, JSON], list[_Placed]]:
     """Every property that can be read by itself; the lines that cannot are faults (1-based in the file)."""
     values: dict[str, JSON] = {}
+    placed: list[_Placed] = []
     for start, lines in _groups(block):
         group = list(enumerate(lines, start))
         for _ in range(_MAX_DROPPED):
@@ -368,17 +352,19 @@ def _salvage(block: Sequence[str], faults: list[tuple[int, str]]) -> dict[str, J
                         double = _Noted()
                         double.add(values, key.strip(), value.strip(), 0)
                         double.tell(faults, [number])
+                        placed.append(_Placed((key.strip(),), value.strip(), number + 2, False))
                     break
                 del group[at]
             else:
                 numbers = [number for number, _ in group]
                 noted.tell(faults, numbers)
+                placed += noted.placed_at(numbers)
                 doubles = _Noted()
                 for key, item in loaded.items():
                     doubles.add(values, key, item, 0)
                 doubles.tell(faults, numbers)
                 break
-    return values
+    return values, placed
 
 
 def _groups(block: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -406,12 +392,12 @@ def _readable(block: Sequence[str], faulty: set[int]) -> tuple[list[str], str]:
         name = key[0].rstrip(":").strip("\"'").casefold() if key else ""
         rest = [lines[0][key.end() :].strip(), *map(str.strip, lines[1:])] if key else []
         value = "\n".join(part for part in rest if part)
-        known = name in _LISTS or name == "title" or (key and value in _NULLS)
+        known = name in _LISTS or name == "title" or (key and value in NULLS)
         if known and faulty.isdisjoint(range(start, start + len(lines))):
             continue
         if name in _SWITCHES or name.endswith("-plugin"):
-            switches.append("" if value in _BOOLS else value)
-        elif value in _BOOLS:
+            switches.append("" if value in BOOLS else value)
+        elif value in BOOLS:
             switches.append(f"{name} {value}")
         else:
             for number, line in enumerate(lines, start):
@@ -420,21 +406,66 @@ def _readable(block: Sequence[str], faulty: set[int]) -> tuple[list[str], str]:
     return shown, "\n".join(filter(None, switches))[:MAX_TEXT_CHARS]
 
 
-def _finish(values: dict[str, JSON], block: PropertyBlock) -> PropertyBlock:
+def _finish(values: dict[str, JSON], placed: list[_Placed], block: PropertyBlock) -> PropertyBlock:
+    if block.doubled:
+        placed = _kept(values, placed)
     title, aliases, tags = "", list[str](), list[str]()
     for key, value in values.items():
         folded = key.casefold()
-        if folded in ("alias", "aliases"):
-            values[key] = found = _strings(value, ",")  # type: ignore[assignment]
-            aliases += found
-        elif folded in ("tag", "tags"):
-            texts_of_tags = [part for text in _strings(value, r"[,\s]+") for part in _JSON_MARKS.split(text)]
-            found = [tag for text in texts_of_tags if (tag := text.strip().lstrip("#").strip("/"))]
-            values[key] = found  # type: ignore[assignment]
-            tags += found
+        if folded in _LISTS:
+            values[key] = found = _names(folded, value)  # type: ignore[assignment]
+            (tags if folded in _TAGS else aliases).extend(found)
         elif folded == "title" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
             title = "" if _is_template(str(value)) else " ".join(str(value).split())
-    return replace(block, values=values, title=title, aliases=tuple(dict.fromkeys(aliases)), tags=tuple(tags))
+    return replace(
+        block,
+        values=values,
+        title=title,
+        aliases=tuple(dict.fromkeys(aliases)),
+        tags=tuple(tags),
+        leaves=tuple(_leaves_of(placed)),
+    )
+
+
+def _names(key: str, value: JSON) -> list[str]:
+    """The tags or aliases that a property's value means; `key` is casefolded."""
+    if key not in _TAGS:
+        return _strings(value, ",")
+    parts = [part for text in _strings(value, r"[,\s]+") for part in _JSON_MARKS.split(text)]
+    return [tag for text in parts if (tag := text.strip().lstrip("#").strip("/"))]
+
+
+def _leaves_of(placed: Iterable[_Placed]) -> Iterator[Leaf]:
+    for keys, value, line, listed in placed:
+        if len(keys) == 1 and keys[0].casefold() in _LISTS:
+            for name in _names(keys[0].casefold(), [value] if listed else value):
+                yield Leaf(keys[0], name, line)
+        elif value is not None and value != "" and not isinstance(value, dict | list):
+            yield Leaf(".".join(keys), value, line)
+
+
+def _kept(values: Mapping[str, JSON], placed: Sequence[_Placed]) -> list[_Placed]:
+    """Those of the values that are in `values`, where of two with one name one was dropped: the last of each."""
+    wanted: dict[tuple[str, ...], list[JSON]] = {}
+
+    def walk(keys: tuple[str, ...], value: JSON) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                walk((*keys, key), item)
+        elif isinstance(value, list):
+            for item in value:
+                walk(keys, item)
+        else:
+            wanted.setdefault(keys, []).append(value)
+
+    walk((), dict(values))
+    kept: list[_Placed] = []
+    for one in reversed(placed):
+        left = wanted.get(one.keys, [])
+        if one.value in left:
+            left.remove(one.value)
+            kept.append(one)
+    return kept[::-1]
 
 
 def _leaves(value: JSON) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """All SQL. Two files: `index.db`, a cache of one vault, and `embeddings.db`, the vectors of all vaults."""
 
 from tarsd.passage import Key, NoteRow
+from tarsd.store.facts import Facts, Name, rows_of
 from tarsd.store.keywords import stem
 from tarsd.store.rows import (
     MAX_K,
@@ -8,6 +9,7 @@ from tarsd.store.rows import (
     Batch,
     Counts,
     EmbedJob,
+    FactRows,
     FileRow,
     LinkRow,
     Prepared,
@@ -19,6 +21,6 @@ from tarsd.store.schema import COLUMNS
 from tarsd.store.store import Store
 
 __all__ = [
-    "COLUMNS", "MAX_K", "NOT_READ", "Batch", "Counts", "EmbedJob", "FileRow", "Key", "LinkRow",
-    "NoteRow", "Prepared", "ProblemRow", "Role", "Space", "Store", "stem",
+    "COLUMNS", "MAX_K", "NOT_READ", "Batch", "Counts", "EmbedJob", "FactRows", "Facts", "FileRow", "Key", "LinkRow",
+    "Name", "NoteRow", "Prepared", "ProblemRow", "Role", "Space", "Store", "rows_of", "stem",
 ]  # fmt: skip

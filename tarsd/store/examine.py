@@ -25,6 +25,10 @@ _GAPS: Final = (
     ("passages belong to no note", "SELECT id FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
     ("links belong to no note", "SELECT rowid FROM links WHERE file_id NOT IN (SELECT id FROM files)"),
     ("names belong to no note", "SELECT rowid FROM names WHERE file_id NOT IN (SELECT id FROM files)"),
+    *(
+        (f"{table} belong to no note", f"SELECT file_id FROM {table} WHERE file_id NOT IN (SELECT id FROM files)")
+        for table in schema.FACT_TABLES
+    ),
     (
         "notes have lost their passages",
         "SELECT id FROM files WHERE state = 'ok' AND hash != '' AND id NOT IN (SELECT file_id FROM chunks)",

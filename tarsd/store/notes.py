@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 
 from tarsd.passage import Key, NoteRow, Passage
-from tarsd.store import links, schema
+from tarsd.store import facts, links, schema
 from tarsd.store.database import Database, fetch, listed
 from tarsd.store.rows import Batch, FileRow, LinkRow, Prepared
 from tarsd.vault import Skipped
@@ -254,6 +254,7 @@ class Notes:
             gone += (row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,)))
             for table in ("links", "names", "dirty_files", "dirty_anchors"):
                 db.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
+            facts.drop(db, file_id)
             db.execute("DELETE FROM files WHERE id = ?", (file_id,))
         return removed, gone
 
@@ -288,6 +289,7 @@ class Notes:
         if known:
             self._unlink(db, file_id)
             db.execute("DELETE FROM links WHERE file_id = ?", (file_id,))
+            facts.drop(db, file_id)
             gone += (row[0] for row in db.execute("SELECT id FROM chunks WHERE file_id = ?", (file_id,)))
             db.execute(
                 "UPDATE files SET disk = ?, size = ?, mtime_ns = ?, hash = ?, chunker = ?, title = ?, aliases = ?, "
@@ -299,6 +301,7 @@ class Notes:
             self._next_file += 1
             holes = ", ".join("?" * (len(columns) + 3))
             db.execute(f"INSERT INTO files({_COLUMNS}) VALUES ({holes})", (file_id, *note.key, *columns))
+        facts.put(db, file_id, prepared.data)
         self._put_names(db, file_id, links.keys_of(note.path, note.aliases), bool(known))
         chunk_ids = range(self._next_chunk, self._next_chunk + len(prepared.passages))
         self._next_chunk = chunk_ids.stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.vault import FileInfo
@@ -116,6 +116,17 @@ class Counts:
         return self.chunks - self.of_conversations
 
 
+class FactRows(NamedTuple):
+    """What the tables of facts, list items and tasks hold of a note, without its id; plain, as `LinkTuple`."""
+
+    facts: tuple[tuple[Any, ...], ...] = ()
+    items: tuple[tuple[Any, ...], ...] = ()
+    tasks: tuple[tuple[Any, ...], ...] = ()
+
+
+NO_FACTS = FactRows()
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """One note, read, parsed and cut: everything the store keeps of it, without vectors.
@@ -134,6 +145,7 @@ class Prepared:
     passages: tuple[Passage, ...]
     links: tuple[LinkTuple, ...]
     stamp: int = 0
+    data: FactRows = NO_FACTS
 
     @property
     def key(self) -> Key:

@@ -53,6 +53,27 @@ INSERT INTO {table}({table}, rank) VALUES('automerge', 8);
 """
 
 
+TASK_COLUMNS = (
+    "line", "status", "text", "heading", "parent", "due", "scheduled", "start", "created", "done", "cancelled",
+    "priority", "recurrence", "id",
+)  # fmt: skip
+FACT_TABLES = ("facts", "items", "tasks")
+
+# `said` is what a value is compared by: the day of a date, the name of a linked note, or the folded text.
+_FACTS = f"""
+CREATE TABLE facts(
+    file_id INTEGER NOT NULL, seq INTEGER NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, value NOT NULL,
+    kind TEXT NOT NULL, said TEXT NOT NULL, number REAL, minutes REAL, line INTEGER NOT NULL, source INTEGER NOT NULL,
+    item INTEGER NOT NULL, PRIMARY KEY(file_id, seq)) WITHOUT ROWID;
+CREATE INDEX facts_key ON facts(key, said, number, minutes, kind);
+CREATE TABLE items(
+    file_id INTEGER NOT NULL, line INTEGER NOT NULL, text TEXT NOT NULL, heading TEXT NOT NULL,
+    PRIMARY KEY(file_id, line)) WITHOUT ROWID;
+CREATE TABLE tasks(
+    file_id INTEGER NOT NULL, {", ".join(TASK_COLUMNS)}, tags TEXT NOT NULL, fields TEXT NOT NULL,
+    PRIMARY KEY(file_id, line)) WITHOUT ROWID;
+"""
+
 _INDEX = f"""
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE files(
@@ -79,7 +100,7 @@ CREATE TABLE links(
 CREATE INDEX links_file ON links(file_id);
 CREATE INDEX links_key ON links(target_key);
 CREATE INDEX links_target ON links(target_file);
-CREATE TABLE dirty_keys(key TEXT PRIMARY KEY) WITHOUT ROWID;
+{_FACTS}CREATE TABLE dirty_keys(key TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE dirty_files(file_id INTEGER PRIMARY KEY);
 CREATE TABLE dirty_anchors(file_id INTEGER PRIMARY KEY);
 CREATE TABLE spaces(
@@ -106,7 +127,7 @@ CREATE UNIQUE INDEX vectors_key ON vectors(embedder, hash);
 """
 _USED = "ALTER TABLE vectors ADD COLUMN used INTEGER NOT NULL DEFAULT 0"
 
-INDEX = Tables(_INDEX, 4, {}, kept=False)
+INDEX = Tables(_INDEX, 5, {}, kept=False)
 """The index can be made anew from the notes, with the vectors of the cache: another format embeds nothing again."""
 
 EMBEDDINGS = Tables(_EMBEDDINGS, 2, {1: _USED}, kept=True)

@@ -10,6 +10,7 @@ import apsw
 from tarsd.store import schema
 from tarsd.store.cache import VectorCache
 from tarsd.store.database import BUSY_MS, Database, fetch
+from tarsd.store.facts import Facts
 from tarsd.store.keywords import KeywordSearch
 from tarsd.store.notes import Notes
 from tarsd.store.rows import NOT_READ, Batch, Counts, ProblemRow
@@ -22,7 +23,7 @@ _OF_CONVERSATIONS = (
 
 
 class Store:
-    """`notes`, `search` (their words), `vectors` and the `cache` of these, in one `database`.
+    """`notes`, their `facts`, `search` (their words), `vectors` and the `cache` of these, in one `database`.
 
     Readers are any number of threads; one at a time writes, and nothing slow happens inside.
     """
@@ -30,6 +31,7 @@ class Store:
     def __init__(self, index: Path, embeddings: Path, *, use_vec: bool = True, busy_ms: int = BUSY_MS) -> None:
         self.database = Database(index, embeddings, use_vec=use_vec, busy_ms=busy_ms)
         self.notes = Notes(self.database)
+        self.facts = Facts(self.database)
         self.search = KeywordSearch(self.database)
         self.cache = VectorCache(self.database)
         self.vectors = Vectors(self.database, self.cache)
@@ -82,7 +84,7 @@ class Store:
                 self.notes.drop_passages(db, orphans)
                 self.search.drop(db, orphans)
                 self.vectors.drop(db, orphans)
-            for table in ("links", "names"):
+            for table in ("links", "names", *schema.FACT_TABLES):
                 db.execute(f"DELETE FROM {table} WHERE file_id NOT IN (SELECT id FROM files)")
             db.execute("DELETE FROM failed WHERE hash NOT IN (SELECT hash FROM chunks)")
             # Without chunks a note has lost them: an impossible hash makes the next pass read it again.

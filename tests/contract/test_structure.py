@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "passage",
-    "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "why", "providers", "writing",
-    "memory", "notes", "tools", "session", "compact", "chat", "app", "server", "daemon",
+    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "kinds",
+    "passage", "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "why", "providers",
+    "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS

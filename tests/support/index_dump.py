@@ -15,6 +15,7 @@ class Dump:
     files: list[tuple[Any, ...]]
     chunks: list[tuple[Any, ...]]
     links: list[tuple[Any, ...]]
+    facts: list[tuple[Any, ...]]
     keywords: list[tuple[Any, ...]]
     vectors: list[tuple[Any, ...]]
 
@@ -36,6 +37,11 @@ def dump(store: Store) -> Dump:
             "FROM links l LEFT JOIN files f ON f.id = l.file_id LEFT JOIN files t ON t.id = l.target_file "
             "ORDER BY 1, 2, 3, 4, 5, 6, 7"
         ).fetchall()
+        files_by_id = {row[0]: row[1:] for row in db.execute("SELECT id, collection, path FROM files")}
+        facts: list[tuple[Any, ...]] = []
+        for table in schema.FACT_TABLES:
+            rows = db.execute(f"SELECT * FROM {table}").fetchall()
+            facts += sorted((table, *files_by_id.get(row[0], ("", "")), *map(str, row[1:])) for row in rows)
         db.execute("PRAGMA query_only = 0")
         keywords = []
         for table in schema.KEYWORD_TABLES:
@@ -54,7 +60,7 @@ def dump(store: Store) -> Dump:
                 (space.fingerprint,),
             ).fetchall()
     _check_resident(store)
-    return Dump(files, chunks, links, keywords, vectors)
+    return Dump(files, chunks, links, facts, keywords, vectors)
 
 
 def _check_resident(store: Store) -> None:

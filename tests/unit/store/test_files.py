@@ -312,7 +312,7 @@ def test_an_index_of_the_format_before_is_rebuilt_and_its_vectors_are_kept(tmp_p
     filled(store, note("a.md", "one"))
     store.close()
     db = apsw.Connection(str(tmp_path / "index.db"))
-    db.execute("ALTER TABLE files DROP COLUMN language; PRAGMA user_version = 2")
+    db.execute(f"DROP TABLE facts; DROP TABLE tasks; PRAGMA user_version = {schema.INDEX.format - 1}")
     db.close()
     other = Store(tmp_path / "index.db", tmp_path / "embeddings.db")
     assert "another format and is rebuilt" in other.database.notice and not other.notes.rows()
