@@ -18,6 +18,8 @@ from tarsd.parse.fields import Scalar, key_of
 from tarsd.parse.inline import WIKILINK
 from tarsd.vault import Unreadable, decode, read_file
 
+CHECKED = ("number", "checkbox", "date", "datetime")
+"""The types of Obsidian's properties that not every value has."""
 Kind = Literal["number", "date", "datetime", "duration", "checkbox", "link", "text"]
 
 _LONGEST = 200
@@ -107,8 +109,7 @@ def kind_of(value: Scalar, declared: str = "") -> Reading:
 
 def fits(value: Scalar, declared: str) -> bool:
     """Whether the value is what `types.json` declares; of a type that is not known, every value is."""
-    wanted = {"number": "number", "checkbox": "checkbox", "date": "date", "datetime": "datetime"}.get(declared)
-    return wanted is None or kind_of(value, declared).kind == wanted
+    return declared not in CHECKED or kind_of(value, declared).kind == declared
 
 
 def _look(value: Scalar) -> Reading:

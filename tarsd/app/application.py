@@ -161,7 +161,7 @@ class Application:
                 general.append((state.reason, state.hint))
             try:
                 counts, files, skipped = store.counts(), store.problems(), store.notes.skipped()
-                files += indexing.now_empty()
+                files += [*indexing.now_empty(), *indexing.misfits()]
                 indexed = store.notes.indexed_at([(row.collection, row.path) for row in files])
                 vectors = indexing.indexer.background.status()
             except StoreError as error:

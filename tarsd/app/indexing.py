@@ -20,6 +20,7 @@ from tarsd.embed.base import Embedder
 from tarsd.errors import PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
 from tarsd.index.worker import EmbeddingThread, IndexJob, Worker
+from tarsd.kinds import property_types
 from tarsd.passage import Key
 from tarsd.protocol import ReindexRequest
 from tarsd.search import Searcher
@@ -282,6 +283,13 @@ class Indexing:
         rows = [(key, store.notes.note(key)) for key in sorted(self._emptied)] if store is not None else []
         reason, hint = "It has become empty; what was in it is found no more.", "If that was a mistake, restore it."
         return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
+
+    def misfits(self) -> list[ProblemRow]:
+        """Values of properties that are not of the type that Obsidian has for them."""
+        if self.store is None:
+            return []
+        facts = self.store.facts
+        return [row for name, vault in self.vaults.items() for row in facts.misfits(name, property_types(vault.root))]
 
     def _failures(self) -> list[TarsdError]:
         return [worker.trouble for worker in (self._long, self._short) if worker.trouble is not None]

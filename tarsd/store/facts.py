@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import apsw
 
-from tarsd.kinds import Kind, Reading, kind_of
+from tarsd.kinds import CHECKED, Kind, Reading, fits, kind_of
 from tarsd.parse import Fact, Item, Note, Task
-from tarsd.parse.fields import Source, key_of
+from tarsd.parse.fields import Scalar, Source, key_of
 from tarsd.store import links
 from tarsd.store.database import Database, fetch, listed
-from tarsd.store.rows import FactRows
+from tarsd.store.rows import FactRows, ProblemRow
 from tarsd.store.schema import FACT_TABLES, TASK_COLUMNS
 from tarsd.vault import nfc
 
@@ -97,9 +97,8 @@ class Facts:
         columns = "file_id, name, value, line, source, item, kind"
         for row in self._rows("facts", columns, "seq", file_ids, keys):
             file_id, name, value, line, source, item, kind = row
-            if kind == "checkbox" and isinstance(value, int):
-                value = bool(value)
-            found.setdefault(file_id, []).append(Fact(name, value, line, _SOURCES[source], item))
+            fact = Fact(name, _value(value, kind), line, _SOURCES[source], item)
+            found.setdefault(file_id, []).append(fact)
         return {file_id: tuple(facts) for file_id, facts in found.items()}
 
     def items(self, file_ids: Iterable[int] | None = None) -> dict[int, tuple[Item, ...]]:
@@ -186,6 +185,30 @@ class Facts:
             for key in sorted(notes, key=lambda key: (-notes[key], key))
         }
 
+    def misfits(self, collection: str, types: Mapping[str, str]) -> list[ProblemRow]:
+        """Properties of a collection's notes that are not what `types` declare, by key (`kinds.property_types`)."""
+        sql = (
+            "SELECT f.path, x.line, x.name, x.value, x.kind, x.key FROM facts x JOIN files f ON f.id = x.file_id "
+            "WHERE x.key IN (SELECT value FROM json_each(?)) AND x.source = 0 AND f.collection = ? AND NOT f.ours "
+            "ORDER BY f.path, x.seq"
+        )
+        wanted = {key: kind for key, kind in types.items() if kind in CHECKED}
+        if not wanted:
+            return []
+        with self._database.reader() as db:
+            rows = fetch(db, sql, (_json(list(wanted)), collection))
+        return [
+            ProblemRow(
+                collection,
+                path,
+                line,
+                f"The value of {name[:60]!r} is no {wanted[key]}, as Obsidian has it; it is kept as text.",
+                "Mend the value, or choose another type for the property in Obsidian.",
+            )
+            for path, line, name, value, kind, key in rows
+            if not fits(_value(value, kind), wanted[key])
+        ]
+
     def values(self, key: str, without: Collection[int] = ()) -> list[tuple[str, int]]:
         """The texts and links that occur as values of a name, each with the number of notes, most first."""
         sql = (
@@ -195,6 +218,12 @@ class Facts:
         values = (key, listed(without)) if without else (key,)
         with self._database.reader() as db:
             return [(str(text), notes) for text, notes in fetch(db, sql, values)]
+
+
+def _value(value: Any, kind: str) -> Scalar:
+    """A value as it was written: SQLite keeps no booleans."""
+    scalar: Scalar = bool(value) if kind == "checkbox" and isinstance(value, int) else value
+    return scalar
 
 
 def _not_in(without: Collection[int], word: str = "WHERE") -> str:

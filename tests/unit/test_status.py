@@ -43,3 +43,14 @@ def test_a_vault_that_the_table_reads_says_nothing_of_scripts(tmp_path: Path) ->
         write(engine.vault, "Plain.md", "The harbour light is oiled on Fridays.")
         engine.index()
         assert engine.app.status()["embedding"] == {"model": "table", "state": "ready", "done": 1, "remaining": 0}
+
+
+def test_what_does_not_fit_obsidians_types_and_no_date_is_a_problem_of_its_note(tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None, processes=1, embedding=TABLE) as engine:
+        write(engine.vault, ".obsidian/types.json", '{"types": {"rating": "number", "status": "text"}}')
+        write(engine.vault, "a.md", "---\nrating: four-ish\nstatus: 5\n---\n- [ ] Burgee 📅 2026-02-30\n")
+        write(engine.vault, "b.md", "---\nrating: 4\n---\n")
+        engine.index()
+        found = engine.app.status()["problems"]
+    assert [(row["path"], row["line"]) for row in found if row["path"]] == [("a.md", 5), ("a.md", 2)]
+    assert all(row["hint"] for row in found)

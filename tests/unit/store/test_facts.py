@@ -118,3 +118,10 @@ def test_a_note_of_thousands_of_values_is_written(store: Store) -> None:
     read: Note = parse("".join(f"k{number}:: {number}\n" for number in range(3_000)), "a.md")
     store.apply(Batch(put=[replace(note("a.md", "x"), data=rows_of(read))]))
     assert len(next(iter(store.facts.of().values()))) == 3_000 == len(store.facts.names())
+
+
+def test_values_that_are_not_of_the_declared_type_are_named(store: Store) -> None:
+    filled(store, BOOKS | {"d.md": "rating:: none\n"})
+    found = store.facts.misfits("", {"rating": "number", "finished": "date", "read": "checkbox", "by": "multitext"})
+    assert [(row.path, row.line, "'rating' is no number" in row.reason) for row in found] == [("c.md", 2, True)]
+    assert store.facts.misfits("other", {"rating": "number"}) == store.facts.misfits("", {}) == []
