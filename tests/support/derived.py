@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,13 @@ from tarsd.protocol import Audience, FeedbackRequest, TurnRequest
 from tarsd.providers.base import ModelRequest
 from tarsd.providers.fake import FakeProvider
 from tests.support.engine import write
+
+
+class _ByHand(Indexing):
+    """An index without workers of its own."""
+
+    async def indexed(self, paths: Sequence[str]) -> None:
+        """Nobody would come: passes are made by hand."""
 
 
 class Stage:
@@ -53,7 +60,7 @@ class Stage:
         )
         table = embed.make(config.embedding)
         embedders = [table, self.embedder] if self.embedder is not None else [table]
-        parts = partial(Indexing, embedders=embedders, in_background=False)
+        parts = partial(_ByHand, embedders=embedders, in_background=False)
         self.app = Application(config, lambda: None, indexing=parts, assistant=partial(Assistant, provider=model))
         self.app.indexing.open()
         self.index()
