@@ -19,5 +19,7 @@ class BasesError(BadRequest, code="bad_expression"):
 
     def moved(self, line: int, column: int, where: str = "") -> BasesError:
         """The same error, of an expression whose text begins at this place of a file; `where` goes before it."""
-        at = (line + self.line - 1, self.column + (column - 1 if self.line == 1 else 0)) if self.line else (line, column)
+        at = (
+            (line + self.line - 1, self.column + (column - 1 if self.line == 1 else 0)) if self.line else (line, column)
+        )
         return BasesError(where + self.said, self.hint, line=at[0], column=at[1])

@@ -30,11 +30,11 @@ class Lookup(Protocol):
     """From links to notes."""
 
     def find(self, link: str, source: str) -> Record | None:
-        """What `[[link]]` leads to from the note at `source`; None where there is no such file, or it may not be seen."""
+        """What `[[link]]` leads to from the note at `source`; None where no file is that may be seen."""
 
 
 FILE_FIELDS = (
     "name", "basename", "ext", "folder", "path", "size", "ctime", "mtime", "tags", "links", "backlinks", "embeds",
     "aliases", "day",
 )  # fmt: skip
-"""What `Record.file` may be asked. `file.file` and `file.properties` are made of the record; `day` is the note's date."""
+"""What `Record.file` may be asked; `file.file` and `file.properties` are made of the record. `day` is its date."""

@@ -10,14 +10,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tarsd.bases.record import Record
-from tarsd.parse import JSON
+
+if TYPE_CHECKING:
+    from tarsd.parse import JSON
 
 Value: TypeAlias = (
-    "None | bool | int | float | str | Date | Duration | Quantity | Link | File | This | Pattern | Media |"
-    " tuple[Value, ...] | Mapping[str, Value]"
+    "bool | int | float | str | Date | Duration | Quantity | LinkValue | File | This | Pattern | Media"
+    " | tuple[Value, ...] | Mapping[str, Value] | None"
 )
 
 
@@ -64,7 +66,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with a unit or currency as the vault writes it: `12,90 €`. It counts as the number, and shows as written."""
+    """A number with a unit or currency, as in `12,90 €`: it counts as the number, and shows as written."""
 
     number: float
     unit: str = ""
@@ -72,8 +74,8 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A link: `target` is what stands in the brackets before `|`, or an address; `source` the note in which it stands."""
+class LinkValue:
+    """A link: `target` is what stands in it before `|`, or an address; `source` the note in which it stands."""
 
     target: str
     display: str = ""
@@ -82,7 +84,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class File:
-    """A file of the vault; `row` says that it is the row which is evaluated."""
+    """A file of the vault."""
 
     record: Record
 
@@ -115,7 +117,7 @@ MONTH_MS = 146_097 / 4_800 * DAY_MS
 
 TYPES: Mapping[type, str] = {
     type(None): "null", bool: "boolean", int: "number", float: "number", Quantity: "number", str: "string",
-    Named: "string", Date: "date", Duration: "duration", tuple: "list", Link: "link", File: "file", This: "file",
+    Named: "string", Date: "date", Duration: "duration", tuple: "list", LinkValue: "link", File: "file", This: "file",
     Pattern: "regexp", Media: "media",
 }  # fmt: skip
 
@@ -163,7 +165,7 @@ def text_of(value: Value) -> str:
             return value.text or _duration_text(value)
         case Quantity():
             return value.text or f"{_number_text(value.number)} {value.unit}".strip()
-        case Link():
+        case LinkValue():
             return value.display or value.target
         case File() | This():
             return str(value.record.file("name"))
@@ -187,7 +189,7 @@ def plain(value: Value) -> JSON:
             return value.text or tidy(value.total)
         case Quantity():
             return value.text or tidy(value.number)
-        case Link():
+        case LinkValue():
             return f"[[{value.target}|{value.display}]]" if value.display else f"[[{value.target}]]"
         case File() | This():
             return f"[[{value.record.path}]]"

@@ -15,7 +15,7 @@ while not (ROOT / "pyproject.toml").exists():
     ROOT = ROOT.parent
 
 OURS = {"tarsd", "tests"}
-RUN_BY_NAME = {"mypy", "pytest-randomly", "pytest-timeout", "pytest-xdist", "ruff", "types-pyyaml"}
+RUN_BY_NAME = {"mypy", "pytest-randomly", "pytest-timeout", "pytest-xdist", "ruff", "types-pyyaml", "types-regex"}
 """Tools and plugins that nobody imports."""
 
 SDKS = ("anthropic", "openai", "ollama", "httpx", "httpx2", "_client", "client")
