@@ -14,12 +14,12 @@ from functools import lru_cache
 from tarsd.bases.faults import BasesError
 from tarsd.bases.functions import ANY, GLOBAL
 from tarsd.bases.grammar import (
+    BareName,
     FunctionCall,
     Index,
     Items,
     Literal,
     Member,
-    Name,
     Node,
     Object,
     Operation,
@@ -137,7 +137,7 @@ def _literal(node: Literal, variables: frozenset[str]) -> Program:
     return lambda scope: value
 
 
-def _name(node: Name, variables: frozenset[str]) -> Program:
+def _name(node: BareName, variables: frozenset[str]) -> Program:
     name = node.name
     if name in variables:
         return lambda scope: scope.values.get(name)
@@ -154,7 +154,7 @@ def _name(node: Name, variables: frozenset[str]) -> Program:
 
 def _member(node: Member | Index, variables: frozenset[str]) -> Program:
     name, owner = member_name(node), node.subject
-    if name and isinstance(owner, Name) and owner.name not in variables:
+    if name and isinstance(owner, BareName) and owner.name not in variables:
         if owner.name == "note":
             return lambda scope: scope.record.property(name)
         if owner.name == "formula":
@@ -395,6 +395,6 @@ def _kinds(name: str) -> str:
 
 
 _COMPILERS: Mapping[type[Node], Callable[..., Program]] = {
-    Literal: _literal, Name: _name, Member: _member, Index: _member, FunctionCall: _call, Prefix: _prefix,
+    Literal: _literal, BareName: _name, Member: _member, Index: _member, FunctionCall: _call, Prefix: _prefix,
     Operation: _operation, Items: _items, Object: _object,
 }  # fmt: skip

@@ -70,7 +70,7 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class BareName(Node):
     """A bare name: a property of the note, `file`, `this`, or a variable."""
 
     name: str
@@ -187,7 +187,7 @@ def names_of(node: Node, owner: str) -> set[str]:
         found
         for part in walk(node)
         if isinstance(part, Member | Index)
-        and part.subject == Name(owner, line=part.subject.line, column=part.subject.column)
+        and part.subject == BareName(owner, line=part.subject.line, column=part.subject.column)
         and (found := member_name(part))
     }
 
@@ -305,7 +305,7 @@ def _builder() -> Any:
         def name(self, meta: Any, parts: list[Any]) -> Node:
             word = str(parts[0])
             known = word in _CONSTANTS
-            return _made(Literal, meta, (), _CONSTANTS[word]) if known else _made(Name, meta, (), word)
+            return _made(Literal, meta, (), _CONSTANTS[word]) if known else _made(BareName, meta, (), word)
 
     return Builder()
 
