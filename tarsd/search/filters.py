@@ -6,9 +6,12 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tarsd.kinds import Reading, kind_of
 from tarsd.search.query import Filter
 from tarsd.store import NoteRow, Store
 from tarsd.words import fold
+
+_ABSENT = object()
 
 
 def select(store: Store, notes: Iterable[NoteRow], filters: Sequence[Filter]) -> set[int] | None:
@@ -56,9 +59,8 @@ def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool
                 return "" < day < value[1:] if value[0] == "<" else day > value[1:]
             return day.startswith(value)
         case "property":
-            return next(
-                (_holds(known, value) for name, known in properties.items() if fold(name) == condition.name), False
-            )
+            found = next((known for name, known in properties.items() if fold(name) == condition.name), _ABSENT)
+            return found is not _ABSENT and any(_holds(found, part) for part in value.split(" OR "))
 
 
 def _holds(found: Any, value: str) -> bool:
@@ -68,8 +70,19 @@ def _holds(found: Any, value: str) -> bool:
         return value == "null"
     if isinstance(found, bool):
         return not value or value == str(found).lower()
+    if value[:1] in ("<", ">") and value[1:].strip():
+        return _compares(kind_of(found), value[0], kind_of(value[1:].strip()))
     text = fold(str(found))
     return not value or value == text or (isinstance(found, str) and value in text)
+
+
+def _compares(found: Reading, sign: str, bound: Reading) -> bool:
+    """Whether a number, or a date, is less (`<`) or more (`>`) than another one; what are not two of these is not."""
+    pairs = ((found.iso[: len(bound.iso)], bound.iso), (found.number, bound.number))
+    for own, other in pairs:
+        if own not in ("", None) and other not in ("", None):
+            return own < other if sign == "<" else own > other  # type: ignore[operator]
+    return False
 
 
 def _changed(note: NoteRow) -> str:

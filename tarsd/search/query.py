@@ -35,7 +35,7 @@ _TOKEN = re.compile(
     r"""
     (?P<minus>(?<!\S)-(?=\S))?
     (?: (?<![\[\w!])\[(?:(?P<property>[^\W\d][^\x00-\x1f!-,./:-@\[-^`{-\x7f]*)|"(?P<named>[^"\[\]]+)"):
-          (?P<value>\s*"?\[\[[^\[\]]*\]\]"?\s*|[^\[\]]*)\](?!\])
+          (?P<value>(?:[^\[\]]|\[\[[^\[\]]*\]\])*+)\](?!\])
       | (?<![\w/])(?P<key>tag|path|file|before|after|on|changed):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
       | "(?P<phrase>[^"]*)"
       | (?P<word>[^\s"]+)
@@ -43,6 +43,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_OR = re.compile(r"\s+OR\s+")
 _LEADING, _TRAILING = "\"'`([{<*-:;,!?^~|=…“„‘«¿¡", "\"'`)]}>*-:;,.!?^~|=\\…”’»"
 
 
@@ -69,6 +70,8 @@ class Filter:
     """A condition on notes. `name` is the property's for kind "property"; `value` is folded where it is no date.
 
     A date is an ISO day, for "on" and "changed" also a month or year; for "changed", "<" or ">" may precede a day.
+    A property's value is met by any of several between " OR " (folded text has no capitals), and a number or date after
+    "<" or ">" by less or more.
     """
 
     kind: Kind
@@ -193,8 +196,8 @@ def parse_filters(given: Mapping[str, Any] | None) -> tuple[Filter, ...]:
 
 def _filter(match: re.Match[str], negated: bool) -> Filter | None:
     if name := match["property"] or match["named"]:
-        value = match["value"].strip().strip('"').removeprefix("[[").removesuffix("]]")
-        return Filter("property", fold(value), fold(name.strip()), negated)
+        values = (part.strip().strip('"').removeprefix("[[").removesuffix("]]") for part in _OR.split(match["value"]))
+        return Filter("property", " OR ".join(map(fold, values)), fold(name.strip()), negated)
     if match["key"] is None:
         return None
     value = match["quoted"] if match["quoted"] is not None else match["bare"]

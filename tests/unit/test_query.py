@@ -139,6 +139,30 @@ def test_a_property_is_met_by_links_and_in_every_encoding_and_null_only_where_it
         assert engine.found("[Größe:klein]") == ["none.md"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "notes"),
+    [
+        ("[rating:>3]", ["four", "unit"]),
+        ("[rating:<4]", ["three"]),
+        ("[rating:>3.5]", ["four", "unit"]),
+        ('["due":>2026-03-01]', ["four"]),
+        ("[due:<2026-03-02]", ["three"]),
+        ("[status:open OR waiting]", ["four", "three"]),
+        ('[status:"in progress" OR  waiting]', ["three", "unit"]),
+        ("-[status:open OR waiting]", ["unit"]),
+        ("[with:[[Wren]] OR [[Otto]]]", ["four", "unit"]),
+        ("[rating:>many]", []),
+    ],
+)
+def test_a_property_is_one_of_several_or_more_or_less(typed: str, notes: list[str], tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None) as engine:
+        write(engine.vault, "three.md", "---\nrating: 3\nstatus: waiting\ndue: 2026-03-01\n---\nkiln\n")
+        write(engine.vault, "four.md", "---\nrating: 4\nstatus: open\ndue: 2026-03-05T10:00\nwith: Wren\n---\nkiln\n")
+        write(engine.vault, "unit.md", "---\nrating: 12,50 €\nstatus: in progress\nwith: '[[Otto]]'\n---\nkiln\n")
+        engine.reconcile()
+        assert sorted(engine.found(f"kiln {typed}")) == [f"{name}.md" for name in notes]
+
+
 def test_what_only_looks_like_a_filter_is_words() -> None:
     assert parse_query("before:lunch after:2026-13 path: tag:").filters == ()
     assert "lunch" in terms("before:lunch")
