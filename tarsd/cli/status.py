@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,9 @@ from typing import Any
 
 import click
 
-from tarsd.cli.common import Command, json_option, note_path, tell, vault_option
+from tarsd.cli.common import Command, json_option, note_path, tell, vault_option, vault_root
 from tarsd.cli.models import INDENT, chat_line, tool_rows
+from tarsd.cli.names import meant
 from tarsd.cli.progress import progress
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
@@ -213,7 +215,7 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
     client = Client.find(vault)
     body: dict[str, Any] = {"full": full}
     if paths:
-        body["paths"] = [note_path(client, path) for path in paths]
+        body["paths"] = [_path(client, path) for path in paths]
     report: Mapping[str, Any] = {}
     with progress("Indexing", quiet=as_json) as step:
         for event in client.stream("/v1/reindex", body):
@@ -222,6 +224,13 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
             else:
                 report = event
     tell(report, [summary(report)], as_json=as_json)
+
+
+def _path(client: Client, given: str) -> str:
+    """The path in the vault of a note or a folder; a note may be given by its name. Raises NotFound."""
+    path = note_path(client, given)
+    root = vault_root(client)
+    return path if root is not None and os.path.lexists(root / path) else meant(client, path)
 
 
 def summary(report: Mapping[str, Any]) -> str:

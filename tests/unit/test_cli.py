@@ -277,6 +277,8 @@ def test_reindex_shows_progress_and_a_report(run: Run, stub: Stub, vault: Path) 
         {"type": "progress", "done": 20, "total": 20, "path": "c.md"},
         {"type": "report", "added": 3, "changed": 0, "seconds": 1.25},
     ]
+    (vault / "Sub").mkdir()
+    (vault / "Sub" / "x.md").write_text("x")
     code, out, err = run("reindex", "--full", str(vault), "Sub/x.md")
     assert (code, out) == (EXIT_OK, "3 added in 1.2 s.\n")
     assert err.splitlines() == ["Indexing: 1 of 20", "Indexing: 2 of 20", "Indexing: 20 of 20"]
