@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -223,6 +223,21 @@ class _Response:
             raise ClientError("The daemon does not answer any more.", "See: tarsd status.", code="timeout") from None
         except OSError:
             raise _cut() from None
+
+
+def grouped(problems: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, list[int]]]:
+    """The places of each kind of problem in a status: (reason, hint) -> path -> lines; one of everything has no path.
+
+    As many places as there are, so many problems are counted, wherever they are counted.
+    """
+    groups: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for problem in problems:
+        kind = (str(problem.get("reason") or ""), str(problem.get("hint") or ""))
+        path = "/".join(str(problem[name]) for name in ("collection", "path") if problem.get(name))
+        at = groups.setdefault(kind, {}).setdefault(path, [])
+        if problem.get("line"):
+            at.append(int(problem["line"]))
+    return groups
 
 
 def lines(blocks: Iterator[bytes]) -> Iterator[bytes]:

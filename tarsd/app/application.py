@@ -87,6 +87,7 @@ class Application:
             config,
             behind=self.indexing.behind,
             notices=self.indexing.notices,
+            away=self.indexing.away,
             private_paths=lambda: self.assistant.private_paths(),
             drew_on=lambda session: self.assistant.drew_on(session),
         )
@@ -180,6 +181,7 @@ class Application:
             "http": http,
             "problems": status.problems(general, watching, files, skipped, at=history.at, indexed=indexed),
             "left_out": status.left_out(skipped, history.at),
+            "advice": status.advice(history.not_english, self.config.embedding.model),
             "process": {
                 "pid": os.getpid(),
                 "version": tarsd.__version__,

@@ -98,7 +98,7 @@ class NoteLibrary:
 
     `private_paths` are the vault's notes that are ours and private whatever they say of themselves: those of
     conversations, whose properties somebody may have taken out. `drew_on` gives what a conversation drew on by its
-    log, None without one; it is named as comments name it. `behind` and `notices` are the index's own.
+    log, None without one; it is named as comments name it. `behind`, `notices` and `away` are the index's own.
     """
 
     def __init__(
@@ -109,12 +109,14 @@ class NoteLibrary:
         *,
         behind: Callable[[], int] = lambda: 0,
         notices: Callable[[], list[str]] = list,
+        away: Callable[[], str] = str,
         private_paths: Callable[[], Collection[str]] = frozenset,
         drew_on: Callable[[str], Collection[Origin] | None] = lambda session: None,
     ) -> None:
         self.searcher = searcher
         self.behind = behind
         self.notices = notices
+        self.away = away
         self.config = config
         self.vaults = vaults
         self._private_paths = private_paths

@@ -28,6 +28,7 @@ from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
+AWAY = "The folder of the notes is not there. This comes from what was indexed before."
 MOST_NAMED = 10
 """So many of the notes that share a name are told."""
 
@@ -191,7 +192,11 @@ class Reader:
             if self._audience == "person" or len(shown) == limit or len(found.hits) < most:
                 break
         reply: Json = {"hits": [self._clean(hit) for hit in shown]} | self._withheld()
-        reply |= {"degraded": found.degraded} if found.degraded else {}
+        away = self._library.away()
+        if away and self._audience == "elsewhere":  # which is not told where the notes lie
+            away = AWAY
+        said = " ".join(filter(None, (away, found.degraded)))
+        reply |= {"degraded": said} if said else {}
         return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
     def _shown(self, hits: Sequence[Passage]) -> list[Passage]:
