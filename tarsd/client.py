@@ -9,12 +9,13 @@ import json
 import os
 import socket
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
 from tarsd.config import find_sockets, short_folder
+from tarsd.config.places import meant_vault
 from tarsd.errors import EXIT_NOTHING, EXIT_REFUSED, EXIT_USAGE, ClientError, NoDaemon
 
 CONNECT_S = 5.0
@@ -31,11 +32,15 @@ START = "Start it with: tarsd run (or tarsd run --vault PATH)."
 
 
 class Client:
-    """Speaks to one daemon. Every call is a connection of its own, so that a client may be shared and kept."""
+    """Speaks to one daemon. Every call is a connection of its own, so that a client may be shared and kept.
 
-    def __init__(self, socket_path: Path, *, timeout: float = ANSWER_S) -> None:
+    `vault`: whose daemon that is, where it is known, for what is said when none listens.
+    """
+
+    def __init__(self, socket_path: Path, *, timeout: float = ANSWER_S, vault: Path | None = None) -> None:
         self.socket_path = socket_path
         self.timeout = timeout
+        self._vault = vault
 
     @classmethod
     def find(
@@ -45,7 +50,8 @@ class Client:
 
         Raises NoDaemon when nothing listens, ClientError when several do and none was named.
         """
-        clients = [cls(path, timeout=timeout) for path in find_sockets(vault, env)]
+        meant = meant_vault(vault, os.environ if env is None else env)
+        clients = [cls(path, timeout=timeout, vault=meant) for path in find_sockets(meant, env)]
         alive = clients if len(clients) == 1 else [client for client in clients if client.alive()]
         if len(alive) == 1:
             return alive[0]
@@ -114,9 +120,17 @@ class Client:
             if isinstance(error, PermissionError):
                 raise ClientError(f"{self.socket_path} belongs to somebody else.", code="refused") from None
             if isinstance(error, OSError):
-                raise NoDaemon("No daemon is running for this vault.", START) from None
+                raise self._no_daemon() from None
             raise
         return connection
+
+    def _no_daemon(self) -> NoDaemon:
+        """That nobody listens; for a folder that is not there, this."""
+        if self._vault is None:
+            return NoDaemon("No daemon is running for this vault.", START)
+        if not os.path.isdir(self._vault):
+            return NoDaemon(f"There is no folder {self._vault}.", "Is it spelled right, and its disk connected?")
+        return NoDaemon(f"No daemon is running for {self._vault}.", START)
 
 
 def _check_folder(path: Path) -> None:
@@ -209,6 +223,21 @@ class _Response:
             raise ClientError("The daemon does not answer any more.", "See: tarsd status.", code="timeout") from None
         except OSError:
             raise _cut() from None
+
+
+def grouped(problems: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, list[int]]]:
+    """The places of each kind of problem in a status: (reason, hint) -> path -> lines; one of everything has no path.
+
+    As many places as there are, so many problems are counted, wherever they are counted.
+    """
+    groups: dict[tuple[str, str], dict[str, list[int]]] = {}
+    for problem in problems:
+        kind = (str(problem.get("reason") or ""), str(problem.get("hint") or ""))
+        path = "/".join(str(problem[name]) for name in ("collection", "path") if problem.get(name))
+        at = groups.setdefault(kind, {}).setdefault(path, [])
+        if problem.get("line"):
+            at.append(int(problem["line"]))
+    return groups
 
 
 def lines(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -46,9 +46,14 @@ class Explanation:
         return asdict(self)
 
 
-def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str) -> Explanation:
-    """Explain the place of the note at (collection, path) in the answer to a query. Never raises for a missing note."""
-    steps = _on_disk(vaults, store, key)
+def why(
+    store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, query: str, close: Callable[[], str] = str
+) -> Explanation:
+    """Explain the place of the note at (collection, path) in the answer to a query. Never raises for a missing note.
+
+    `close`: says what is to be said of a note that does not exist, such as a name that is spelled almost so.
+    """
+    steps = _on_disk(vaults, store, key, close)
     note = store.notes.note(key)
     if note is None:
         steps.append(Step("indexed", False, "It is not in the index."))
@@ -73,7 +78,7 @@ def why(store: Store, searcher: Searcher, vaults: Sequence[Vault], key: Key, que
     return Explanation(key[1], query, steps, chunks, ranks, final, _verdict(steps, final))
 
 
-def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
+def _on_disk(vaults: Sequence[Vault], store: Store, key: Key, close: Callable[[], str]) -> list[Step]:
     collection, path = key
     vault = next((searched for searched in vaults if searched.collection == collection), None)
     if vault is None:
@@ -95,7 +100,7 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key) -> list[Step]:
         return [Step("in the vault", True, "The file is there."), Step("not excluded", False, detail)]
     if rule is not None:
         return [Step("in the vault", True, "The path is below the vault."), Step("not excluded", False, rule)]
-    return [Step("in the vault", False, "There is no such note in the vault.")]
+    return [Step("in the vault", False, f"There is no note “{path}” in the vault. {close()}".rstrip())]
 
 
 def _matching(

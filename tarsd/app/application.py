@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import tarsd
@@ -86,6 +87,7 @@ class Application:
             config,
             behind=self.indexing.behind,
             notices=self.indexing.notices,
+            away=self.indexing.away,
             private_paths=lambda: self.assistant.private_paths(),
             drew_on=lambda session: self.assistant.drew_on(session),
         )
@@ -179,6 +181,7 @@ class Application:
             "http": http,
             "problems": status.problems(general, watching, files, skipped, at=history.at, indexed=indexed),
             "left_out": status.left_out(skipped, history.at),
+            "advice": status.advice(history.not_english, self.config.embedding.model),
             "process": {
                 "pid": os.getpid(),
                 "version": tarsd.__version__,
@@ -208,9 +211,11 @@ class Application:
         return Reader(self.library, audience).note(path)
 
     def why(self, request: WhyRequest) -> Json:
-        """Why a note is or is not found."""
+        """Why the note that a path, name, alias or link means is or is not found."""
         key, searcher = self.library.key_of(request.path), self.indexing.searcher()
-        return why(searcher.store, searcher, list(self.indexing.vaults.values()), key, request.query).as_json()
+        vaults = list(self.indexing.vaults.values())
+        close = partial(self.library.suggestion, request.path)
+        return why(searcher.store, searcher, vaults, key, request.query, close).as_json()
 
     # -------------------------------------------------------------------------------------------- the index
 

@@ -252,12 +252,16 @@ class Indexing:
         """How the vault and each collection are watched now."""
         return {name: watcher.state for name, watcher in self._watchers.items()}
 
+    def away(self) -> str:
+        """What answers must say while the vault is not there, "" while it is."""
+        own = self._watchers[""].state
+        return f"{own.reason} This comes from what was indexed before." if own.mode == "waiting" and own.hint else ""
+
     def notices(self) -> list[str]:
         """What answers must say now."""
-        own = self._watchers[""].state
         index = self.indexer.state if self.indexer is not None else None
-        if own.mode == "waiting" and own.hint:
-            return [f"{own.reason} This comes from what was indexed before."]
+        if away := self.away():
+            return [away]
         if index is not None and index.reason:
             return [index.reason]
         if failures := self._failures():

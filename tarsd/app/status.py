@@ -20,6 +20,10 @@ from tarsd.watch import WatchState
 
 MOST_PROBLEMS = 1_000
 FAILED = ("unreadable",)
+ENOUGH_NOTES = 10
+"""Of fewer notes it is not said in what language they are."""
+ENGLISH_BEST = ("minilm", "table")
+"""Embedding models that read English best."""
 WARNINGS = ("twin",)
 """States of files that are indexed all the same."""
 
@@ -37,6 +41,8 @@ class ScanHistory:
         """A sentence for each rule that matches nothing."""
         self.counted = False
         """Whether a pass over everything has ended, and all of this is known."""
+        self.not_english = False
+        """Whether most notes whose language can be told are in another one than English."""
         self.within = 0
         """Notes in folders that are left out, beyond one for each of these folders."""
 
@@ -46,6 +52,8 @@ class ScanHistory:
         if not whole:
             return
         skipped = notes.skipped()
+        told = [row.language for row in notes.titles() if row.language and not row.ours]
+        self.not_english = len(told) >= ENOUGH_NOTES and 2 * told.count("en") < len(told)
         if self._exclude or self._local_only:
             with contextlib.suppress(VaultUnavailable):  # what was known stays
                 paths = [path for vault in vaults.values() for path in vault.names()]
@@ -109,6 +117,16 @@ def embedding(state: EmbeddingProgress | None, model: str, counts: Counts | None
 
 
 _EMBEDDING = {"model_missing": "unavailable", "failing": "failed"}
+
+
+def advice(not_english: bool, model: str) -> list[str]:
+    """Sentences about what would make things better, though nothing is wrong."""
+    if not_english and model in ENGLISH_BEST:
+        return [
+            f"Most notes are not in English, which {model} reads best; words find them all the same. "
+            "A multilingual model finds more by meaning: tarsd help models"
+        ]
+    return []
 
 
 def watching(states: Mapping[str, WatchState]) -> dict[str, Any]:

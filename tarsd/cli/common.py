@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,6 +83,18 @@ class Group(click.Group):
         options = bool(args) and args[0].startswith("-") and args[0] not in context.help_option_names
         bare = options or not (args or context.resilient_parsing)  # Tab after a group's name is for its commands
         return super().parse_args(context, [self.default, *args] if self.default and bare else args)
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it; a name that is spelled almost as a command is answered with that one."""
+        name = args[0]
+        if not (name.startswith("-") or context.resilient_parsing) and self.get_command(context, name) is None:
+            close = get_close_matches(name, self.list_commands(context), n=1)
+            raise click.UsageError(
+                f"No such command {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}", context
+            )
+        return super().resolve_command(context, args)
 
     def list_commands(self, context: click.Context) -> list[str]:
         """Their names, as they were added."""
@@ -166,9 +179,18 @@ def words(arguments: tuple[str, ...]) -> str:
     return " ".join(arguments).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("`", "`"))
+
+
 def note_path(client: Client, name: str) -> str:
-    """A note as the daemon knows it: a path of this machine that lies in the vault becomes relative to it."""
-    name = words((name,))
+    """A note's name for the daemon, without the marks of a quotation; a path of this machine becomes one in the vault.
+
+    The daemon knows paths, names, aliases and whole `[[links]]`.
+    """
+    name = words((name,)).strip()
+    for first, last in QUOTES:
+        if len(name) > 1 and name[0] == first and name[-1] == last:
+            name = name[1:-1].strip()
     given = os.path.expanduser(name)  # these of os.path take names that no file can have
     if not os.path.isabs(given) and not os.path.exists(given):
         return name

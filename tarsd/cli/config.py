@@ -138,7 +138,8 @@ def check(vault: Path | None, as_json: bool) -> None:
 
     settings = load(vault=vault)
     tables = as_tables(settings)
-    warnings: list[str] = []
+    folders = {"vault.path": settings.vault, **{f"collection {one.name}": one.root for one in settings.collections}}
+    warnings = [f"{name}: There is no folder {at}." for name, at in folders.items() if not os.path.isdir(at)]
     if settings.exclude or settings.privacy.local_only:
         with contextlib.suppress(VaultUnavailable):  # that is no fault of the settings
             warnings = idle_sentences(settings)

@@ -13,7 +13,7 @@ import click
 from tarsd.cli import completion
 from tarsd.cli.common import Command, Function, json_option, note_path, print_json, vault_option, words
 from tarsd.cli.passages import GOOD, WEAK, notes_below, show
-from tarsd.cli.terminal import Terminal, clean
+from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, BadRequest
 
@@ -105,15 +105,15 @@ def _exit(any_found: bool) -> None:
 
 
 @click.command(cls=Command)
-@click.argument("note", shell_complete=completion.notes)
+@click.argument("note", nargs=-1, required=True, shell_complete=completion.notes)
 @_limit
 @vault_option
 @json_option
-def related(note: str, limit: int, vault: Path | None, as_json: bool) -> None:
-    """Find notes like NOTE (a path in the vault, or of the file)."""
-    client = Client.find(vault)
-    reply = client.post("/v1/related", {"path": note_path(client, note), "limit": limit})
-    _exit(_print(client, reply, "", f"Nothing is related to {clean(note)}.", as_json))
+def related(note: tuple[str, ...], limit: int, vault: Path | None, as_json: bool) -> None:
+    """Find notes like NOTE: a path, name, alias or [[link]], or the path of the file."""
+    client, name = Client.find(vault), words(note)
+    reply = client.post("/v1/related", {"path": note_path(client, name), "limit": limit})
+    _exit(_print(client, reply, "", f"Nothing is related to {clean(name)}.", as_json))
 
 
 def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, as_json: bool) -> bool:
@@ -152,14 +152,27 @@ def roots(client: Client) -> dict[str, Path]:
 @vault_option
 @json_option
 def why(note: str, query: tuple[str, ...], vault: Path | None, as_json: bool) -> None:
-    """Explain, step by step, why NOTE is or is not found for QUERY."""
+    """Explain, step by step, why NOTE (a path, name, alias or [[link]]) is or is not found for QUERY."""
+    note, query = _whole_link(note, query)
     client = Client.find(vault)
-    reply = client.post("/v1/why", {"path": note_path(client, note), "query": words(query)})
+    path = note_path(client, note)
+    reply = client.post("/v1/why", {"path": path, "query": words(query)})
     if as_json:
         print_json(reply)
         return
     out = Terminal(sys.stdout)
+    if (where := line(reply.get("path") or path)) != line(path):
+        click.echo(out.cyan(where))
     for step in reply.get("steps") or []:
         sign = out.green("✓") if step.get("ok") else out.red("✗")
         click.echo(f"{sign} {clean(step.get('detail', ''))}")
     click.echo(out.bold(clean(reply.get("verdict", ""))))
+
+
+def _whole_link(note: str, query: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Note and query, where a shell has cut a `[[link]]` that stood without quotes."""
+    parts = [note, *query]
+    end = next((at for at, part in enumerate(parts) if part.endswith("]]")), 0) if note.startswith("[[") else 0
+    if end + 1 >= len(parts):  # the link is all there is
+        return note, query
+    return " ".join(parts[: end + 1]), tuple(parts[end + 1 :])

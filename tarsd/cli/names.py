@@ -15,8 +15,6 @@ from tarsd.client import Client
 from tarsd.config.rules import fold_name
 from tarsd.errors import ClientError, Conflict, NotFound
 
-QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("`", "`"))
-
 
 class Names:
     """The names of all notes as links write them, and their paths; asked for once, at the first Tab that needs them.
@@ -42,21 +40,21 @@ Fold = Callable[[object], str]
 
 def attach(talk: TerminalChat, given: str) -> None:
     """Has the note that is meant go with every message. Raises NotFound, and Conflict if it does already."""
-    name = bare(note_path(talk.client, bare(given)))
-    path = found(talk.client, name)
+    path = meant(talk.client, given)
     if path in talk.notes:
         raise Conflict(f"“{line(path)}” goes with every message already.", "/note alone lets go of all notes.")
     talk.notes.append(path)
 
 
-def bare(given: str) -> str:
-    """A name without the marks of a quotation or a link around it, and without a link's heading and label."""
-    name = given.strip()
-    for first, last in QUOTES:
-        if len(name) > 1 and name[0] == first and name[-1] == last:
-            name = name[1:-1].strip()
+def meant(client: Client, given: str) -> str:
+    """The path of the note that a person means by a path, name, alias or `[[link]]`. Raises NotFound."""
+    return found(client, bare(note_path(client, given)))
+
+
+def bare(name: str) -> str:
+    """A name without a link around it, and without that link's heading and label."""
     if name.startswith("[[") and name.endswith("]]"):
-        name = name[2:-2].partition("|")[0].partition("#")[0].strip()
+        return name[2:-2].partition("|")[0].partition("#")[0].strip()
     return name
 
 
@@ -69,21 +67,27 @@ def found(client: Client, name: str) -> str:
                 for note in listed:
                     if fold(name) in key(note, fold):
                         return str(note.get("path"))
-    wanted = _fold(name)
     for path in (name, f"{name}.md"):  # it may be newer than the index
         try:
             return str(client.get(f"/v1/notes/{quote(path, safe='/')}").get("path") or path)
         except ClientError as error:
             if error.code == "no_daemon":
                 raise
-    every = {
-        _fold(path.removesuffix(".md").rpartition("/")[2]): path for path in (str(note.get("path")) for note in listed)
-    }
-    close = difflib.get_close_matches(wanted, every, n=1, cutoff=0.6)
-    guess = (
-        f"Did you mean “{line(every[close[0]]).removesuffix('.md')}”?" if close else "Tab completes the names of notes."
-    )
+    every = {key: _shown(note, key) for note in listed for key in _names(note, _fold) | {_fold(_base(note))}}
+    close = difflib.get_close_matches(_fold(name), every, n=1, cutoff=0.6)
+    guess = f"Did you mean “{line(every[close[0]])}”?" if close else "Tab completes the names of notes."
     raise NotFound(f"There is no note “{line(name)}”.", guess)
+
+
+def _base(note: Mapping[str, Any]) -> str:
+    return str(note.get("path", "")).removesuffix(".md").rpartition("/")[2]
+
+
+def _shown(note: Mapping[str, Any], key: str) -> str:
+    """A note's name as it is spelled where it folds to `key`: its path, or else a title or alias."""
+    if key == _fold(_base(note)):
+        return str(note.get("path", "")).removesuffix(".md")
+    return next(name for name in _names(note, str) if _fold(name) == key)
 
 
 def _paths(note: Mapping[str, Any], fold: Fold) -> set[str]:

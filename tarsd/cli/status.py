@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tarsd.cli.common import Command, json_option, note_path, tell, vault_option
+from tarsd.cli.common import Command, json_option, note_path, tell, vault_option, vault_root
 from tarsd.cli.models import INDENT, chat_line, tool_rows
+from tarsd.cli.names import meant
 from tarsd.cli.progress import progress
 from tarsd.cli.terminal import Terminal, clean, line
 from tarsd.cli.wrapping import wrapped
-from tarsd.client import Client
+from tarsd.client import Client, grouped
 from tarsd.errors import EXIT_REFUSED
 
 PLACES = 5
@@ -76,8 +78,11 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     """The headline and a line for each part."""
     counts, watch, process = (reply.get(name) or {} for name in ("counts", "watch", "process"))
     vault = reply.get("vault") or {}
+    listed = {str(problem.get("reason") or "") for problem in reply.get("problems") or []} - {""}
+    watch, embedding = (_said_once(about, listed) for about in (watch, reply.get("embedding") or {}))
     rows = [("Vault", f"{line(vault.get('path', ''))}, {_watch(watch)}")]
-    rows.append(("Meaning", _embedding(reply.get("embedding") or {}, out)))
+    rows.append(("Meaning", _embedding(embedding, out)))
+    rows += [("", line(advice)) for advice in reply.get("advice") or []]
     chat = reply.get("chat") or {}
     rows += [("Chat", chat_line(chat, out)), *tool_rows(chat, out)]
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
@@ -124,6 +129,13 @@ def _general(problems: Sequence[Mapping[str, Any]], embedding: Mapping[str, Any]
     return any(reason != embedding.get("reason") and not reason.startswith("Embedding failed") for reason in reasons)
 
 
+def _said_once(about: Mapping[str, Any], listed: Collection[str]) -> Mapping[str, Any]:
+    """A part of the status without its reason and hint, where these are among the problems below."""
+    if about.get("reason") not in listed:
+        return about
+    return {**about, "reason": "", "hint": about.get("hint") and " ", "below": True}
+
+
 def _watch(watch: Mapping[str, Any]) -> str:
     state = str(watch.get("state") or watch.get("mode") or "unknown")
     words = {
@@ -135,6 +147,7 @@ def _watch(watch: Mapping[str, Any]) -> str:
     if state == "waiting" and not watch.get("hint"):
         return "about to be watched"
     reason = f" ({line(watch['reason'])})" if watch.get("reason") else ""
+    reason += " (see below)" if watch.get("below") else ""
     return f"{words.get(state, line(state))}{reason}"
 
 
@@ -152,7 +165,9 @@ def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
     for name, what in NOT_EMBEDDED:
         if embedding.get(name):
             text += f" · {embedding[name]:,} {what}"
-    if embedding.get("reason"):
+    if embedding.get("below"):
+        text += out.yellow(" · see below")
+    elif embedding.get("reason"):
         text += out.yellow(f" · {line(embedding['reason'])} {line(embedding.get('hint') or '')}".rstrip())
     return text
 
@@ -165,18 +180,6 @@ def _process(process: Mapping[str, Any]) -> str:
     return f"tarsd {line(process.get('version', '?'))}, pid {process.get('pid', '?')}, up {up}{memory}"
 
 
-def grouped(problems: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], dict[str, list[int]]]:
-    """The places of each kind of problem: (reason, hint) -> path -> lines. A problem of everything has no path."""
-    groups: dict[tuple[str, str], dict[str, list[int]]] = {}
-    for problem in problems:
-        kind = (line(problem.get("reason") or ""), line(problem.get("hint") or ""))
-        path = "/".join(line(problem[name]) for name in ("collection", "path") if problem.get(name))
-        lines = groups.setdefault(kind, {}).setdefault(path, [])
-        if problem.get("line"):
-            lines.append(int(problem["line"]))
-    return groups
-
-
 def _count(problems: Sequence[Mapping[str, Any]]) -> str:
     count = sum(len(places) for places in grouped(problems).values())
     return f"{count:,} problem{'s' * (count != 1)}"
@@ -186,15 +189,21 @@ def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal)
     """What is wrong, what to do, and where."""
     if not problems:
         return []
-    shown = ["", out.bold(_count(problems))]
+    shown, told = ["", out.bold(_count(problems))], set[frozenset[str]]()
     for (reason, hint), places in grouped(problems).items():
-        shown.append(f"  {reason}")
+        shown.append(f"  {line(reason)}")
         if hint:
-            shown.append(f"    {out.dim(hint)}")
+            shown.append(f"    {out.dim(line(hint))}")
+        named = frozenset(places)
+        if named in told and not every:
+            shown.append(f"    the same {len(places):,} as above")
+            continue
+        if len(places) > 1:
+            told.add(named)
         most = len(places) if every else PLACES
         for path, lines in [place for place in places.items() if place[0]][:most]:
             numbers = f":{', '.join(str(number) for number in lines)}" if lines else ""
-            shown.append(f"    {out.cyan(path + numbers)}")
+            shown.append(f"    {out.cyan(line(path) + numbers)}")
         if len(places) > most:
             shown.append(f"    … and {len(places) - most:,} more: tarsd status --all")
     return [wrapped(text, out) for text in shown]
@@ -213,7 +222,7 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
     client = Client.find(vault)
     body: dict[str, Any] = {"full": full}
     if paths:
-        body["paths"] = [note_path(client, path) for path in paths]
+        body["paths"] = [_path(client, path) for path in paths]
     report: Mapping[str, Any] = {}
     with progress("Indexing", quiet=as_json) as step:
         for event in client.stream("/v1/reindex", body):
@@ -222,6 +231,13 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
             else:
                 report = event
     tell(report, [summary(report)], as_json=as_json)
+
+
+def _path(client: Client, given: str) -> str:
+    """The path in the vault of a note or a folder; a note may be given by its name. Raises NotFound."""
+    path = note_path(client, given)
+    root = vault_root(client)
+    return path if root is not None and os.path.lexists(root / path) else meant(client, path)
 
 
 def summary(report: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import click
 from tarsd.cli import completion
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, json_option, note_path, vault_option, words
+from tarsd.cli.names import bare
 from tarsd.cli.show import TurnPrinter
 from tarsd.cli.turns import RunningTurn, TerminalChat
 from tarsd.client import Client
@@ -44,7 +45,7 @@ def ask(
     text = text or sys.stdin.buffer.read().decode("utf-8", "replace").strip()
     if not text:
         raise click.UsageError("Ask something: tars QUESTION")
-    talk = TerminalChat(client, notes=[note_path(client, name) for name in notes])
+    talk = TerminalChat(client, notes=[bare(note_path(client, name)) for name in notes])
     talk.conversation = words((conversation,)) if conversation else talk.conversation
     click.get_current_context().exit(_once(talk, text, as_json, save))
 

@@ -45,13 +45,19 @@ def find_sockets(vault: Path | None = None, env: Mapping[str, str] | None = None
     Faults elsewhere in the config don't matter to a client. Raises ConfigError when the file is no TOML at all.
     """
     env = os.environ if env is None else env
+    meant = meant_vault(vault, env)
+    if meant is not None:
+        return [socket_path(vault_id(meant), env)]
+    return sorted(socket_path("0" * 12, env).parent.glob("*.sock"))
+
+
+def meant_vault(vault: Path | None, env: Mapping[str, str]) -> Path | None:
+    """The vault a client means: the one that is named, else that of the environment or the config; None for any."""
     if vault is None and env.get("TARSD_VAULT"):
         vault = expand(env["TARSD_VAULT"], env)
     if vault is None:
         vault = configured_vault(env)
-    if vault is not None:
-        return [socket_path(vault_id(expand(str(vault), env)), env)]
-    return sorted(socket_path("0" * 12, env).parent.glob("*.sock"))
+    return expand(str(vault), env) if vault is not None else None
 
 
 def config_file(env: Mapping[str, str] | None = None) -> Path:

@@ -82,7 +82,8 @@ def private_folder(folder: Path) -> None:
     except FileExistsError:
         raise Refused(f"{folder} is not a folder.", "Move it away.") from None
     except OSError as error:
-        raise StoreError(f"The folder {folder} cannot be made: {error.strerror}.") from error
+        hint = "Make it possible, or set TARSD_HOME to a folder that can be written to."
+        raise StoreError(f"The folder {folder} cannot be made: {error.strerror}.", hint) from error
     if not stat.S_ISDIR(about.st_mode):
         raise Refused(f"{folder} is not a folder.", "Move it away; a link is not followed here.")
     if about.st_uid != os.getuid():

@@ -6,11 +6,12 @@ import contextlib
 import os
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import tarsd
+from tarsd.client import grouped
 from tarsd.config import short_folder
 from tarsd.doctor.finding import Check, Finding, Skip, fault, number, ok, skipped, warning
 from tarsd.doctor.subject import DoctorContext, quoted
@@ -20,6 +21,7 @@ from tarsd.protocol import PROTOCOL
 HELLO_S: Final = 2.0
 STATUS_S: Final = 10.0
 PROBLEMS: Final = 5
+PLACES: Final = 3
 STARTING_S: Final = 60.0
 LOG_BYTES: Final = 50_000_000
 
@@ -131,24 +133,26 @@ def behind(subject: DoctorContext) -> Finding:
 
 
 def problems(subject: DoctorContext) -> Iterator[Finding]:
-    """What the daemon complains of, the first few."""
-    listed = list(subject.status.get("problems") or [])
-    for problem in listed[:PROBLEMS]:
-        yield _problem(problem)
-    if len(listed) > PROBLEMS:
-        yield warning(f"… and {number(len(listed) - PROBLEMS, 'more problem')}.", "tarsd status --all")
-    if not listed:
+    """What the daemon complains of: the first few kinds, and how many problems there are, as the status counts them."""
+    kinds = grouped(list(subject.status.get("problems") or []))
+    count = sum(len(places) for places in kinds.values())
+    for (reason, hint), places in list(kinds.items())[:PROBLEMS]:
+        yield _problem(reason, hint, places)
+    if count > 1:
+        yield warning(f"{number(count, 'problem')} in all.", "tarsd status --all")
+    if not count:
         yield ok("The daemon has none.")
 
 
-def _problem(problem: Mapping[str, Any]) -> Finding:
-    """A problem in a sentence. After a colon, a reason may quote a note, or what a server said of it."""
-    place = "/".join(str(problem[name]) for name in ("collection", "path") if problem.get(name))
-    line = f":{problem['line']}" if problem.get("line") else ""
-    reason = str(problem.get("reason") or "")
-    text = f"{place}{line}: {reason}" if place else reason
-    public = f"{'A note' if place else 'All'}: {reason.partition(':')[0]}"
-    return warning(text, str(problem.get("hint") or ""), public=public)
+def _problem(reason: str, hint: str, places: Mapping[str, Sequence[int]]) -> Finding:
+    """A kind of problem in a sentence. After a colon, a reason may quote a note, or what a server said of it."""
+    public = reason.partition(":")[0]
+    if "" in places:
+        return warning(reason, hint, public=f"All: {public}")
+    named = [path + (f":{', '.join(map(str, lines))}" if lines else "") for path, lines in places.items()]
+    more = f", and {len(named) - PLACES:,} more" if len(named) > PLACES else ""
+    told = "A note" if len(named) == 1 else f"{len(named):,} notes"
+    return warning(f"{reason.rstrip('.')}: {', '.join(named[:PLACES])}{more}.", hint, public=f"{told}: {public}")
 
 
 def service(subject: DoctorContext) -> Finding:

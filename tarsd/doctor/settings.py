@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from tarsd import keys
 from tarsd.config import Config, config_file
+from tarsd.config.places import user_home
 from tarsd.config.settings import OPENAI
 from tarsd.doctor.finding import Check, Finding, Skip, fault, number, ok, skipped, warning
 from tarsd.doctor.subject import DoctorContext, quoted
@@ -119,7 +120,21 @@ def places(subject: DoctorContext) -> Iterator[Finding]:
     findings = [
         finding for path, about in there.items() if (finding := _open_to(path, about, wanted[path])) is not None
     ]
+    findings += _unwritable(folders, subject.env)
     yield from findings or [ok(f"{number(len(there), 'place')} that tarsd keeps: closed to everybody else.")]
+
+
+def _unwritable(folders: Sequence[Path], env: Mapping[str, str]) -> list[Finding]:
+    """A fault for each place, such as a home, in which nothing that tarsd keeps can be made or written."""
+    existing = [next(place for place in (folder, *folder.parents) if place.exists()) for folder in folders]
+    found = []
+    for place in dict.fromkeys(place for place in existing if not os.access(place, os.W_OK | os.X_OK)):
+        hint = f"chmod u+rwx {quoted(place)}"
+        if os.statvfs(place).f_flag & os.ST_RDONLY or place == user_home(env):
+            hint = "Set TARSD_HOME to a folder that can be written to."
+        what = "Nothing can be written there: index, conversations and log have no place."
+        found.append(fault(f"{place} is read-only. {what}", hint, public=f"A folder is read-only. {what}"))
+    return found
 
 
 def _about(path: Path) -> os.stat_result | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUnavailable
 from tarsd.index.prepare import note_row
 from tarsd.memory import holds_private, session_name, sessions_of
-from tarsd.notes.resolve import NameIndex, file_of, fold_path, link_target
+from tarsd.notes.resolve import NameIndex, file_of, fold, fold_path, link_target
 from tarsd.parse import JSON, Note, access, parse, source_lines
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.search import Searcher
@@ -97,7 +98,7 @@ class NoteLibrary:
 
     `private_paths` are the vault's notes that are ours and private whatever they say of themselves: those of
     conversations, whose properties somebody may have taken out. `drew_on` gives what a conversation drew on by its
-    log, None without one; it is named as comments name it. `behind` and `notices` are the index's own.
+    log, None without one; it is named as comments name it. `behind`, `notices` and `away` are the index's own.
     """
 
     def __init__(
@@ -108,12 +109,14 @@ class NoteLibrary:
         *,
         behind: Callable[[], int] = lambda: 0,
         notices: Callable[[], list[str]] = list,
+        away: Callable[[], str] = str,
         private_paths: Callable[[], Collection[str]] = frozenset,
         drew_on: Callable[[str], Collection[Origin] | None] = lambda session: None,
     ) -> None:
         self.searcher = searcher
         self.behind = behind
         self.notices = notices
+        self.away = away
         self.config = config
         self.vaults = vaults
         self._private_paths = private_paths
@@ -132,12 +135,15 @@ class NoteLibrary:
 
     def named(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
         """The notes that a link with this target may mean, as `NameIndex.find`. Raises `StoreError`."""
+        private = self._private()
+        return [self._marked(row, private) for row in self._index_of_names().find(name, hidden)]
+
+    def _index_of_names(self) -> NameIndex:
         store = self.searcher().store
         generation = store.database.generation
         if self._names[0] != generation:
             self._names = (generation, NameIndex(store.notes.titles()))
-        private = self._private()
-        return [self._marked(row, private) for row in self._names[1].find(name, hidden)]
+        return self._names[1]
 
     def exists(self, name: str, *, private: bool = True) -> bool:
         """Whether a link with this target leads to a note, `private` or not; False while nobody can tell."""
@@ -146,12 +152,37 @@ class NoteLibrary:
         except TarsdError:
             return False
 
-    def key_of(self, path: str) -> Key:
-        """The note with exactly this path: in the vault, or else in the first collection that has it."""
-        self.check(path, excluded=True)
+    def key_of(self, name: str) -> Key:
+        """The note that its owner means by this path, name, alias or whole `[[link]]`; a path goes first.
+
+        Where there is none in the index, the path in the vault at which it would be. Raises `PathRefused`.
+        """
+        self.check(name, excluded=True)
         store = self.searcher().store
-        places = [(name, nfc(path)) for name in self.vaults]
-        return next((key for key in places if store.notes.note(key) is not None), places[0])
+        places = [(collection, nfc(name)) for collection in self.vaults]
+        if (exact := next((key for key in places if store.notes.note(key) is not None), None)) is not None:
+            return exact
+        target = nfc(link_target(name)[0]) or name
+        self.check(target, excluded=True)
+        if rows := self.named(target):
+            return rows[0].key
+        return self._unindexed(target) or places[0]
+
+    def _unindexed(self, target: str) -> Key | None:
+        """A file of this path, or name, that is not in the index; None where there is none that can be seen."""
+        wanted = fold(target)
+        with contextlib.suppress(VaultUnavailable):
+            for collection, vault in self.vaults.items():
+                files = (path for path in vault.names() if not path.endswith("/"))
+                named = [nfc(path) for path in files if f"/{fold(path)}".endswith(f"/{wanted}")]
+                if named:
+                    return collection, min(named, key=lambda path: (fold(path) != wanted, path.count("/"), path))
+        return None
+
+    def suggestion(self, name: str) -> str:
+        """For the owner of the notes: “Did you mean …?” with a name that is spelled almost so, "" without one."""
+        close = self._index_of_names().close_to(link_target(name)[0])
+        return f"Did you mean “{close}”?" if close else ""
 
     def session_note(self, conversation: str) -> str | None:
         """The path of the note that holds a conversation, wherever the person moved it."""

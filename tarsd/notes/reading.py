@@ -7,6 +7,7 @@ called, by guessing: no count and no error depends on how a request fits private
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailab
 from tarsd.notes.library import NoteLibrary, NoteView
 from tarsd.notes.resolve import file_of, link_target, matching
 from tarsd.parse import parse
-from tarsd.passage import NoteRow, Origin, Passage
+from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
 from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
@@ -27,6 +28,7 @@ from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
+AWAY = "The folder of the notes is not there. This comes from what was indexed before."
 MOST_NAMED = 10
 """So many of the notes that share a name are told."""
 
@@ -106,6 +108,10 @@ class Reader:
             view = self._library.open(name)
         except VaultUnavailable:
             note, passages = self._library.stored(name)
+        except NotFound as error:
+            if self._audience == "person" and self.sees_private:
+                raise NotFound(error.message, self._library.suggestion(name)) from None
+            raise
         else:
             note, passages = view.note, self._library.passages(view)
         if note.local_only and not self.sees_private:
@@ -168,9 +174,9 @@ class Reader:
         return self._hits(find, request.limit)
 
     def related(self, request: RelatedRequest) -> Json:
-        """The hits for a note that is in the index. Raises `NotFound`, `Conflict`, `PathRefused`."""
+        """The hits for the note that is meant, as by `key_of`. Raises `NotFound`, `Conflict`, `PathRefused`."""
         searcher = self._library.searcher()
-        key = self._library.key_of(request.path) if self._audience == "person" else self._indexed(request.path).key
+        key = self._owned(request.path) if self._audience == "person" else self._indexed(request.path).key
 
         def find(limit: int) -> Results:
             return Results(tuple(searcher.related(key, limit)))
@@ -186,7 +192,11 @@ class Reader:
             if self._audience == "person" or len(shown) == limit or len(found.hits) < most:
                 break
         reply: Json = {"hits": [self._clean(hit) for hit in shown]} | self._withheld()
-        reply |= {"degraded": found.degraded} if found.degraded else {}
+        away = self._library.away()
+        if away and self._audience == "elsewhere":  # which is not told where the notes lie
+            away = AWAY
+        said = " ".join(filter(None, (away, found.degraded)))
+        reply |= {"degraded": said} if said else {}
         return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
     def _shown(self, hits: Sequence[Passage]) -> list[Passage]:
@@ -297,6 +307,17 @@ class Reader:
         if row is None or (not self.sees_private and self._library.private_now(row)):
             raise _missing(name)
         return row
+
+    def _owned(self, given: str) -> Key:
+        """The note in the index that its owner means. Raises `NotFound`, with a name that is spelled almost so."""
+        library = self._library
+        key = library.key_of(given)
+        if library.searcher().store.notes.note(key) is None and not os.path.lexists(
+            library.vaults[key[0]].root / key[1]
+        ):
+            hint = library.suggestion(given) or "GET /v1/notes lists them."
+            raise NotFound(f"There is no note “{link_target(given)[0]}” in the vault.", hint)
+        return key
 
     def _row(self, name: str) -> NoteRow | None:
         """The note in the index with this path, name or alias. Raises `Conflict`."""

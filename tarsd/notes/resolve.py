@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 
 from tarsd.passage import NoteRow, read_link
 from tarsd.vault import fold_name
@@ -48,6 +49,18 @@ class NameIndex:
         best = min(kind for kind, _ in found)
         rows = list({row.key: row for kind, row in found if kind == best}.values())
         return [row for row in rows if not row.collection] or rows
+
+    def close_to(self, name: str, hidden: Collection[int] = ()) -> str:
+        """The name of a note that is spelled almost so, "" if there is none; names of notes with `hidden` ids are no
+        suggestions.
+        """
+        spelled = {
+            folded: named
+            for folded, entries in self._named.items()
+            if (named := next((plain for _, plain, row in entries if row.id not in hidden), ""))
+        }
+        close = get_close_matches(fold(name), spelled, n=1, cutoff=0.7)
+        return spelled[close[0]] if close else ""
 
 
 def matching(rows: Sequence[NoteRow], folder: str, tag: str, *, recent: bool, name: str = "") -> list[NoteRow]:

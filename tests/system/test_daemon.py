@@ -228,11 +228,17 @@ def test_a_vault_that_comes_later_and_goes_again(tmp_path: Path, daemon: Start) 
     reply = one.client.post("/chat", {"message": "how is sencha steeped?"})
     assert "seventy degrees" in reply["reply"]
     assert "from what was indexed before" in reply["reply"]
+    for route, body in (("/v1/search", {"query": "sencha"}), ("/v1/related", {"path": "Tea"})):
+        told = one.client.post(route, body)["degraded"]
+        assert str(vault) in told and "from what was indexed before" in told, route
+        told = one.client.post(route, body | {"audience": "elsewhere"})["degraded"]
+        assert str(vault) not in told and "from what was indexed before" in told, route
     with pytest.raises(ClientError) as caught:
         list(one.client.stream("/v1/reindex", {}))
     assert caught.value.code == "vault_unavailable"
     (tmp_path / "away").rename(vault)
     status = one.wait(lambda status: status["watch"]["state"] != "waiting" and status["behind"] == 0)
+    assert "degraded" not in one.client.post("/v1/search", {"query": "sencha"})
     assert status["counts"]["notes"] == 1
 
 

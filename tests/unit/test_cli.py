@@ -275,6 +275,46 @@ def test_the_same_problem_of_a_note_is_told_once(run: Run, stub: Stub) -> None:
     assert "    a.md:3, 7, 9\n" in out
 
 
+def test_the_same_list_of_notes_is_told_once_then_counted(run: Run, stub: Stub) -> None:
+    kinds = [{"reason": "Not a date."}, {"reason": "Not a number."}, {"reason": "Twice."}]
+    paths = [f"{number}.md" for number in range(7)]
+    problems = [
+        {**kind, "path": path} for kind in kinds for path in (paths if kind["reason"] != "Twice." else paths[:2])
+    ]
+    stub.replies["GET /v1/status"] = {**STATUS, "problems": problems}
+    out = run("status")[1]
+    assert "16 problems" in out
+    assert out.count("    0.md\n") == 2 and out.count("    4.md\n") == 1
+    assert "  Not a number.\n    the same 7 as above\n" in out
+    assert run("status", "--all")[1].count("    6.md\n") == 2
+
+
+def test_a_reason_that_is_among_the_problems_is_told_there_alone(run: Run, stub: Stub) -> None:
+    away, embedding = "The vault is not there.", "Ollama does not answer."
+    stub.replies["GET /v1/status"] = {
+        **STATUS,
+        "watch": {"state": "waiting", "reason": away, "hint": "Connect it."},
+        "embedding": {"model": "ollama:x", "state": "unreachable", "reason": embedding, "hint": "Start it."},
+        "problems": [
+            {"path": "", "reason": away, "hint": "Connect it."},
+            {"path": "", "reason": embedding, "hint": "Start it."},
+        ],
+    }
+    out = run("status")[1]
+    assert out.startswith("● Vault not available")
+    for text in (away, embedding, "Connect it.", "Start it."):
+        assert out.count(text) == 1, out
+    stub.replies["GET /v1/status"] |= {"problems": []}
+    assert run("status")[1].count(away) == run("status")[1].count(embedding) == 1
+
+
+def test_advice_stands_below_what_it_is_about(run: Run, stub: Stub) -> None:
+    stub.replies["GET /v1/status"] = {**STATUS, "advice": ["Most notes are not in English."]}
+    rows = run("status")[1].splitlines()
+    at = next(number for number, row in enumerate(rows) if row.startswith("  Meaning"))
+    assert rows[at + 1].strip() == "Most notes are not in English."
+
+
 def test_the_table_is_complete_whatever_it_cannot_read(run: Run, stub: Stub) -> None:
     table = {"model": "table", "state": "ready", "done": 5, "remaining": 0, "not_read": 2}
     stub.replies["GET /v1/status"] = {**STATUS, "embedding": table}
@@ -301,6 +341,8 @@ def test_reindex_shows_progress_and_a_report(run: Run, stub: Stub, vault: Path) 
         {"type": "progress", "done": 20, "total": 20, "path": "c.md"},
         {"type": "report", "added": 3, "changed": 0, "seconds": 1.25},
     ]
+    (vault / "Sub").mkdir()
+    (vault / "Sub" / "x.md").write_text("x")
     code, out, err = run("reindex", "--full", str(vault), "Sub/x.md")
     assert (code, out) == (EXIT_OK, "3 added in 1.2 s.\n")
     assert err.splitlines() == ["Indexing: 1 of 20", "Indexing: 2 of 20", "Indexing: 20 of 20"]

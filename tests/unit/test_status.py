@@ -54,3 +54,31 @@ def test_what_does_not_fit_obsidians_types_and_no_date_is_a_problem_of_its_note(
         found = engine.app.status()["problems"]
     assert [(row["path"], row["line"]) for row in found if row["path"]] == [("a.md", 5), ("a.md", 2)]
     assert all(row["hint"] for row in found)
+
+
+GERMAN = "Am Abend gab es Suppe, und danach habe ich noch ein Kapitel in dem Buch über die Nordsee gelesen."
+ENGLISH = "In the evening there was soup, and after that I read another chapter of the book about the sea."
+FRENCH = "Le soir il y avait de la soupe, et après cela je suis allé dans le jardin avec ma sœur et les enfants."
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([GERMAN] * 12, True),
+        ([GERMAN] * 6 + [FRENCH] * 6 + [ENGLISH] * 8, True),
+        ([FRENCH] * 4 + [GERMAN] * 5 + [ENGLISH] * 10, False),
+        ([ENGLISH] * 12, False),
+        ([GERMAN] * 9, False),
+        (["12 × 34"] * 12, False),
+    ],
+)
+def test_a_vault_that_is_not_in_english_is_told_what_helps(tmp_path: Path, texts: list[str], told: bool) -> None:
+    with Engine(tmp_path, model=None, processes=1, embedding=TABLE) as engine:
+        for number, text in enumerate(texts):
+            write(engine.vault, f"{number}.md", text)
+        engine.index()
+        engine.indexing.history.passed(engine.indexing.vaults, engine.store.notes, whole=True)
+        status = engine.app.status()
+    assert bool(status["advice"]) is told
+    assert all("not in English" in advice and "tarsd help models" in advice for advice in status["advice"])
+    assert status["problems"] == [], "nothing is wrong"

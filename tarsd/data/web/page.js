@@ -1,4 +1,4 @@
-/** The page: who is there, which conversation is open, and what the keys and buttons do. */
+/** The page: connection, open conversation, keys and buttons. */
 
 import { Chat } from "./chat.js";
 import { Daemon } from "./daemon.js";
@@ -31,7 +31,7 @@ function address(conversation, state = { depth: 0 }) {
 	history.replaceState(state, "", conversation ? `#c=${encodeURIComponent(conversation)}` : location.pathname);
 }
 
-/** What the address says: a conversation, or a token, which is taken out. */
+/** The conversation or token in the address; a token is taken out. */
 function fromAddress() {
 	const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 	address(said.c);
@@ -110,7 +110,8 @@ function indexing(status) {
 }
 
 function aboutWords({ hello, status }) {
-	const problems = status.problems.length && `${plural(status.problems.length, "problem")} (tarsd status)`;
+	const { size } = new Set(status.problems.map((of) => of.reason + of.collection + of.path));
+	const problems = size && `${plural(size, "problem")} (tarsd status)`;
 	return [hello.vault.path, plural(status.counts.notes, "note"), hello.chat_model, hello.embedding_model, `tarsd ${hello.version}`, problems].filter(Boolean).join(" · ");
 }
 
@@ -121,7 +122,7 @@ chat.addEventListener("change", () => {
 	$("stop").hidden = !chat.current;
 	address(chat.known && chat.id, history.state);
 });
-// what a dialog leaves behind may name another one
+// what a dialog leaves may name another one
 addEventListener("popstate", ({ state }) => state && address(chat.known && chat.id, state));
 chat.addEventListener("back", ({ detail }) => write([detail, box.value].filter(Boolean).join("\n\n")));
 $("new").onclick = () => {
@@ -177,7 +178,7 @@ addEventListener("hashchange", () => {
 	if (said.token) daemon.connect(said.token);
 	else if (said.c && said.c !== chat.id) void chat.open(said.c);
 });
-// only this tells how much a keyboard on the screen leaves
+// only this tells what a screen keyboard leaves
 visualViewport?.addEventListener("resize", () => {
 	if (visualViewport.scale === 1) document.documentElement.style.setProperty("--height", `${visualViewport.height}px`);
 	scrollTo(0, 0);

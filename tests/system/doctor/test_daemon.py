@@ -135,11 +135,12 @@ def test_what_the_daemon_complains_of(subject: DoctorContext, stand_in: Stub) ->
     says(stand_in, problems=[general, *files], behind=3)
     look(subject, "Daemon", "answers")
     lines = look(subject, "Daemon", "problems")
-    assert [line.state for line in lines] == ["warning"] * 6
+    assert [line.state for line in lines] == ["warning"] * 3
     assert (lines[0].text, lines[0].hint) == ("The disk is full: 0 left.", "Free some.")
-    assert lines[2].text == "work/Secret1.md:1: Broken: 'my text'"
-    assert (lines[5].text, lines[5].hint) == ("… and 3 more problems.", "tarsd status --all")
-    assert [line.public for line in lines[:2]] == ["All: The disk is full", "A note: Broken"]
+    named = "work/Secret0.md, work/Secret1.md:1, work/Secret2.md:2"
+    assert lines[1].text == f"Broken: 'my text': {named}, and 4 more."
+    assert (lines[2].text, lines[2].hint) == ("8 problems in all.", "tarsd status --all")
+    assert [line.public for line in lines[:2]] == ["All: The disk is full", "7 notes: Broken"]
     assert one(subject, "Daemon", "behind").state == "warning"
     says(stand_in, process={"pid": 7, "uptime_s": 3})
     look(subject, "Daemon", "answers")

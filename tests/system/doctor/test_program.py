@@ -202,6 +202,31 @@ def test_places_that_others_may_open_are_faults(subject: DoctorContext, home: Pa
     assert well(one(subject, "Settings", "access"))
 
 
+def test_a_home_that_cannot_be_written_to_is_named(
+    vault: Path, short_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for made in ((), (".cache",), (".cache/tarsd", ".local/state")):
+        home = short_tmp / f"home{len(made)}"
+        for name in made:
+            (home / name).mkdir(parents=True)
+            (home / name).chmod(0o700)
+        home.mkdir(exist_ok=True)
+        env = {"HOME": str(home)}
+        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TARSD_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("HOME", str(home))
+        context = DoctorContext(vault, env)
+        context.settle()
+        assert well(one(context, "Settings", "access"))
+        with monkeypatch.context() as patch:  # whoever runs this may be root, who can write everywhere
+            patch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+            lines = look(context, "Settings", "access")
+        assert {line.state for line in lines} == {"fault"}
+        (of_home,) = [line for line in lines if line.text.startswith(f"{home} is read-only.")]
+        assert "TARSD_HOME" in of_home.hint
+        assert str(home) not in str(of_home.public)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
 def test_places_of_another_user_are_faults(subject: DoctorContext) -> None:
     logs = subject.config.paths.logs
