@@ -7,7 +7,6 @@ import io
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +22,7 @@ from tarsd import cli, foreign
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import ClientError
-from tests.support import keyrings
+from tests.support import forked, keyrings
 from tests.support.stub import Run, Stub
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +44,7 @@ def pytest_configure() -> None:
 
 
 def pytest_unconfigure() -> None:
+    forked.end()
     shutil.rmtree(Path(os.environ[keyrings.MARK]).parent, ignore_errors=True)
 
 
@@ -159,12 +159,11 @@ class Daemon:
         self.env = {**os.environ, "TARSD_EMBEDDING": "table", "TARSD_CHAT": "extractive", **env}
         self.config = load(vault=vault, env=self.env)
         self.client = Client(self.config.paths.socket, timeout=60)
-        self.process: subprocess.Popen[bytes] = self.spawn()
+        self.process: forked.Process = self.spawn()
 
-    def spawn(self) -> subprocess.Popen[bytes]:
+    def spawn(self) -> forked.Process:
         """Another process of the same daemon."""
-        command = [sys.executable, "-c", "from tarsd.cli import main; main()", "run", "--vault", str(self.vault)]
-        return subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return forked.start(["run", "--vault", str(self.vault)], self.env)
 
     def wait(self, what: Callable[[dict[str, Any]], bool] = lambda status: status["behind"] == 0) -> dict[str, Any]:
         """The status as soon as `what` holds of it; by default when the index is complete."""

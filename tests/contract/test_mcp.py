@@ -411,13 +411,12 @@ async def test_waiting_for_servers_has_a_bound(connect: Open, pids: Path) -> Non
 
 async def test_a_server_that_ignores_what_it_does_not_know_is_asked_in_the_old_way(connect: Open, pids: Path) -> None:
     servers = connect(stdio(pids, "deaf", timeout_s=3))
-    await servers.ready(ENOUGH_S)
-    assert state(servers) == "down"
 
     def there() -> bool:
         return bool(servers.tools())
 
     await until(there)
+    assert len(pids.read_text().split()) > 1  # the first was given up: it did not answer in time
     assert await call(servers, "demo_echo") == "echo"
 
 

@@ -311,7 +311,7 @@ def test_an_hour_of_trouble_makes_a_small_log(vault: Path, tmp_path: Path, monke
     # and what is different each time is bounded by size
     set_up(tmp_path / "logs", "tarsd-x")
     try:
-        for number in range(3_000):
+        for number in range(2_100):
             provider.info("step", extra={"number": number, "path": "x" * 10_000})
     finally:
         logging.basicConfig(level=logging.WARNING, force=True)

@@ -86,7 +86,7 @@ def serve(file: str, context: int, alias: str) -> None:
     params.n_ctx = context
     params.n_parallel = 1
     params.n_predict = 128  # so small a model talks on and on, whatever a request allows
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = 1  # two wait for each other by spinning, and other tests want the cores as well
     params.warmup = False
     params.sampling.temp = 0.0
     params.hostnames, params.port = ["127.0.0.1"], 0
