@@ -21,7 +21,9 @@ from tarsd.errors import EXIT_REFUSED, BadRequest, Refused
 
 if TYPE_CHECKING:
     from tarsd.doctor import Check, Finding
+    from tarsd.doctor.finding import State
 
+WRONG: tuple[State, ...] = ("fault", "warning")
 NAME = 12
 INDENT = NAME + 5
 COMMAND = re.compile(r"(?:tarsd|chmod|sudo|kill|uv|pipx|ollama|/\S+) ")
@@ -29,13 +31,14 @@ COMMAND = re.compile(r"(?:tarsd|chmod|sudo|kill|uv|pipx|ollama|/\S+) ")
 
 
 @click.command(cls=Command)
+@click.option("--all", "every", is_flag=True, help="Show what is fine, too, and import every package.")
 @click.option("--no-model", is_flag=True, help="Ask no server of a model.")
 @click.option(
     "--report", "target", metavar="FILE", help="Write a report for others, without what is private, to FILE or to -."
 )
 @vault_option
 @json_option
-def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool) -> None:
+def doctor(every: bool, no_model: bool, target: str | None, vault: Path | None, as_json: bool) -> None:
     """Look at everything that may be wrong, and say what to do. Repairs nothing; takes a minute at most.
 
     Exits with 4 if there is a fault. The report names no note, no vault, no user and no machine; read it all the same
@@ -49,9 +52,9 @@ def doctor(no_model: bool, target: str | None, vault: Path | None, as_json: bool
     if target not in (None, "-") and os.path.lexists(str(target)):
         raise Refused(f"{target} is there already and stays as it is.", "Name another file.")
     logging.getLogger().addHandler(logging.NullHandler())  # what the parts log is not for the terminal
-    subject = DoctorContext(vault, model=not no_model)
+    subject = DoctorContext(vault, model=not no_model, thorough=every)
     out = Terminal(sys.stdout)
-    shown = _Shown(out, quiet=as_json or target == "-")
+    shown = _Shown(out, quiet=as_json or target == "-", every=every)
     lines = [shown.add(line) for line in examine(subject, begun=shown.begin)]
     shown.end(lines)
     if as_json:
@@ -70,11 +73,15 @@ def _ok(lines: Sequence[Finding]) -> bool:
 
 
 class _Shown:
-    """The lines on the terminal, as they come, under the name of their group; on a live one also what is waited for."""
+    """The lines on the terminal, as they come, under the name of their group; on a live one also what is waited for.
 
-    def __init__(self, out: Terminal, *, quiet: bool) -> None:
+    Without `every` only what is wrong has a line.
+    """
+
+    def __init__(self, out: Terminal, *, quiet: bool, every: bool) -> None:
         self._out = out
         self._quiet = quiet
+        self._every = every
         self._group = ""
         self._waits = False
 
@@ -87,7 +94,7 @@ class _Shown:
 
     def add(self, line: Finding) -> Finding:
         """Show a line."""
-        if not self._quiet:
+        if not self._quiet and (self._every or line.state in WRONG):
             self._clear()
             for text in self._rows(line):
                 click.echo(text)
@@ -99,12 +106,17 @@ class _Shown:
             return
         self._clear()
         counts = Counter(line.state for line in lines)
-        told = [
-            f"{counts[state]} {state}{'s' * (counts[state] != 1)}" for state in ("fault", "warning") if counts[state]
-        ]
+        told = [f"{counts[state]} {state}{'s' * (counts[state] != 1)}" for state in WRONG if counts[state]]
+        if not self._every:
+            fine = f"{counts['ok']} check{'s are' if counts['ok'] != 1 else ' is'} fine"
+            rest = f", {counts['skipped']} had nothing to look at" if counts["skipped"] else ""
+            gap = "\n" * any(counts[state] for state in WRONG)
+            click.echo(
+                wrapped(f"{gap}{self._out.dim(f'{fine}{rest}. They are shown by: tarsd doctor --all')}", self._out)
+            )
         style = self._out.red if counts["fault"] else self._out.yellow if told else self._out.green
         said = " and ".join(told) or "All is well"
-        click.echo(f"\n{style(f'{said}.')}")
+        click.echo(f"{chr(10) * self._every}{style(f'{said}.')}")
 
     def _clear(self) -> None:
         if self._waits:
@@ -118,8 +130,8 @@ class _Shown:
             self._group = line.group
         mark = {"ok": out.green("✓"), "warning": out.yellow("!"), "fault": out.red("✗"), "skipped": out.dim("–")}
         text = out.dim(clean(line.text)) if line.state == "skipped" else clean(line.text)
-        took = out.dim(f"{line.ms:.0f}\u00a0ms")
-        yield wrapped(f"  {mark[line.state]} {line.name:<{NAME}} {text} {took}", out, INDENT)
+        took = out.dim(f" {line.ms:.0f}\u00a0ms") if self._every else ""
+        yield wrapped(f"  {mark[line.state]} {line.name:<{NAME}} {text}{took}", out, INDENT)
         if line.hint:
             hint = f"{' ' * INDENT}{clean(line.hint)}"
             yield out.cyan(hint) if COMMAND.match(line.hint) else wrapped(sentence(hint), out)

@@ -55,15 +55,30 @@ def _hit(hit: Hit, pattern: re.Pattern[str] | None, roots: Mapping[str, Path], o
     return shown
 
 
-def place(hit: Hit, number: int, roots: Mapping[str, Path], out: Terminal) -> str:
-    """`path:line` as an editor or terminal opens it: relative where that is below this folder, else absolute."""
+def place(hit: Hit, number: int, roots: Mapping[str, Path], out: Terminal, indent: int = 0) -> str:
+    """`path:line` as an editor or terminal opens it: relative where that is below this folder, else absolute.
+
+    Where a terminal leaves too little room after `indent` columns, the end of it; the whole is behind its link.
+    """
     path, collection = str(hit.get("path", "")), str(hit.get("collection") or "")
     root = roots.get(collection)
     if root is None:
-        return out.cyan(f"{line(f'{collection}/' if collection else '')}{line(path)}:{number}")
+        return out.cyan(_tail(f"{line(f'{collection}/' if collection else '')}{line(path)}:{number}", out, indent))
     full = root / path
     shown = os.path.relpath(full) if full.is_relative_to(_here()) else str(full)
-    return out.link(out.cyan(f"{line(shown)}:{number}"), full)
+    return out.link(out.cyan(_tail(f"{line(shown)}:{number}", out, indent)), full)
+
+
+def _tail(where: str, out: Terminal, indent: int) -> str:
+    """As many of a path's last names as a line has room for; one that is too long by itself is cut before a word."""
+    room = out.edge - indent
+    if not out.live or columns(where) <= room:
+        return where
+    for apart in ("/", " "):
+        for at, letter in enumerate(where):
+            if letter == apart and columns(where[at:]) < room:
+                return f"…{where[at:]}"
+    return f"…{where[len(where) - room // 2 :]}"
 
 
 def _here() -> Path:

@@ -38,6 +38,7 @@ class TurnPrinter:
         self.retrieved: Mapping[str, Any] = {}
         self.stopping = False
         self._flow = WordWrapper(self.out.edge if self.out.links else 0)
+        self._quotes = False  # the answer is quotes, and waits until it is whole
         self._text = ""  # as it came
         self._printed = False  # some of the answer stands there
         self._open = False  # and its last line has no end
@@ -62,6 +63,7 @@ class TurnPrinter:
         if kind == "retrieved":
             self.retrieved = event
             self.sources = list(event.get("sources") or [])
+            self._quotes = self.out.live and event.get("model") == "extractive"
         elif kind in ("done", "failed"):
             self.last = event
         elif kind == "approval":
@@ -77,7 +79,8 @@ class TurnPrinter:
         self._thought()
         if kind == "token":
             self._text += str(event.get("text", ""))
-            self._token(clean(event.get("text", "")))
+            if not self._quotes:
+                self._token(clean(event.get("text", "")))
         elif kind == "retract":
             if self._open:
                 click.echo()
@@ -196,7 +199,8 @@ class TurnPrinter:
             if self._open:
                 click.echo()
             if not self._printed and text.strip():
-                click.echo(wrapped(clean(text).strip("\n"), self.out, width=self.out.edge))
+                shown = best_last(text) if self._quotes else text
+                click.echo(wrapped(clean(shown).strip("\n"), self.out, width=self.out.edge))
             if failed:
                 error = self.last.get("error") or {}
                 fail(ClientError(str(error.get("message", "The answer failed.")), str(error.get("hint", ""))))
@@ -236,11 +240,22 @@ class TurnPrinter:
         for citation in cited:
             relevance = citation.get("relevance")
             figure = f"{band(relevance)} {relevance:.2f}" if isinstance(relevance, float) else ""
-            where = place(citation, int(citation.get("start_line") or 1), places, self.out)
+            where = place(citation, int(citation.get("start_line") or 1), places, self.out, 6)
             number, trail = f"  [{citation.get('n')}] ", trail_of(citation)
             if self.out.live:
                 trail = fit(trail, self.out.width - columns(number) - columns(figure) - 2)
             click.echo(f"{number}{self.out.bold(trail)}  {self.out.dim(figure)}\n      {where}")
+
+
+def best_last(text: str) -> str:
+    """An answer of several quotes from the least to the best, which a long one leaves in sight above the sources."""
+    quotes, rows = list[str](), list[str]()
+    for row in text.split("\n"):
+        rows.append(row)
+        if row.startswith("— [["):
+            quotes.append("\n".join(rows).strip("\n"))
+            rows = []
+    return text if "".join(rows).strip() else "\n\n".join(reversed(quotes))
 
 
 def _arguments(event: Mapping[str, Any], out: Terminal) -> list[str]:

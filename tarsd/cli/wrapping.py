@@ -37,6 +37,8 @@ def _rows(row: str, width: int, indent: int | None) -> list[str]:
         current += word
         while _shown(current) > width and "\x1b" not in current:
             cut = _fitting(current, width)
+            if (after := current.rfind("/", len(hang), cut) + 1) > len(hang):  # a path goes on with a whole name
+                cut = after
             pieces.append(current[:cut])
             current = hang + current[cut:]
         begun = bool(current.strip(" "))

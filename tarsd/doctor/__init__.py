@@ -21,14 +21,16 @@ __all__ = ["CHECKS", "Check", "DoctorContext", "Finding", "examine"]
 
 TOTAL_S: Final = 58.0
 
+Findings = queue.SimpleQueue[Finding | None]
+
 CHECKS: Final[tuple[Check, ...]] = (
-    *program.CHECKS,
     *settings.CHECKS,
     *vault.CHECKS,
     *daemon.CHECKS,
     *watching.CHECKS,
     *machine.CHECKS,
     *inside.CHECKS,
+    *program.CHECKS,
 )
 """In the order in which they are made: later ones use what earlier ones found out."""
 
@@ -42,25 +44,32 @@ def examine(
 ) -> Iterator[Finding]:
     """Make the checks one after another, and yield each finding as it comes; `begun` is called before each check."""
     end = time.monotonic() + seconds * subject.patience
+    running = {check: _begin(check, subject) for check in checks if check.ahead}
     for check in checks:
         begun(check)
         started = time.monotonic()
-        for finding in _findings(check, subject, min(check.seconds * subject.patience, end - started)):
+        left = min(check.seconds * subject.patience, end - started)
+        for finding in _findings(check, subject, left, running.get(check)):
             now = time.monotonic()
             ms = round((now - started) * 1000, 1) if finding.ms is None else finding.ms
             yield replace(finding, group=finding.group or check.group, name=finding.name or check.name, ms=ms)
             started = now
 
 
-def _findings(check: Check, subject: DoctorContext, seconds: float) -> Iterator[Finding]:
-    """What a check finds, in a thread of its own that is abandoned when it takes longer than `seconds`."""
+def _begin(check: Check, subject: DoctorContext) -> Findings:
+    """Make a check in a thread of its own; where its findings come, None last."""
+    findings: Findings = queue.SimpleQueue()
+    threading.Thread(target=_look, args=(check, subject, findings.put), name="tarsd-check", daemon=True).start()
+    return findings
+
+
+def _findings(check: Check, subject: DoctorContext, seconds: float, findings: Findings | None) -> Iterator[Finding]:
+    """What a check finds, begun now unless it was before, and abandoned when it takes longer than `seconds`."""
     if seconds <= 0:
         yield skipped("There was no time left for it.")
         return
-    findings: queue.SimpleQueue[Finding | None] = queue.SimpleQueue()
-    thread = threading.Thread(target=_look, args=(check, subject, findings.put), name="tarsd-check", daemon=True)
+    findings = findings or _begin(check, subject)
     end = time.monotonic() + seconds
-    thread.start()
     while True:
         try:
             finding = findings.get(timeout=max(0.0, end - time.monotonic()))

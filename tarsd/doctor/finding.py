@@ -49,12 +49,16 @@ skipped = partial(Finding, "skipped")
 
 @dataclass(frozen=True)
 class Check:
-    """A look at one thing: it may take `seconds`, and may fail in any way."""
+    """A look at one thing: it may take `seconds`, and may fail in any way.
+
+    One that is made `ahead` takes long and needs nothing of the others: it begins before them and runs beside them.
+    """
 
     group: str
     name: str
     look: Callable[[DoctorContext], Finding | Iterable[Finding]]
     seconds: float = 5.0
+    ahead: bool = False
 
 
 def number(count: int, single: str, many: str = "") -> str:

@@ -75,12 +75,14 @@ def certificates(subject: DoctorContext) -> Iterator[Finding]:
 
 def certificate_sentences(config: Config, env: Mapping[str, str]) -> list[str]:
     """A sentence for each file of certificates that is named and cannot be used."""
-    from tarsd.transport import certificates_problem
-
     chat = config.chat
     named = {"ollama": chat.ollama_ca_file, "openai": chat.openai_ca_file, "anthropic": chat.anthropic_ca_file}
     named |= {"tools": config.tools.ca_file, **{f"mcp {server.name}": server.ca_file for server in config.mcp}}
     files = {f"{name}.ca_file": file for name, file in named.items()} | {"SSL_CERT_FILE": env.get("SSL_CERT_FILE", "")}
+    if not any(files.values()):
+        return []
+    from tarsd.transport import certificates_problem  # late: it needs what parses HTTP
+
     problems = {name: certificates_problem(file) for name, file in files.items() if file}
     return [f"{name}: {files[name]} {problem}." for name, problem in problems.items() if problem]
 

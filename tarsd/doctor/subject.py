@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -30,7 +31,8 @@ MISSING = {
 
 
 class DoctorContext:
-    """`vault` is the one that was named, if any. With `model` false no server of a model is asked.
+    """`vault` is the one that was named, if any. With `model` false no server of a model is asked; a
+    `thorough` look takes seconds more.
 
     `config`, `scan` and `status`, what the daemon says of itself, raise `Skip` as long as no check has set them.
     `patience` times longer than on a machine with nothing else to do everything may take.
@@ -46,8 +48,12 @@ class DoctorContext:
         env: Mapping[str, str] | None = None,
         *,
         model: bool = True,
+        thorough: bool = False,
         patience: float = 1.0,
     ) -> None:
+        self.clocks = time.time(), time.monotonic()
+        """The time of day and the even clock when the look began."""
+        self.thorough = thorough
         self.named = vault
         self.patience = patience
         self.env = os.environ if env is None else env

@@ -85,7 +85,7 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
         return
     yield f"{NOT_CERTAIN}\n\n{_quoted(near[0], terms)}"
     if near[1:]:
-        yield "\n\nAlso near:\n" + "".join(f"\n- {other.full_link} ({_place(other)})" for other in near[1:3])
+        yield "\n\nAlso near:\n" + "".join(f"\n- {other.full_link}, {_place(other)}" for other in near[1:3])
 
 
 def _distinct(passages: Sequence[Passage]) -> list[Passage]:
@@ -116,9 +116,10 @@ def _only_pictures(passage: Passage) -> bool:
 
 
 def _place(passage: Passage, lines: tuple[int, int] | None = None) -> str:
+    """Where in its note a passage stands; the note's path stands in the link before it."""
     first, last = lines or (passage.start_line, passage.end_line)
-    name = f"{passage.collection}/{passage.path}" if passage.collection else passage.path
-    return f"`{name}:{first}`" if first == last else f"`{name}:{first}-{last}`"
+    where = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"{where} in {passage.collection}" if passage.collection else where
 
 
 def _quoted(passage: Passage, terms: Sequence[str]) -> str:
@@ -129,7 +130,7 @@ def _quoted(passage: Passage, terms: Sequence[str]) -> str:
         place = _place(passage)  # pieces of a table or a fence have its head above them: their lines are not counted
     quote = "\n".join(f"> {line}" if line else ">" for line in lines)
     number = f" [{passage.number}]" if passage.number else ""
-    return f"{quote}\n\n— {passage.full_link}{number} ({place})"
+    return f"{quote}\n\n— {passage.full_link}{number}, {place}"
 
 
 # ------------------------------------------------------------------------------------------------ choosing lines

@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol
 
@@ -43,6 +44,8 @@ def native_observer() -> Observer:
     """watchdog's own choice for this system, not started."""
     from watchdog.observers import Observer as Native  # late: no command but the daemon's needs it
 
+    # with each folder that moves; the watch is in order, and `is_partial` and every look at everything find what is not
+    warnings.filterwarnings("ignore", r"Callback with id '.*' (already exists|does not exist)", RuntimeWarning)
     return Native()
 
 

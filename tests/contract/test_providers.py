@@ -47,7 +47,7 @@ def answer(query: str, *passages: Passage, closest: tuple[Passage, ...] = ()) ->
 
 def test_the_best_lines_are_quoted_exactly_with_link_number_and_place() -> None:
     reply = answer("how long does the soup simmer?", passage(SOUP, line=10, heading="Lentil soup"))
-    assert reply == "> Simmer for 40 minutes with cumin.\n\n— [[Soup#Lentil soup]] [1] (`Soup.md:12`)"
+    assert reply == "> Simmer for 40 minutes with cumin.\n\n— [[Soup#Lentil soup]] [1], line 12"
 
 
 def test_hidden_text_and_other_paragraphs_are_not_shown() -> None:
@@ -61,7 +61,7 @@ BADGES = "[![Build](https://x.example/b.svg)](https://x.example)\n![](banner.png
 
 def test_lines_that_only_show_pictures_are_not_quoted() -> None:
     reply = answer("how to sync with git?", passage(f"{BADGES}\nSync with git every hour.", line=3))
-    assert reply == "> Sync with git every hour.\n\n— [[Soup]] [1] (`Soup.md:7`)"
+    assert reply == "> Sync with git every hour.\n\n— [[Soup]] [1], line 7"
     assert answer("sync git", passage(BADGES)).startswith(NOTHING)
     assert "![chart](c.png) shows it" in answer("chart", passage("The ![chart](c.png) shows it"))
 
@@ -102,7 +102,7 @@ def test_scripts_without_spaces_are_matched() -> None:
 def test_nothing_relevant_is_said_plainly_and_near_misses_are_called_so() -> None:
     assert answer("what is a quorl?") == NOTHING
     reply = answer("what is a quorl?", closest=(passage("Tide tables.", "Other.md"),))
-    assert reply == "Nothing certain. The closest is:\n\n> Tide tables.\n\n— [[Other]] [1] (`Other.md:1`)"
+    assert reply == "Nothing certain. The closest is:\n\n> Tide tables.\n\n— [[Other]] [1], line 1"
 
 
 def test_what_is_not_certain_is_called_so_and_quoted() -> None:
@@ -156,9 +156,9 @@ def test_a_quote_is_never_cut_inside_a_link(link: str, at: int) -> None:
 
 def test_a_quote_says_where_its_lines_are() -> None:
     spread = passage("Tea.\n\n\n\nThe ferry leaves at seven.", line=3)
-    assert "(`Soup.md:7`)" in answer("when does the ferry leave?", spread)
+    assert "[1], line 7" in answer("when does the ferry leave?", spread)
     table = replace(passage("| a | b |\n|---|---|\n| ferry leaves | seven |", line=9), start_line=9, end_line=9)
-    assert "(`Soup.md:9`)" in answer("when does the ferry leave?", table)
+    assert "[1], line 9" in answer("when does the ferry leave?", table)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "<!-- all hidden -->", "```\nopen fence", "x" * 50_000, "#\n#\n#"])

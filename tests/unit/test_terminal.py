@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
-from tarsd.cli.passages import band, notes_below, show
+from tarsd.cli.passages import band, notes_below, place, show
+from tarsd.cli.show import best_last
 from tarsd.cli.terminal import Terminal, clean, columns, fit, query_pattern
+from tarsd.cli.wrapping import wrapped
 from tests.support.stub import HIT
 
 
@@ -56,6 +59,49 @@ def test_matches_are_marked_and_places_are_links(screen: Terminal, tmp_path: Pat
     shown = "\n".join(show([HIT], "gauges", {"": tmp_path}, screen))
     assert "The \x1b[1;33mgauge\x1b[0m should" in shown
     assert f"\x1b]8;;file://{tmp_path}/House/Boiler.md\x1b\\" in shown
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("Health/Night shift sleep.md", "Health/Night shift sleep.md:12"),
+        (f"{'Deep/' * 20}Health/Night shift sleep.md", "/Deep/Health/Night shift sleep.md:12"),
+        (
+            f"{'Ein sehr langer Ordner/' * 6}Brombeeren schneiden.md",
+            "/Ein sehr langer Ordner/Brombeeren schneiden.md:12",
+        ),
+        (f"{'word ' * 30}end.md", " word word end.md:12"),
+        (f"{'x' * 200}.md", "…xxxxxx"),
+        (f"{'茶道/' * 30}作法.md", "/茶道/作法.md:12"),
+    ],
+)
+def test_a_long_path_shows_its_end_and_breaks_in_no_name(
+    screen: Terminal, tmp_path: Path, path: str, shown: str
+) -> None:
+    for roots, indent in (({"": tmp_path}, 0), ({"": tmp_path}, 6), ({}, 0)):
+        text = place({**HIT, "path": path, "collection": ""}, 12, roots, screen, indent)
+        bare = re.sub(r"\x1b\[[\d;]*m|\x1b\]8;;[^\x1b]*\x1b\\", "", text)
+        assert columns(bare) <= screen.edge - indent
+        assert bare.endswith(shown) if shown.endswith("12") else bare.startswith(shown)
+        assert bare.startswith(("…/", "… ", "…x")) or bare in (f"{path}:12", f"{tmp_path}/{path}:12")
+        assert not roots or quote(path) in text, "the link leads to all of it"
+    assert place({**HIT, "path": path, "collection": ""}, 12, {}, Terminal(io.StringIO())) == f"{path}:12"
+
+
+def test_a_path_in_a_text_goes_on_with_a_whole_name(screen: Terminal) -> None:
+    path = "/".join(["/srv", *(f"folder{number}" for number in range(20)), "Note.md"])
+    rows = wrapped(f"  ✓ file  {path} is there.", screen, 4).split("\n")
+    assert all(columns(row) <= screen.width for row in rows)
+    names = [name for row in rows for name in row.split() for name in name.split("/") if name]
+    assert [name for name in names if name.startswith("folder")] == [f"folder{number}" for number in range(20)]
+
+
+def test_of_several_quotes_the_best_stands_last(screen: Terminal) -> None:
+    first, second = "> best\n>\n> of all\n\n— [[A]] [1], line 3", "> other\n\n— [[B#C]] [2], lines 4-6"
+    assert best_last(f"{first}\n\n{second}") == f"{second}\n\n{first}"
+    assert best_last(f"{first}\n") == first
+    for whole in ("Your notes hold nothing.", f"{first}\n\nAlso near:\n\n- [[B]], line 2", "A. [1]\n— [[x]] y\nz"):
+        assert best_last(whole) == whole
 
 
 def test_no_color_is_obeyed(screen: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

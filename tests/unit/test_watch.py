@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -703,3 +704,14 @@ def test_which_file_systems_are_silent() -> None:
         is_silent(kind) for kind in ("nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.rclone", "macfuse", "virtiofs", "9p")
     )
     assert not any(is_silent(kind) for kind in ("ext4", "apfs", "btrfs", "overlay", "tmpfs", "fuseblk", "zfs", ""))
+
+
+def test_what_watchdog_says_of_folders_that_move_reaches_nobody(vault: Path, recwarn: pytest.WarningsRecorder) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        native_observer()
+        for text in ("already exists for watch <1>. It will be Overwritten.", "does not exist for watch <1>"):
+            warnings.warn(f"Callback with id '(7, b'/x')' {text}", RuntimeWarning, stacklevel=1)
+        with pytest.raises(RuntimeWarning):
+            warnings.warn("Something else.", RuntimeWarning, stacklevel=1)
+    assert list(recwarn) == []

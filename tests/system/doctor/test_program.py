@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from importlib import metadata
@@ -16,7 +18,7 @@ import pytest
 
 from tarsd import doctor
 from tarsd.doctor import CHECKS, DoctorContext, examine, program
-from tarsd.doctor.finding import Skip, fault, ok
+from tarsd.doctor.finding import Check, Finding, Skip, fault, ok
 from tarsd.errors import NotFound
 from tests.support.engine import write
 from tests.support.stub import Stub
@@ -117,6 +119,46 @@ def test_every_package_is_imported_elsewhere(
     assert line.state == "warning" and "it was at quorl" in line.text
     monkeypatch.setattr(metadata, "requires", lambda package: ["nonesuch-thing>=1"])
     assert one(DoctorContext(), "Program", "packages").text == "Not installed: nonesuch-thing."
+
+
+def test_large_packages_are_imported_by_a_thorough_look_alone(
+    packages: Callable[[str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages("quorl", "raise ImportError('broken')")
+    monkeypatch.setitem(program.COMPILED, "quorl", ["json"])
+    line = one(DoctorContext(), "Program", "packages")
+    assert well(line) and "--all" in line.text
+    assert "quorl cannot be imported" in one(DoctorContext(thorough=True), "Program", "packages").text
+    monkeypatch.setitem(program.COMPILED, "quorl", ["nonesuch_part"])
+    assert "quorl cannot be imported" in one(DoctorContext(), "Program", "packages").text
+    monkeypatch.undo()
+    wanted = {re.split(r"[^\w.-]", requirement)[0] for requirement in metadata.requires("tarsd") or []}
+    assert set(program.COMPILED) <= wanted
+
+
+def test_what_takes_long_runs_beside_the_others() -> None:
+    met = threading.Event()
+    early = Check("A", "early", lambda subject: ok("yes" if met.wait(30) else "no"), 60, ahead=True)
+
+    def let_go(subject: DoctorContext) -> Finding:
+        met.set()
+        return ok("early was not waited for")
+
+    last = Check("A", "last", let_go)
+    found = list(examine(DoctorContext(), (last, early)))
+    assert [(line.name, line.text) for line in found] == [("last", "early was not waited for"), ("early", "yes")]
+    begun: list[str] = []
+
+    def note(name: str) -> Callable[[DoctorContext], Finding]:
+        def look(subject: DoctorContext) -> Finding:
+            begun.append(name)
+            return ok(name)
+
+        return look
+
+    found = list(examine(DoctorContext(), (Check("A", "one", note("one")), Check("A", "two", note("two"), ahead=True))))
+    assert [line.name for line in found] == ["one", "two"], "in the order of the list"
+    assert sorted(begun) == ["one", "two"], "each once"
 
 
 def test_how_it_is_installed_says_how_it_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:

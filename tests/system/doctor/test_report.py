@@ -65,7 +65,7 @@ def test_it_ends_with_four_wherever_nothing_is_right(run: Run, quick: None, home
 @pytest.mark.parametrize("width", [60, 96])
 def test_it_fits_the_terminal(home: Path, subject: DoctorContext, vault: Path, width: int) -> None:
     write(vault, "A note with quite a long name (conflicted copy 2026-01-01).md", "x")
-    with Screen(["doctor", "--vault", str(vault)], before=PATIENT, COLUMNS=str(width)) as screen:
+    with Screen(["doctor", "--all", "--vault", str(vault)], before=PATIENT, COLUMNS=str(width)) as screen:
         assert screen.end() == EXIT_REFUSED
     rows = [CODES.sub("", row.rpartition("\x1b[K")[2]).rstrip() for row in screen.raw.split("\n")]
     assert [row for row in rows if len(row) > width and not row.strip().startswith("tarsd run")] == []
@@ -73,6 +73,28 @@ def test_it_fits_the_terminal(home: Path, subject: DoctorContext, vault: Path, w
     assert re.search(r"\x1b\[31m✗\x1b\[0m answers", screen.raw) and "\x1b[32m✓" in screen.raw
     assert rows.count("Vault") == 1 and rows[-2:] == ["1 fault and 1 warning.", ""]
     assert not [row for row in rows if row.startswith("  …")], "what was waited for is gone"
+
+
+def test_what_is_fine_is_counted_and_what_is_wrong_is_shown(
+    run: Run, quick: None, daemon: Start, subject: DoctorContext, vault: Path
+) -> None:
+    code, out, _ = run("doctor", "--vault", str(vault))
+    rows = out.splitlines()
+    assert code == EXIT_REFUSED
+    assert [row.split()[1] for row in rows if row.startswith("  ✗")] == ["answers"]
+    assert "✓" not in out and "–" not in out and " ms" not in out
+    assert re.fullmatch(
+        r"\d+ checks are fine, \d+ had nothing to look at\. They are shown by: tarsd doctor --all", rows[-2]
+    )
+    assert rows[-1].startswith("1 fault")
+    daemon()
+    out = run("doctor", "--vault", str(vault))[1]
+    assert re.match(r"\d+ checks are fine", out) and out.endswith("\nAll is well.\n")
+    fine = int(out.split()[0])
+    every = run("doctor", "--all", "--vault", str(vault))[1]
+    assert every.count("\n  ✓ ") == fine and " ms" in every.replace("\u00a0", " ")
+    lines = json.loads(run("doctor", "--vault", str(vault), "--json")[1])["checks"]
+    assert sum(line["state"] == "ok" for line in lines) == fine, "programs get all of it"
 
 
 def test_the_whole_of_it_in_another_process(daemon: Start, vault: Path) -> None:
