@@ -68,6 +68,11 @@ def compile_expression(text: str, variables: frozenset[str] = frozenset()) -> Pr
     return _compile(parse(text), variables)
 
 
+def compile_node(node: Node) -> Program:
+    """A part of an expression as a function of a scope. Raises `BasesError` for functions that there are not."""
+    return _compile(node, frozenset())
+
+
 def evaluate(
     expression: str,
     record: Record,

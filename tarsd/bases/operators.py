@@ -45,7 +45,7 @@ def as_number(value: Value) -> float | None:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, Duration):
-        return value.total
+        return value.counted
     return number_in(value) if isinstance(value, str) else None
 
 
@@ -117,10 +117,10 @@ def _pair(left: Value, right: Value) -> tuple[float, float] | tuple[str, str] | 
     if "date" in (first, second):
         one, other = _moment(left), _moment(right)
         return (one, other) if one and other else None
-    if "duration" in (first, second):
+    if "duration" in (first, second) and "number" not in (first, second):
         length, second_length = _length(left), _length(right)
         return None if length is None or second_length is None else (length, second_length)
-    if "number" in (first, second) or first == second == "boolean":
+    if "number" in (first, second) or "duration" in (first, second) or first == second == "boolean":
         number, other_number = as_number(left), as_number(right)
         return None if number is None or other_number is None else (number, other_number)
     texts = ("string", "link", "file")

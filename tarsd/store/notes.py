@@ -200,6 +200,25 @@ class Notes:
         """The links that point at a note, by source."""
         return self._links("l.target_file = ? ORDER BY s.path, l.rowid", file_id)
 
+    def link_targets(self) -> dict[int, list[tuple[str, str, bool]]]:
+        """The links of every note by its id, in reading order: target, text, and whether what it leads to is shown."""
+        found: dict[int, list[tuple[str, str, bool]]] = {}
+        with self._database.reader() as db:
+            rows = db.execute("SELECT file_id, target, text, embed FROM links ORDER BY rowid")
+            for file_id, target, text, embed in rows:
+                found.setdefault(file_id, []).append((target, text, bool(embed)))
+        return found
+
+    def backlinks(self, file_id: int | None = None) -> dict[int, list[int]]:
+        """By the id of each note, or of this one, the ids of those that link to it."""
+        sql = "SELECT DISTINCT target_file, file_id FROM links WHERE target_file IS NOT NULL AND target_file != file_id"
+        found: dict[int, list[int]] = {}
+        with self._database.reader() as db:
+            own = "" if file_id is None else " AND target_file = ?"
+            for target, source in fetch(db, sql + own, () if file_id is None else (file_id,)):
+                found.setdefault(target, []).append(source)
+        return found
+
     def _links(self, where: str, file_id: int) -> list[LinkRow]:
         sql = (
             "SELECT s.path, l.line, l.target, l.heading, l.block, l.text, l.embed, t.path FROM links l "

@@ -1,0 +1,7 @@
+"""The vault as data: notes, tasks and list items by conditions, in the language of Bases."""
+
+from tarsd.query.execute import Executor, Vaults
+from tarsd.query.reply import table_json
+from tarsd.query.request import Query, RowKind
+
+__all__ = ["Executor", "Query", "RowKind", "Vaults", "table_json"]

@@ -1,0 +1,431 @@
+"""Notes, tasks and list items as expressions see them, read from the index when they are asked for."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tarsd.bases import Date, Duration, File, LinkValue, Quantity, Record, Value
+from tarsd.bases.operators import link_of, number_in
+from tarsd.bases.temporal import read_date
+from tarsd.bases.values import Named, tidy
+from tarsd.kinds import kind_of
+from tarsd.parse import Fact, Item, Task
+from tarsd.parse.fields import key_of
+from tarsd.parse.properties import JSON
+from tarsd.passage import NoteRow
+from tarsd.store import Store, links
+from tarsd.store.links import LinkTarget
+
+
+class Names:
+    """The notes of a vault by the names that links give them; made once for each state of the index."""
+
+    def __init__(self, rows: Iterable[NoteRow]) -> None:
+        self.rows = {row.id: row for row in rows}
+        self._targets: dict[str, list[LinkTarget]] = {}
+        for row in self.rows.values():
+            for key, alias in links.keys_of(row.path, row.aliases):
+                self._targets.setdefault(key, []).append(LinkTarget(row.id, links.path_fold(row.path), row.path, alias))
+
+    def find(self, target: str, source: str, hidden: Collection[int]) -> int | None:
+        """The id of the note that a link means; those with `hidden` ids are not known."""
+        found = self._targets.get(_link_key(target))
+        if not found:
+            return None
+        known = [candidate for candidate in found if candidate.id not in hidden] if hidden else found
+        return links.resolve(target, source, known)
+
+
+@functools.lru_cache(maxsize=8_192)
+def _link_key(target: str) -> str:
+    return links.key_of(target)
+
+
+class Source:
+    """What a query reads: the notes of the vault without those that are `hidden`.
+
+    `strict`: properties as Obsidian reads them, and no inline fields; `types` are what `types.json` declares, by key.
+    `keys` are those of the names that the query asks for, None for any. `root` is the vault's folder; `others` lists
+    the paths of its other files.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        names: Names,
+        *,
+        hidden: Collection[int] = (),
+        strict: bool = False,
+        types: Mapping[str, str] | None = None,
+        keys: Collection[str] | None = None,
+        root: Path | None = None,
+        others: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self.store, self.names, self.hidden = store, names, hidden
+        self.strict, self.types, self.keys = strict, types or {}, keys
+        self._root = root
+        self._others = others
+        self._records: dict[int, NoteRecord] = {}
+        self._wanted: list[int] = []
+        self._properties: dict[int, dict[str, JSON]] = {}
+        self._facts: dict[int, dict[str, list[Fact]]] = {}
+        self._loaded: dict[str, set[int]] = {"properties": set(), "facts": set()}
+        self._found: dict[str, int | None] = {}
+
+    # -------------------------------------------------------------------------------------------- notes
+
+    def note(self, file_id: int) -> NoteRecord | None:
+        """The note with this id, None for a hidden one."""
+        row = self.names.rows.get(file_id)
+        if row is None or file_id in self.hidden:
+            return None
+        record = self._records.get(file_id)
+        if record is None:
+            record = self._records[file_id] = NoteRecord(self, row)
+        return record
+
+    def notes(self, file_ids: Iterable[int]) -> list[NoteRecord]:
+        """The notes with these ids, which are then read together."""
+        found = [record for file_id in file_ids if (record := self.note(file_id)) is not None]
+        self._wanted = [record.row.id for record in found]
+        return found
+
+    def find(self, link: str, source: str) -> Record | None:
+        """What a link leads to: a note, or another file of the vault."""
+        target = link.partition("#")[0].strip() if "#" in link else link
+        if not target:
+            return None
+        plain = "/" not in target
+        if plain and target in self._found:
+            found = self._found[target]
+        else:
+            found = self.names.find(target, source, self.hidden)
+            if plain and (found is None or not self._several(target)):
+                self._found[target] = found
+        if found is not None:
+            return self.note(found)
+        return self._other_files.get(links.key_of(target)) if "." in target else None
+
+    def _several(self, target: str) -> bool:
+        return len(self.names._targets.get(_link_key(target), ())) > 1
+
+    @functools.cached_property
+    def _other_files(self) -> dict[str, OtherFile]:
+        return {links.key_of(other.path): other for other in reversed(self.others)}
+
+    @functools.cached_property
+    def others(self) -> list[OtherFile]:
+        """The files of the vault that are no notes, such as pictures."""
+        known = {row.path for row in self.names.rows.values()}
+        return [OtherFile(self, path) for path in self._others() if path not in known]
+
+    # -------------------------------------------------------------------------------------------- what they hold
+
+    def properties(self, file_id: int) -> Mapping[str, JSON]:
+        """The frontmatter of a note, as JSON."""
+        if file_id not in self._loaded["properties"]:
+            ids = self._batch(file_id, "properties")
+            every = len(ids) * 3 > len(self.names.rows)
+            self._properties |= self.store.notes.properties(None if every else ids)
+        return self._properties.get(file_id, {})
+
+    def facts(self, file_id: int) -> Mapping[str, list[Fact]]:
+        """The values of a note by key, those of list items among them."""
+        if file_id not in self._loaded["facts"]:
+            ids = self._batch(file_id, "facts")
+            every = len(ids) * 3 > len(self.names.rows)
+            for id, facts in self.store.facts.of(None if every else ids, keys=self.keys).items():
+                own: dict[str, list[Fact]] = {}
+                for fact in facts:
+                    own.setdefault(key_of(fact.name), []).append(fact)
+                self._facts[id] = own
+        return self._facts.get(file_id, {})
+
+    def _batch(self, file_id: int, what: str) -> list[int]:
+        """The notes to read now: all that are wanted, if this is one of them."""
+        loaded = self._loaded[what]
+        ids = self._wanted if self._wanted and not loaded else [file_id]
+        ids = ids if file_id in ids else [file_id]
+        loaded.update(ids)
+        return ids
+
+    @functools.cached_property
+    def links(self) -> Mapping[int, Sequence[tuple[str, str, bool]]]:
+        """The links of all notes: target, text, and whether they embed."""
+        return self.store.notes.link_targets()
+
+    @functools.cached_property
+    def backlinks(self) -> Mapping[int, Sequence[int]]:
+        """The notes that link to each note."""
+        return self.store.notes.backlinks()
+
+    def stat(self, path: str) -> os.stat_result | None:
+        """What the disk says of a file; None where it is gone."""
+        try:
+            return os.stat(self._root / path) if self._root else None
+        except (OSError, ValueError):
+            return None
+
+    # -------------------------------------------------------------------------------------------- values
+
+    def value(self, raw: JSON, name: str, path: str, strict: bool = False) -> Value:
+        """A value of a property or field as the language has it; `name` is that of the property, for its type."""
+        if raw is None or isinstance(raw, bool):
+            return raw
+        if isinstance(raw, list):
+            return tuple(self.value(item, name, path, strict) for item in raw)
+        if isinstance(raw, dict):
+            return {key: self.value(item, f"{name}.{key}", path, strict) for key, item in raw.items()}
+        declared = self.types.get(key_of(name), "") if self.types else ""
+        return _strict(raw, declared, path) if strict else _lenient(raw, declared, path)
+
+
+def _strict(raw: str | int | float, declared: str, path: str) -> Value:
+    if not isinstance(raw, str):
+        return tidy(raw)
+    if raw.startswith("[[") and raw.endswith("]]"):
+        return link_of(raw, "", path)
+    if declared == "number":
+        number = number_in(raw)
+        return raw if number is None else number
+    if declared in ("", "date", "datetime") and raw[:1].isdigit():
+        return read_date(raw) or raw
+    return raw
+
+
+@functools.lru_cache(maxsize=16_384)
+def _read(raw: str, declared: str) -> Value:
+    """Of text without links: the same whichever note it is in."""
+    found = kind_of(raw, declared)
+    if found.kind == "number" and found.number is not None:
+        return Quantity(found.number, found.unit, raw)
+    if found.kind in ("date", "datetime"):
+        return read_date(found.iso) or raw
+    if found.kind == "duration" and found.minutes is not None:
+        return Duration(0, found.minutes * 60_000, raw, found.number)
+    if found.kind == "checkbox":
+        return raw.strip().casefold() == "true"
+    return raw
+
+
+def _lenient(raw: str | int | float, declared: str, path: str) -> Value:
+    if not isinstance(raw, str):
+        return tidy(raw)
+    if raw[:1] in "[!":
+        target = kind_of(raw, declared).target
+        if target:
+            link = link_of(raw, "", path)
+            return link if link.target else LinkValue(target, "", path)
+    return _read(raw, declared)
+
+
+def _moment(seconds: float) -> Date:
+    return Date(datetime.fromtimestamp(seconds), True)
+
+
+def place_fields(path: str) -> dict[str, Value]:
+    """The fields of `file` that its path says."""
+    folder, _, name = path.rpartition("/")
+    basename, dot, ending = name.rpartition(".")
+    shown = basename if ending.lower() == "md" and dot else name
+    return {
+        "name": Named(shown, name), "basename": basename if dot else name, "ext": ending if dot else "",
+        "folder": folder, "path": path,
+    }  # fmt: skip
+
+
+class NoteRecord:
+    """A note, with its properties as `Source` says: strict, or with inline fields and units."""
+
+    def __init__(self, source: Source, row: NoteRow) -> None:
+        self.source, self.row = source, row
+        self.path = row.path
+        self._place: dict[str, Value] | None = None
+
+    def property(self, name: str) -> Value:
+        source = self.source
+        if source.strict:
+            own = source.properties(self.row.id)
+            return source.value(own[name], name, self.path, True) if name in own else self._folded(name, own)
+        own_facts = source.facts(self.row.id)
+        found = own_facts.get(key_of(name)) if own_facts else None
+        if found:
+            found = [fact for fact in found if not fact.item]
+        if not found:
+            return self._nested(name, own_facts) if own_facts else None
+        if len(found) == 1:
+            return source.value(found[0].value, name, self.path)
+        return tuple([source.value(fact.value, name, self.path) for fact in found])
+
+    def _folded(self, name: str, own: Mapping[str, JSON]) -> Value:
+        folded = name.casefold()
+        for key, value in own.items():
+            if key.casefold() == folded:
+                return self.source.value(value, key, self.path, True)
+        return None
+
+    def _nested(self, name: str, facts: Mapping[str, Sequence[Fact]]) -> Value:
+        """The map that a name stands for: `a` of the values of `a.b` and `a.c`."""
+        start = f"{key_of(name)}."
+        below = [fact for key, found in facts.items() if key.startswith(start) for fact in found if not fact.item]
+        if not below:
+            return None
+        made: dict[str, Any] = {}
+        for fact in below:
+            *way, last = fact.name.split(".")[len(start.split(".")) - 1 :]
+            level = made
+            for part in way:
+                level = level.setdefault(part, {}) if isinstance(level.get(part, {}), dict) else {}
+            value = self.source.value(fact.value, fact.name, self.path)
+            level[last] = (
+                (*(level[last] if isinstance(level[last], tuple) else (level[last],)), value)
+                if (last in level)
+                else value
+            )
+        return made
+
+    def line_of(self, name: str) -> int:
+        """The line on which a property's first value stands; 0 where there is none."""
+        found = [fact for fact in self.source.facts(self.row.id).get(key_of(name), ()) if not fact.item]
+        return found[0].line if found else 0
+
+    def properties(self) -> Mapping[str, Value]:
+        own = self.source.properties(self.row.id)
+        strict = self.source.strict
+        found = {name: self.source.value(value, name, self.path, strict) for name, value in own.items()}
+        if not strict:
+            for facts in self.source.facts(self.row.id).values():
+                for fact in facts:
+                    if fact.source == "field":
+                        found.setdefault(fact.name, self.property(fact.name))
+        return found
+
+    def file(self, name: str) -> Value:
+        row = self.row
+        match name:
+            case "name" | "basename" | "ext" | "folder" | "path":
+                if self._place is None:
+                    self._place = place_fields(self.path)
+                return self._place[name]
+            case "size":
+                return row.size
+            case "mtime":
+                return _moment(row.mtime_ns / 1e9)
+            case "ctime":
+                about = self.source.stat(self.path)
+                return None if about is None else _moment(created(about))
+            case "tags":
+                return tuple([Named(tag, f"#{tag}") for tag in row.tags])
+            case "aliases":
+                return row.aliases
+            case "day":
+                return read_date(row.date) if row.date else None
+            case "links" | "embeds":
+                own = self.source.links.get(row.id, ())
+                return tuple(
+                    [LinkValue(target, text, self.path) for target, text, embed in own if embed or name == "links"]
+                )
+            case "backlinks":
+                ids = self.source.backlinks.get(row.id, ())
+                return tuple([File(record) for id in ids if (record := self.source.note(id)) is not None])
+        return None
+
+
+def created(about: os.stat_result) -> float:
+    """When a file was made, in seconds since 1970; where the system does not tell, the oldest time that it has."""
+    born = getattr(about, "st_birthtime", 0)
+    return float(born) if born else min(about.st_mtime, about.st_ctime)
+
+
+class OtherFile:
+    """A file of the vault that is no note."""
+
+    def __init__(self, source: Source, path: str) -> None:
+        self._source = source
+        self.path = path
+
+    def property(self, name: str) -> Value:
+        return None
+
+    def properties(self) -> Mapping[str, Value]:
+        return {}
+
+    def file(self, name: str) -> Value:
+        if name in ("size", "mtime", "ctime"):
+            about = self._source.stat(self.path)
+            if about is None:
+                return None
+            if name == "size":
+                return about.st_size
+            return _moment(about.st_mtime if name == "mtime" else created(about))
+        if name == "backlinks":
+            wanted = links.key_of(self.path)
+            ids = [id for id, own in self._source.links.items() if any(links.key_of(link[0]) == wanted for link in own)]
+            return tuple([File(record) for id in ids if (record := self._source.note(id)) is not None])
+        if name in ("tags", "links", "embeds", "aliases"):
+            return ()
+        return place_fields(self.path).get(name)
+
+
+TASK_DATES = ("due", "scheduled", "start", "created", "done", "cancelled")
+TASK_TEXTS = ("status", "text", "heading", "priority", "recurrence", "id")
+
+
+class TaskRecord:
+    """A task: its own names first, then its fields, then its note's properties. `file` is the note."""
+
+    def __init__(self, note: NoteRecord, task: Task) -> None:
+        self.note, self.task = note, task
+        self.path, self.line = note.path, task.line
+
+    def property(self, name: str) -> Value:
+        task = self.task
+        if name in TASK_DATES:
+            return read_date(getattr(task, name)) if getattr(task, name) else None
+        if name == "open":
+            return task.is_open
+        if name == "tags":
+            return tuple([Named(tag, f"#{tag}") for tag in task.tags])
+        if name in ("line", "parent"):
+            return int(getattr(task, name))
+        if name in TASK_TEXTS:
+            return str(getattr(task, name)) or None
+        key = key_of(name)
+        for field, value in task.fields.items():
+            if key_of(field) == key:
+                return self.note.source.value(value, name, self.path)
+        return self.note.property(name)
+
+    def properties(self) -> Mapping[str, Value]:
+        return self.note.properties()
+
+    def file(self, name: str) -> Value:
+        return self.note.file(name)
+
+
+class ItemRecord:
+    """A list item with fields: these first, with `text`, `heading` and `line`, then its note's properties."""
+
+    def __init__(self, note: NoteRecord, item: Item) -> None:
+        self.note, self.item = note, item
+        self.path, self.line = note.path, item.line
+
+    def property(self, name: str) -> Value:
+        own = [f for f in self.note.source.facts(self.note.row.id).get(key_of(name), ()) if f.item == self.line]
+        if own:
+            values = tuple([self.note.source.value(fact.value, name, self.path) for fact in own])
+            return values[0] if len(values) == 1 else values
+        if name in ("text", "heading"):
+            return str(getattr(self.item, name)) or None
+        return self.line if name == "line" else self.note.property(name)
+
+    def properties(self) -> Mapping[str, Value]:
+        return self.note.properties()
+
+    def file(self, name: str) -> Value:
+        return self.note.file(name)
