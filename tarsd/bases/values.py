@@ -139,6 +139,8 @@ def type_of(value: Value) -> str:
 
 def is_truthy(value: Value) -> bool:
     """Null, false, 0, empty text, an empty list and an empty object are not."""
+    if value is True or value is False or value is None:
+        return value is True
     if isinstance(value, Quantity):
         return bool(value.number)
     if isinstance(value, Duration):

@@ -28,7 +28,7 @@ from tarsd.dates import DateRules, is_template
 from tarsd.errors import BadRequest, NotFound
 from tarsd.parse.fields import key_of
 from tarsd.query.narrow import narrow
-from tarsd.query.records import ItemRecord, Names, Source, TaskRecord
+from tarsd.query.records import ItemRecord, Names, NoteRecord, Source, TaskRecord
 from tarsd.query.request import Query
 from tarsd.store import Store
 
@@ -152,6 +152,8 @@ class _Run:
                 for key, members in grouped
             ]
         columns = tuple(Column(text, _title(text)) for text in query.columns)
+        if query.rows == "notes":
+            self.source.focus(scope.record.row.id for scope in shown if isinstance(scope.record, NoteRecord))
         return Table(columns, tuple(rows.values()), tuple(groups), summed(scopes), len(scopes), tuple(evaluator.told()))
 
     def _chosen(self, evaluator: Evaluator) -> list[RowScope]:
@@ -177,7 +179,7 @@ class _Run:
         rules = self.about.dates
         if rules.templates and not any(is_template(folder, rules) for folder in left.folders):
             left.rows = [row for row in left.rows if not is_template(row.path, rules)]
-        found = self.source.notes(row.id for row in sorted(left.rows, key=lambda row: row.path))
+        found = self.source.notes(row.id for row in left.rows)
         if self.query.rows == "notes":
             return found
         every = len(found) * 3 > len(self.names.rows)

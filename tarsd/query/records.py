@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tarsd.bases import Date, Duration, File, LinkValue, Quantity, Record, Value
 from tarsd.bases.operators import link_of, number_in
@@ -21,16 +21,51 @@ from tarsd.passage import NoteRow
 from tarsd.store import Store, links
 from tarsd.store.links import LinkTarget
 
+T = TypeVar("T")
+Embeds = Sequence[tuple[str, str, bool]]
+
+
+SHOWN_FILES = frozenset((
+    "avif", "bmp", "gif", "jpeg", "jpg", "png", "svg", "webp", "flac", "m4a", "mp3", "ogg", "wav", "webm", "3gp", "mkv",
+    "mov", "mp4", "ogv", "pdf",
+))  # fmt: skip
+"""The endings of the files, beside notes, canvases and bases, that Obsidian shows."""
+KEPT_NOTES = 20_000
+"""Of a vault with more notes nothing that was read is kept for the next query."""
+KEPT_COLUMNS = 64
+
 
 class Names:
-    """The notes of a vault by the names that links give them; made once for each state of the index."""
+    """The notes of a vault, by path, and by the names that links give them; made once for each state of the index.
+
+    What was read of all notes is kept with them, as far as `keep` says.
+    """
 
     def __init__(self, rows: Iterable[NoteRow]) -> None:
-        self.rows = {row.id: row for row in rows}
+        self.rows = {row.id: row for row in sorted(rows, key=lambda row: row.path)}
+        self.keeps = len(self.rows) <= KEPT_NOTES
+        self.places: dict[int, dict[str, Value]] = {}
+        self._kept: dict[object, Any] = {}
         self._targets: dict[str, list[LinkTarget]] = {}
         for row in self.rows.values():
             for key, alias in links.keys_of(row.path, row.aliases):
                 self._targets.setdefault(key, []).append(LinkTarget(row.id, links.path_fold(row.path), row.path, alias))
+
+    def keep(self, name: object, read: Callable[[], T]) -> T:
+        """What `read` gives, which is of all notes; kept for the next query where there is room."""
+        if name in self._kept:
+            found: T = self._kept[name]
+            return found
+        made = read()
+        if self.keeps:
+            if len(self._kept) >= KEPT_COLUMNS:
+                self._kept.pop(next(iter(self._kept)), None)
+            self._kept[name] = made
+        return made
+
+    def several(self, target: str) -> bool:
+        """Whether more notes than one have the name that a link's target ends with."""
+        return len(self._targets.get(_link_key(target), ())) > 1
 
     def find(self, target: str, source: str, hidden: Collection[int]) -> int | None:
         """The id of the note that a link means; those with `hidden` ids are not known."""
@@ -71,10 +106,9 @@ class Source:
         self._root = root
         self._others = others
         self._records: dict[int, NoteRecord] = {}
-        self._wanted: list[int] = []
-        self._properties: dict[int, dict[str, JSON]] = {}
-        self._facts: dict[int, dict[str, list[Fact]]] = {}
-        self._loaded: dict[str, set[int]] = {"properties": set(), "facts": set()}
+        self._wanted: set[int] = set()
+        self._loaded: dict[str, dict[int, Any]] = {}
+        self._columns: dict[str, Mapping[int, Value] | None] = {}
         self._found: dict[str, int | None] = {}
 
     # -------------------------------------------------------------------------------------------- notes
@@ -92,8 +126,13 @@ class Source:
     def notes(self, file_ids: Iterable[int]) -> list[NoteRecord]:
         """The notes with these ids, which are then read together."""
         found = [record for file_id in file_ids if (record := self.note(file_id)) is not None]
-        self._wanted = [record.row.id for record in found]
+        self._wanted = {record.row.id for record in found}
         return found
+
+    def focus(self, file_ids: Iterable[int]) -> None:
+        """From here on only these notes are wanted."""
+        self._wanted = set(file_ids)
+        self._loaded.pop("facts", None)
 
     def find(self, link: str, source: str) -> Record | None:
         """What a link leads to: a note, or another file of the vault."""
@@ -105,14 +144,11 @@ class Source:
             found = self._found[target]
         else:
             found = self.names.find(target, source, self.hidden)
-            if plain and (found is None or not self._several(target)):
+            if plain and (found is None or not self.names.several(target)):
                 self._found[target] = found
         if found is not None:
             return self.note(found)
         return self._other_files.get(links.key_of(target)) if "." in target else None
-
-    def _several(self, target: str) -> bool:
-        return len(self.names._targets.get(_link_key(target), ())) > 1
 
     @functools.cached_property
     def _other_files(self) -> dict[str, OtherFile]:
@@ -122,47 +158,70 @@ class Source:
     def others(self) -> list[OtherFile]:
         """The files of the vault that are no notes, such as pictures."""
         known = {row.path for row in self.names.rows.values()}
-        return [OtherFile(self, path) for path in self._others() if path not in known]
+        paths = (path for path in self._others() if path.rpartition(".")[2].lower() in SHOWN_FILES)
+        return [
+            OtherFile(self, path) for path in paths if path not in known and not path.rpartition("/")[2].startswith(".")
+        ]
 
     # -------------------------------------------------------------------------------------------- what they hold
 
     def properties(self, file_id: int) -> Mapping[str, JSON]:
         """The frontmatter of a note, as JSON."""
-        if file_id not in self._loaded["properties"]:
-            ids = self._batch(file_id, "properties")
-            every = len(ids) * 3 > len(self.names.rows)
-            self._properties |= self.store.notes.properties(None if every else ids)
-        return self._properties.get(file_id, {})
+        found: Mapping[str, JSON] | None = self._of("properties", file_id, self.store.notes.properties)
+        return found or {}
 
     def facts(self, file_id: int) -> Mapping[str, list[Fact]]:
         """The values of a note by key, those of list items among them."""
-        if file_id not in self._loaded["facts"]:
-            ids = self._batch(file_id, "facts")
-            every = len(ids) * 3 > len(self.names.rows)
-            for id, facts in self.store.facts.of(None if every else ids, keys=self.keys).items():
-                own: dict[str, list[Fact]] = {}
-                for fact in facts:
-                    own.setdefault(key_of(fact.name), []).append(fact)
-                self._facts[id] = own
-        return self._facts.get(file_id, {})
+        found: Mapping[str, list[Fact]] | None = self._of("facts", file_id, self._facts)
+        return found or {}
 
-    def _batch(self, file_id: int, what: str) -> list[int]:
-        """The notes to read now: all that are wanted, if this is one of them."""
-        loaded = self._loaded[what]
-        ids = self._wanted if self._wanted and not loaded else [file_id]
-        ids = ids if file_id in ids else [file_id]
-        loaded.update(ids)
-        return ids
+    def _facts(self, file_ids: Collection[int] | None) -> dict[int, dict[str, list[Fact]]]:
+        return {file_id: _by_key(facts) for file_id, facts in self.store.facts.of(file_ids, keys=self.keys).items()}
+
+    def links(self, file_id: int) -> Embeds:
+        """The links of a note: target, text, and whether they show what they lead to."""
+        found: Embeds | None = self._of("links", file_id, self.store.notes.link_targets)
+        return found or ()
 
     @functools.cached_property
-    def links(self) -> Mapping[int, Sequence[tuple[str, str, bool]]]:
-        """The links of all notes: target, text, and whether they embed."""
-        return self.store.notes.link_targets()
+    def every_link(self) -> Mapping[int, Embeds]:
+        """The links of all notes."""
+        return self.names.keep("links", self.store.notes.link_targets)
 
     @functools.cached_property
     def backlinks(self) -> Mapping[int, Sequence[int]]:
         """The notes that link to each note."""
-        return self.store.notes.backlinks()
+        return self.names.keep("backlinks", self.store.notes.backlinks)
+
+    def _of(self, what: str, file_id: int, read: Callable[[Collection[int] | None], dict[int, Any]]) -> Any:
+        """What is read of a note: together with all others that are wanted, if it is one of these."""
+        loaded = self._loaded.setdefault(what, {})
+        if file_id not in loaded:
+            ids = self._wanted if file_id in self._wanted and not loaded else {file_id}
+            if len(ids) * 3 > len(self.names.rows):
+                kept = (what, frozenset(self.keys) if what == "facts" and self.keys is not None else None)
+                found = self.names.keep(kept, lambda: read(None))
+            else:
+                found = read(ids)
+            loaded.update({id: found.get(id) for id in ids})
+        return loaded[file_id]
+
+    def column(self, name: str) -> Mapping[int, Value] | None:
+        """The values of a name in all notes, where most of them are wanted; None where they are read note by note."""
+        if name not in self._columns:
+            every = len(self._wanted) * 3 > len(self.names.rows)
+            kept = ("column", name, tuple(sorted(self.types.items())))
+            self._columns[name] = self.names.keep(kept, lambda: self._read_column(name)) if every else None
+        return self._columns[name]
+
+    def _read_column(self, name: str) -> dict[int, Value]:
+        made: dict[int, Value] = {}
+        for file_id, facts in self.store.facts.of(None, keys={key_of(name)}).items():
+            row = self.names.rows.get(file_id)
+            found = [self.value(fact.value, name, row.path) for fact in facts if not fact.item] if row else []
+            if found:
+                made[file_id] = found[0] if len(found) == 1 else tuple(found)
+        return made
 
     def stat(self, path: str) -> os.stat_result | None:
         """What the disk says of a file; None where it is gone."""
@@ -224,6 +283,13 @@ def _lenient(raw: str | int | float, declared: str, path: str) -> Value:
     return _read(raw, declared)
 
 
+def _by_key(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
+    found: dict[str, list[Fact]] = {}
+    for fact in facts:
+        found.setdefault(key_of(fact.name), []).append(fact)
+    return found
+
+
 def _moment(seconds: float) -> Date:
     return Date(datetime.fromtimestamp(seconds), True)
 
@@ -245,13 +311,17 @@ class NoteRecord:
     def __init__(self, source: Source, row: NoteRow) -> None:
         self.source, self.row = source, row
         self.path = row.path
-        self._place: dict[str, Value] | None = None
 
     def property(self, name: str) -> Value:
         source = self.source
         if source.strict:
             own = source.properties(self.row.id)
             return source.value(own[name], name, self.path, True) if name in own else self._folded(name, own)
+        column = source.column(name)
+        if column is not None and self.row.id in column:
+            return column[self.row.id]
+        if column:  # it is the name of a value, and of no map of values
+            return None
         own_facts = source.facts(self.row.id)
         found = own_facts.get(key_of(name)) if own_facts else None
         if found:
@@ -309,9 +379,10 @@ class NoteRecord:
         row = self.row
         match name:
             case "name" | "basename" | "ext" | "folder" | "path":
-                if self._place is None:
-                    self._place = place_fields(self.path)
-                return self._place[name]
+                places = self.source.names.places
+                if row.id not in places:
+                    places[row.id] = place_fields(self.path)
+                return places[row.id][name]
             case "size":
                 return row.size
             case "mtime":
@@ -326,7 +397,7 @@ class NoteRecord:
             case "day":
                 return read_date(row.date) if row.date else None
             case "links" | "embeds":
-                own = self.source.links.get(row.id, ())
+                own = self.source.links(row.id)
                 return tuple(
                     [LinkValue(target, text, self.path) for target, text, embed in own if embed or name == "links"]
                 )
@@ -365,7 +436,8 @@ class OtherFile:
             return _moment(about.st_mtime if name == "mtime" else created(about))
         if name == "backlinks":
             wanted = links.key_of(self.path)
-            ids = [id for id, own in self._source.links.items() if any(links.key_of(link[0]) == wanted for link in own)]
+            every = self._source.every_link.items()
+            ids = [id for id, own in every if any(_link_key(target) == wanted for target, _, _ in own)]
             return tuple([File(record) for id in ids if (record := self._source.note(id)) is not None])
         if name in ("tags", "links", "embeds", "aliases"):
             return ()

@@ -200,12 +200,13 @@ class Notes:
         """The links that point at a note, by source."""
         return self._links("l.target_file = ? ORDER BY s.path, l.rowid", file_id)
 
-    def link_targets(self) -> dict[int, list[tuple[str, str, bool]]]:
-        """The links of every note by its id, in reading order: target, text, and whether what it leads to is shown."""
+    def link_targets(self, file_ids: Collection[int] | None = None) -> dict[int, list[tuple[str, str, bool]]]:
+        """The links of these notes (None: of all) by id, in reading order: target, text, and whether they embed."""
         found: dict[int, list[tuple[str, str, bool]]] = {}
         with self._database.reader() as db:
-            rows = db.execute("SELECT file_id, target, text, embed FROM links ORDER BY rowid")
-            for file_id, target, text, embed in rows:
+            some = "" if file_ids is None else " WHERE file_id IN (SELECT value FROM json_each(?))"
+            sql = f"SELECT file_id, target, text, embed FROM links{some} ORDER BY rowid"
+            for file_id, target, text, embed in fetch(db, sql, () if file_ids is None else (listed(file_ids),)):
                 found.setdefault(file_id, []).append((target, text, bool(embed)))
         return found
 
