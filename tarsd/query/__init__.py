@@ -3,5 +3,6 @@
 from tarsd.query.execute import Executor, Vaults
 from tarsd.query.reply import table_json
 from tarsd.query.request import Query, RowKind
+from tarsd.query.tasks import task_query
 
-__all__ = ["Executor", "Query", "RowKind", "Vaults", "table_json"]
+__all__ = ["Executor", "Query", "RowKind", "Vaults", "table_json", "task_query"]
