@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tarsd.kinds import kind_of
-from tarsd.query import Query
+from tarsd.query import VaultQuery
 
 Json = dict[str, Any]
-Run = Callable[[Query], Json]
+Run = Callable[[VaultQuery], Json]
 
 _AGGREGATES = {"count": "", "sum": "sum", "avg": "average", "min": "min", "max": "max"}
 _OPEN = {
@@ -34,7 +34,7 @@ def answer(request: Json, run: Run) -> list[Json]:
     sort = tuple(("-" if by.get("dir") == "desc" else "") + _field(by["field"]) for by in request.get("sort", []))
     aggregate, group = request.get("aggregate"), request.get("group")
     summed = _summed(aggregate) if aggregate else {}
-    query = Query(
+    query = VaultQuery(
         rows,  # type: ignore[arg-type]
         " && ".join(f"({condition})" for condition in conditions if condition),
         tuple(columns.values()),

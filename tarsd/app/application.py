@@ -36,7 +36,7 @@ from tarsd.protocol import (
     WhyRequest,
     read_audience,
 )
-from tarsd.query import Query, task_query
+from tarsd.query import VaultQuery, task_query
 from tarsd.store import ProblemRow
 from tarsd.store.transfer import export_vectors, import_vectors
 from tarsd.vault import Skipped, Vault
@@ -206,7 +206,7 @@ class Application:
 
     def query(self, request: QueryRequest) -> Json:
         """Rows of notes, tasks or list items, or a view of a base."""
-        asked = Query(
+        asked = VaultQuery(
             request.rows, request.where, request.columns, request.sort, request.group, request.summaries, request.limit,
             request.text, view=request.view, this=request.this,
         )  # fmt: skip

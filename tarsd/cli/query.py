@@ -60,24 +60,24 @@ def notes(
 
 
 @click.command(cls=Command)
-@click.argument("words_", metavar="[WORDS]", nargs=-1)
+@click.argument("saying", metavar="WORDS", nargs=-1)
 @click.option("--open", "state", flag_value="open", default=True, help="Those that are to be done (the default).")
 @click.option("--done", "state", flag_value="done", help="Those that are done.")
 @click.option("--overdue", "state", flag_value="overdue", help="Open ones that were due before today.")
 @click.option("--cancelled", "state", flag_value="cancelled", help="Those that were given up.")
 @click.option("--all", "state", flag_value="all", help="Whatever their state.")
-@click.option("--due", default="", metavar="DAY", help="today, week, 2026-03-01, before:2026-03-01 or after:…")
+@click.option("--due", default="", metavar="DAY", help="Due today, this week, on 2026-03-01, before:2026-03-01 or after it.")
 @click.option("--in", "folder", default="", metavar="FOLDER", help="Only in this folder and below.")
 @click.option("--tag", default="", metavar="TAG", help="Only with this tag, on the task or its note.")
 @_limit
 @_reply
 def tasks(
-    words_: tuple[str, ...], state: str, due: str, folder: str, tag: str,
+    saying: tuple[str, ...], state: str, due: str, folder: str, tag: str,
     limit: int, as_csv: bool, vault: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """List tasks, those that are due first; with WORDS those that say all of these."""
     client = Client.find(vault)
-    asked = {"state": state, "due": due, "folder": folder, "tag": tag, "words": words(words_), "limit": limit}
+    asked = {"state": state, "due": due, "folder": folder, "tag": tag, "words": words(saying), "limit": limit}
     _print(client, client.post("/v1/tasks", asked), "No task is like that.", as_json=as_json, as_csv=as_csv)
 
 
@@ -87,7 +87,7 @@ def tasks(
 @click.option("--this", default="", metavar="NOTE", help="The note that `this` stands for.")
 @_reply
 def base(file: str, view: str, this: str, as_csv: bool, vault: Path | None, as_json: bool) -> None:
-    """Show a view of a base: a .base file, or a note with a ```base block."""
+    """Show a view of a base: of FILE.base, or of a note with a ```base block."""
     client = Client.find(vault)
     asked = {"base": note_path(client, file), "view": view, "this": note_path(client, this) if this else ""}
     reply = client.post("/v1/query", asked)

@@ -23,7 +23,7 @@ from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
-from tarsd.query import Query, table_json
+from tarsd.query import VaultQuery, table_json
 from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
@@ -215,7 +215,7 @@ class Reader:
             return reply
         return reply | {name: _seen(reply[name]) for name in ("title", "heading", "text")}
 
-    def query(self, query: Query, base: str = "") -> Json:
+    def query(self, query: VaultQuery, base: str = "") -> Json:
         """The rows, groups and sums of a query, as if there were no notes but those that may be seen.
 
         `base` is the path or name of a .base file, or of a note with a block of one, that the query is of; without

@@ -2,7 +2,7 @@
 
 from tarsd.query.execute import Executor, Vaults
 from tarsd.query.reply import table_json
-from tarsd.query.request import Query, RowKind
+from tarsd.query.request import RowKind, VaultQuery
 from tarsd.query.tasks import task_query
 
-__all__ = ["Executor", "Query", "RowKind", "Vaults", "table_json", "task_query"]
+__all__ = ["Executor", "RowKind", "VaultQuery", "Vaults", "table_json", "task_query"]

@@ -27,9 +27,10 @@ from tarsd.bases.values import is_truthy
 from tarsd.dates import DateRules, is_template
 from tarsd.errors import BadRequest, NotFound
 from tarsd.parse.fields import key_of
+from tarsd.query.names import NoteNames
 from tarsd.query.narrow import narrow
-from tarsd.query.records import ItemRecord, Names, NoteRecord, Source, TaskRecord
-from tarsd.query.request import Query
+from tarsd.query.records import ItemRecord, NoteRecord, QuerySource, TaskRecord
+from tarsd.query.request import VaultQuery
 from tarsd.store import Store
 
 SUMMARIES = {
@@ -55,18 +56,18 @@ class Executor:
     """Runs queries over one store. Called from threads; what it keeps is made anew when the index has changed."""
 
     def __init__(self) -> None:
-        self._names: tuple[Store | None, int, Names] = (None, -1, Names(()))
+        self._names: tuple[Store | None, int, NoteNames] = (None, -1, NoteNames(()))
 
-    def names(self, store: Store) -> Names:
+    def names(self, store: Store) -> NoteNames:
         """The notes of the vault by name, for the index as it is now."""
         known, generation, names = self._names
         if known is not store or generation != store.database.generation:
             generation = store.database.generation
-            names = Names(row for row in store.notes.titles() if not row.collection)
+            names = NoteNames(row for row in store.notes.titles() if not row.collection)
             self._names = (store, generation, names)
         return names
 
-    def run(self, query: Query, store: Store, about: Vaults, now: datetime, hidden: Collection[int] = ()) -> Table:
+    def run(self, query: VaultQuery, store: Store, about: Vaults, now: datetime, hidden: Collection[int] = ()) -> Table:
         """The table that a query comes to, as if the notes with `hidden` ids were not there.
 
         Raises `BasesError` for expressions that cannot be read and for more work than is allowed, `BadRequest` for a
@@ -78,11 +79,11 @@ class Executor:
 
 class _Run:
     def __init__(
-        self, query: Query, store: Store, names: Names, about: Vaults, now: datetime, hidden: Collection[int]
+        self, query: VaultQuery, store: Store, names: NoteNames, about: Vaults, now: datetime, hidden: Collection[int]
     ) -> None:
         self.query, self.store, self.names, self.about, self.now = query, store, names, about, now
         nodes = [parse(text) for text in self._texts()] if not query.base else []
-        self.source = Source(
+        self.source = QuerySource(
             store,
             names,
             hidden=hidden,

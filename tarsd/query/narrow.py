@@ -17,7 +17,7 @@ from tarsd.bases.table import Nothing
 from tarsd.bases.values import Named
 from tarsd.parse.fields import key_of
 from tarsd.passage import NoteRow
-from tarsd.query.records import Names, place_fields
+from tarsd.query.names import NoteNames, place_fields
 from tarsd.store import Store
 from tarsd.store.facts import Comparison
 
@@ -42,7 +42,7 @@ def conjuncts(node: Node) -> Iterator[Node]:
 
 
 def narrow(
-    condition: Node | None, rows: Iterable[NoteRow], store: Store, names: Names, now: datetime, *, bare: bool
+    condition: Node | None, rows: Iterable[NoteRow], store: Store, names: NoteNames, now: datetime, *, bare: bool
 ) -> Narrowed:
     """The rows that may pass a condition. `bare` says that a bare name is a property of the note."""
     found = Narrowed(list(rows))
@@ -64,7 +64,7 @@ def narrow(
 
 
 class _Narrower:
-    def __init__(self, store: Store, names: Names, now: datetime, bare: bool) -> None:
+    def __init__(self, store: Store, names: NoteNames, now: datetime, bare: bool) -> None:
         self.store, self.names, self.now, self.bare = store, names, now, bare
 
     def of_row(self, part: Node, folders: list[str]) -> Callable[[NoteRow], bool] | None:

@@ -5,83 +5,31 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tarsd.bases import Date, Duration, File, LinkValue, Quantity, Record, Value
-from tarsd.bases.operators import link_of, number_in
+from tarsd.bases import File, LinkValue, Record, Value
 from tarsd.bases.temporal import read_date
-from tarsd.bases.values import Named, tidy
-from tarsd.kinds import kind_of
+from tarsd.bases.values import Named
 from tarsd.parse import Fact, Item, Task
 from tarsd.parse.fields import key_of
 from tarsd.parse.properties import JSON
 from tarsd.passage import NoteRow
+from tarsd.query.names import (
+    SHOWN_FILES,
+    Embeds,
+    NoteNames,
+    by_key,
+    lenient_value,
+    link_key,
+    moment_of,
+    place_fields,
+    strict_value,
+)
 from tarsd.store import Store, links
-from tarsd.store.links import LinkTarget
-
-T = TypeVar("T")
-Embeds = Sequence[tuple[str, str, bool]]
 
 
-SHOWN_FILES = frozenset((
-    "avif", "bmp", "gif", "jpeg", "jpg", "png", "svg", "webp", "flac", "m4a", "mp3", "ogg", "wav", "webm", "3gp", "mkv",
-    "mov", "mp4", "ogv", "pdf",
-))  # fmt: skip
-"""The endings of the files, beside notes, canvases and bases, that Obsidian shows."""
-KEPT_NOTES = 20_000
-"""Of a vault with more notes nothing that was read is kept for the next query."""
-KEPT_COLUMNS = 64
-
-
-class Names:
-    """The notes of a vault, by path, and by the names that links give them; made once for each state of the index.
-
-    What was read of all notes is kept with them, as far as `keep` says.
-    """
-
-    def __init__(self, rows: Iterable[NoteRow]) -> None:
-        self.rows = {row.id: row for row in sorted(rows, key=lambda row: row.path)}
-        self.keeps = len(self.rows) <= KEPT_NOTES
-        self.places: dict[int, dict[str, Value]] = {}
-        self._kept: dict[object, Any] = {}
-        self._targets: dict[str, list[LinkTarget]] = {}
-        for row in self.rows.values():
-            for key, alias in links.keys_of(row.path, row.aliases):
-                self._targets.setdefault(key, []).append(LinkTarget(row.id, links.path_fold(row.path), row.path, alias))
-
-    def keep(self, name: object, read: Callable[[], T]) -> T:
-        """What `read` gives, which is of all notes; kept for the next query where there is room."""
-        if name in self._kept:
-            found: T = self._kept[name]
-            return found
-        made = read()
-        if self.keeps:
-            if len(self._kept) >= KEPT_COLUMNS:
-                self._kept.pop(next(iter(self._kept)), None)
-            self._kept[name] = made
-        return made
-
-    def several(self, target: str) -> bool:
-        """Whether more notes than one have the name that a link's target ends with."""
-        return len(self._targets.get(_link_key(target), ())) > 1
-
-    def find(self, target: str, source: str, hidden: Collection[int]) -> int | None:
-        """The id of the note that a link means; those with `hidden` ids are not known."""
-        found = self._targets.get(_link_key(target))
-        if not found:
-            return None
-        known = [candidate for candidate in found if candidate.id not in hidden] if hidden else found
-        return links.resolve(target, source, known)
-
-
-@functools.lru_cache(maxsize=8_192)
-def _link_key(target: str) -> str:
-    return links.key_of(target)
-
-
-class Source:
+class QuerySource:
     """What a query reads: the notes of the vault without those that are `hidden`.
 
     `strict`: properties as Obsidian reads them, and no inline fields; `types` are what `types.json` declares, by key.
@@ -92,7 +40,7 @@ class Source:
     def __init__(
         self,
         store: Store,
-        names: Names,
+        names: NoteNames,
         *,
         hidden: Collection[int] = (),
         strict: bool = False,
@@ -176,7 +124,7 @@ class Source:
         return found or {}
 
     def _facts(self, file_ids: Collection[int] | None) -> dict[int, dict[str, list[Fact]]]:
-        return {file_id: _by_key(facts) for file_id, facts in self.store.facts.of(file_ids, keys=self.keys).items()}
+        return {file_id: by_key(facts) for file_id, facts in self.store.facts.of(file_ids, keys=self.keys).items()}
 
     def links(self, file_id: int) -> Embeds:
         """The links of a note: target, text, and whether they show what they lead to."""
@@ -241,74 +189,13 @@ class Source:
         if isinstance(raw, dict):
             return {key: self.value(item, f"{name}.{key}", path, strict) for key, item in raw.items()}
         declared = self.types.get(key_of(name), "") if self.types else ""
-        return _strict(raw, declared, path) if strict else _lenient(raw, declared, path)
-
-
-def _strict(raw: str | int | float, declared: str, path: str) -> Value:
-    if not isinstance(raw, str):
-        return tidy(raw)
-    if raw.startswith("[[") and raw.endswith("]]"):
-        return link_of(raw, "", path)
-    if declared == "number":
-        number = number_in(raw)
-        return raw if number is None else number
-    if declared in ("", "date", "datetime") and raw[:1].isdigit():
-        return read_date(raw) or raw
-    return raw
-
-
-@functools.lru_cache(maxsize=16_384)
-def _read(raw: str, declared: str) -> Value:
-    """Of text without links: the same whichever note it is in."""
-    found = kind_of(raw, declared)
-    if found.kind == "number" and found.number is not None:
-        return Quantity(found.number, found.unit, raw)
-    if found.kind in ("date", "datetime"):
-        return read_date(found.iso) or raw
-    if found.kind == "duration" and found.minutes is not None:
-        return Duration(0, found.minutes * 60_000, raw, found.number)
-    if found.kind == "checkbox":
-        return raw.strip().casefold() == "true"
-    return raw
-
-
-def _lenient(raw: str | int | float, declared: str, path: str) -> Value:
-    if not isinstance(raw, str):
-        return tidy(raw)
-    if raw[:1] in "[!":
-        target = kind_of(raw, declared).target
-        if target:
-            link = link_of(raw, "", path)
-            return link if link.target else LinkValue(target, "", path)
-    return _read(raw, declared)
-
-
-def _by_key(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
-    found: dict[str, list[Fact]] = {}
-    for fact in facts:
-        found.setdefault(key_of(fact.name), []).append(fact)
-    return found
-
-
-def _moment(seconds: float) -> Date:
-    return Date(datetime.fromtimestamp(seconds), True)
-
-
-def place_fields(path: str) -> dict[str, Value]:
-    """The fields of `file` that its path says."""
-    folder, _, name = path.rpartition("/")
-    basename, dot, ending = name.rpartition(".")
-    shown = basename if ending.lower() == "md" and dot else name
-    return {
-        "name": Named(shown, name), "basename": basename if dot else name, "ext": ending if dot else "",
-        "folder": folder, "path": path,
-    }  # fmt: skip
+        return strict_value(raw, declared, path) if strict else lenient_value(raw, declared, path)
 
 
 class NoteRecord:
-    """A note, with its properties as `Source` says: strict, or with inline fields and units."""
+    """A note, with its properties as `QuerySource` says: strict, or with inline fields and units."""
 
-    def __init__(self, source: Source, row: NoteRow) -> None:
+    def __init__(self, source: QuerySource, row: NoteRow) -> None:
         self.source, self.row = source, row
         self.path = row.path
 
@@ -386,10 +273,10 @@ class NoteRecord:
             case "size":
                 return row.size
             case "mtime":
-                return _moment(row.mtime_ns / 1e9)
+                return moment_of(row.mtime_ns / 1e9)
             case "ctime":
                 about = self.source.stat(self.path)
-                return None if about is None else _moment(created(about))
+                return None if about is None else moment_of(created(about))
             case "tags":
                 return tuple([Named(tag, f"#{tag}") for tag in row.tags])
             case "aliases":
@@ -416,7 +303,7 @@ def created(about: os.stat_result) -> float:
 class OtherFile:
     """A file of the vault that is no note."""
 
-    def __init__(self, source: Source, path: str) -> None:
+    def __init__(self, source: QuerySource, path: str) -> None:
         self._source = source
         self.path = path
 
@@ -433,11 +320,11 @@ class OtherFile:
                 return None
             if name == "size":
                 return about.st_size
-            return _moment(about.st_mtime if name == "mtime" else created(about))
+            return moment_of(about.st_mtime if name == "mtime" else created(about))
         if name == "backlinks":
             wanted = links.key_of(self.path)
             every = self._source.every_link.items()
-            ids = [id for id, own in every if any(_link_key(target) == wanted for target, _, _ in own)]
+            ids = [id for id, own in every if any(link_key(target) == wanted for target, _, _ in own)]
             return tuple([File(record) for id in ids if (record := self._source.note(id)) is not None])
         if name in ("tags", "links", "embeds", "aliases"):
             return ()

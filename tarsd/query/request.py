@@ -10,7 +10,7 @@ RowKind = Literal["notes", "tasks", "items"]
 
 
 @dataclass(frozen=True)
-class Query:
+class VaultQuery:
     """Rows with conditions, all in the language of Bases; "" and empty are no condition.
 
     Rows are notes, tasks, or list items that carry fields; of the latter two a bare name is first the task's or item's

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tarsd.errors import BadRequest
 from tarsd.kinds import kind_of
-from tarsd.query.request import Query
+from tarsd.query.request import VaultQuery
 
 TaskState = Literal["open", "done", "overdue", "cancelled", "all"]
 
@@ -24,7 +24,7 @@ COLUMNS = ("due", "priority", "scheduled", "done")
 
 def task_query(
     state: TaskState, today: date, *, due: str = "", folder: str = "", tag: str = "", words: str = "", limit: int = 0
-) -> Query:
+) -> VaultQuery:
     """Tasks by their state, by when they are due, in a folder, with a tag (their own or their note's), and with words.
 
     `due` is today, tomorrow, week (this one, from Monday on), a day, or before: or after: and one of these. Raises
@@ -41,7 +41,7 @@ def task_query(
         conditions.append(f"({own} || {of_note})")
     conditions += [f"text.lower().contains({json.dumps(word)})" for word in words.lower().split()[:50]]
     where = " && ".join(condition for condition in conditions if condition)
-    return Query("tasks", where, COLUMNS, ("-done",) if state == "done" else ("due",), limit=limit)
+    return VaultQuery("tasks", where, COLUMNS, ("-done",) if state == "done" else ("due",), limit=limit)
 
 
 def _due(due: str, today: date) -> str:

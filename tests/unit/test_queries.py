@@ -15,7 +15,7 @@ from tarsd.bases import BasesError
 from tarsd.errors import BadRequest, NotFound
 from tarsd.notes import Reader
 from tarsd.protocol import Audience
-from tarsd.query import Query, task_query
+from tarsd.query import VaultQuery, task_query
 from tests.support.engine import Engine, write
 
 NOTES = {
@@ -57,12 +57,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
 
 
-def ask(engine: Engine, query: Query, audience: Audience = "person", base: str = "") -> dict[str, Any]:
+def ask(engine: Engine, query: VaultQuery, audience: Audience = "person", base: str = "") -> dict[str, Any]:
     return Reader(engine.library, audience).query(query, base)
 
 
 def paths(engine: Engine, where: str, audience: Audience = "here") -> list[str]:
-    reply = ask(engine, Query(where=where), audience)
+    reply = ask(engine, VaultQuery(where=where), audience)
     assert not reply["problems"]
     return [row["path"] for row in reply["rows"]]
 
@@ -113,7 +113,7 @@ def test_the_index_narrows_nothing_away(engine: Engine, where: str, found: list[
 
 
 def test_rows_have_values_lines_groups_and_sums(engine: Engine) -> None:
-    query = Query(
+    query = VaultQuery(
         where="file.inFolder('Books')",
         columns=("rating", "price", "file.basename.lower()"),
         sort=("-rating",),
@@ -136,13 +136,13 @@ def test_rows_have_values_lines_groups_and_sums(engine: Engine) -> None:
 
 @pytest.mark.parametrize(("sort", "last"), [("rating", "four-ish"), ("-rating", "four-ish")])
 def test_what_is_of_another_kind_comes_behind_in_both_directions(engine: Engine, sort: str, last: str) -> None:
-    reply = ask(engine, Query(where="file.inFolder('Books')", columns=("rating",), sort=(sort,)))
+    reply = ask(engine, VaultQuery(where="file.inFolder('Books')", columns=("rating",), sort=(sort,)))
     assert reply["rows"][-1]["values"]["rating"] == last
 
 
 def test_tasks_are_rows_with_their_own_names(engine: Engine) -> None:
     def found(where: str) -> list[str]:
-        reply = ask(engine, Query("tasks", f"({where}) && !file.inFolder('Secret')", sort=("due",)))
+        reply = ask(engine, VaultQuery("tasks", f"({where}) && !file.inFolder('Secret')", sort=("due",)))
         return [row["text"] for row in reply["rows"]]
 
     assert found("open") == ["Oil the hinge #home", "a blue one"]
@@ -153,7 +153,7 @@ def test_tasks_are_rows_with_their_own_names(engine: Engine) -> None:
 
 
 def test_list_items_with_fields_are_rows(engine: Engine) -> None:
-    query = Query("items", "spent && !file.inFolder('Secret')", ("for",), ("-spent",), "for", {"spent": "sum"})
+    query = VaultQuery("items", "spent && !file.inFolder('Secret')", ("for",), ("-spent",), "for", {"spent": "sum"})
     reply = ask(engine, query)
     assert [row["values"]["for"] for row in reply["rows"]] == ["travel", "coffee"]
     assert reply["rows"][0]["line"] == 5 and "Trains" in reply["rows"][0]["text"]
@@ -184,45 +184,45 @@ def test_a_day_that_is_none_is_refused_in_words() -> None:
 
 
 def test_a_base_shows_what_obsidian_would(engine: Engine) -> None:
-    reply = ask(engine, Query(), base="All.base")
+    reply = ask(engine, VaultQuery(), base="All.base")
     assert [row["values"]["file.name"] for row in reply["rows"]] == ["Dune", "Emma", "Stalker", "Debt", "Book"]
     assert reply["summaries"]["note.rating"]["value"] == 24  # `Rating` is another spelling of the same property
     assert reply["summaries"]["note.price"]["value"] is None  # to Obsidian, `12,90 €` is text
-    mine = ask(engine, Query(view="mine", this="People/Herbert.md"), base="All.base")
+    mine = ask(engine, VaultQuery(view="mine", this="People/Herbert.md"), base="All.base")
     assert [row["path"] for row in mine["rows"]] == [DUNE]
 
 
 def test_a_block_of_a_note_is_a_base_of_which_the_note_is_this(engine: Engine) -> None:
-    reply = ask(engine, Query(), base="Overview")
+    reply = ask(engine, VaultQuery(), base="Overview")
     assert [row["path"] for row in reply["rows"]] == ["Links.md"]
     with pytest.raises(BadRequest, match="no base in"):
-        ask(engine, Query(), base="Links")
+        ask(engine, VaultQuery(), base="Links")
     with pytest.raises(NotFound):
-        ask(engine, Query(), base="Nothing.base")
+        ask(engine, VaultQuery(), base="Nothing.base")
     with pytest.raises(NotFound, match="this"):
-        ask(engine, Query(this="Nothing"), base="All.base")
+        ask(engine, VaultQuery(this="Nothing"), base="All.base")
 
 
 def test_other_files_are_rows_of_bases_and_of_nothing_else(engine: Engine) -> None:
-    pictures = Query(base="filters: file.ext == 'png'\n")
+    pictures = VaultQuery(base="filters: file.ext == 'png'\n")
     assert [row["path"] for row in ask(engine, pictures)["rows"]] == ["picture.png"]
     assert paths(engine, "file.ext == 'png'") == []
     assert ask(engine, pictures, "elsewhere")["rows"] == []
 
 
 PROBES = [
-    Query(where="rating > 0", summaries={"price": "sum", "rating": "unique"}),
-    Query(where="price"),
-    Query("tasks"),
-    Query("items", summaries={"spent": "sum"}, group="spent"),
-    Query(where="file.backlinks.length > 0", columns=("file.backlinks", "file.backlinks.length")),
-    Query(where="file.name == 'Dune'", columns=("file('Secret/Debt').properties", "link('Debt').asFile()")),
-    Query(base="views: [{order: [file.name, file.backlinks], summaries: {price: Sum, file.name: Unique}}]"),
+    VaultQuery(where="rating > 0", summaries={"price": "sum", "rating": "unique"}),
+    VaultQuery(where="price"),
+    VaultQuery("tasks"),
+    VaultQuery("items", summaries={"spent": "sum"}, group="spent"),
+    VaultQuery(where="file.backlinks.length > 0", columns=("file.backlinks", "file.backlinks.length")),
+    VaultQuery(where="file.name == 'Dune'", columns=("file('Secret/Debt').properties", "link('Debt').asFile()")),
+    VaultQuery(base="views: [{order: [file.name, file.backlinks], summaries: {price: Sum, file.name: Unique}}]"),
 ]
 
 
 @pytest.mark.parametrize("probe", PROBES)
-def test_what_is_private_is_in_no_row_count_or_sum_for_a_model_elsewhere(engine: Engine, probe: Query) -> None:
+def test_what_is_private_is_in_no_row_count_or_sum_for_a_model_elsewhere(engine: Engine, probe: VaultQuery) -> None:
     shown = ask(engine, probe, "elsewhere")
     target = engine.vault / "Secret/Debt.md"
     kept = target.read_bytes()
@@ -244,7 +244,7 @@ def test_what_is_private_is_in_no_row_count_or_sum_for_a_model_elsewhere(engine:
 def test_a_note_that_became_private_a_moment_ago_is_not_in_it(engine: Engine) -> None:
     target = engine.vault / EMMA
     kept = target.read_bytes()
-    probe = Query(where="rating > 0", summaries={"price": "sum"})
+    probe = VaultQuery(where="rating > 0", summaries={"price": "sum"})
     assert EMMA in str(ask(engine, probe, "elsewhere"))
     engine.vault.joinpath("Secret/Emma.md").write_bytes(kept)
     target.unlink()
@@ -258,15 +258,16 @@ def test_a_note_that_became_private_a_moment_ago_is_not_in_it(engine: Engine) ->
 def test_a_model_elsewhere_does_not_learn_of_a_private_note_by_its_name(engine: Engine) -> None:
     for name in ("Secret/Debt.md", "Secret/Nothing.md"):
         with pytest.raises(NotFound):
-            ask(engine, Query(this=name, base="views: []"), "elsewhere")
+            ask(engine, VaultQuery(this=name, base="views: []"), "elsewhere")
         with pytest.raises(NotFound):
-            ask(engine, Query(), "elsewhere", base=name)
+            ask(engine, VaultQuery(), "elsewhere", base=name)
 
 
 @pytest.mark.parametrize(
-    "query", [Query(where="rating >"), Query(columns=("x(",)), Query(sort=("-(",)), Query(group="a b")]
+    "query",
+    [VaultQuery(where="rating >"), VaultQuery(columns=("x(",)), VaultQuery(sort=("-(",)), VaultQuery(group="a b")],
 )
-def test_what_cannot_be_read_is_refused_with_its_place(engine: Engine, query: Query) -> None:
+def test_what_cannot_be_read_is_refused_with_its_place(engine: Engine, query: VaultQuery) -> None:
     with pytest.raises(BasesError) as caught:
         ask(engine, query)
     assert caught.value.line == 1 and caught.value.as_json()["code"] == "bad_expression"
@@ -274,11 +275,11 @@ def test_what_cannot_be_read_is_refused_with_its_place(engine: Engine, query: Qu
 
 def test_a_summary_that_there_is_not_is_refused(engine: Engine) -> None:
     with pytest.raises(BadRequest, match="no summary 'mode'"):
-        ask(engine, Query(summaries={"rating": "mode"}))
+        ask(engine, VaultQuery(summaries={"rating": "mode"}))
 
 
 def test_what_fails_for_some_rows_is_said_once(engine: Engine) -> None:
-    reply = ask(engine, Query(where="file.inFolder('Books')", columns=("rating.abs()",)))
+    reply = ask(engine, VaultQuery(where="file.inFolder('Books')", columns=("rating.abs()",)))
     assert [row["values"]["rating.abs()"] for row in reply["rows"]] == [5, 4, None]
     assert reply["problems"] == ["rating.abs(): abs() is no function of a string (line 1, column 8)."]
 
