@@ -1,17 +1,39 @@
 """Exact requests about a vault, each turned into a query of tarsd's: `scripts/evaluate --structured FOLDER`.
 
-A request is JSON: `from`, `where`, `dates`, `tasks`, `items`, `select`, `sort`, `limit`, `aggregate`, `group`, as the
-README of such a folder describes them. `answer` gives its rows.
+A folder has a `vault`, `questions-A.jsonl` with requests and `questions-B.jsonl` with questions; `evaluate` asks them
+all and prints how many are right. A request is JSON: `from`, `where`, `dates`, `tasks`, `items`, `select`, `sort`,
+`limit`, `aggregate`, `group`, as the README of such a folder describes them. `answer` gives its rows.
 """
 
 from __future__ import annotations
 
+import glob
+import importlib.util
 import json
+import os
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from tarsd.kinds import kind_of
-from tarsd.query import VaultQuery
+from tarsd import config, embed
+from tarsd.client import Client
+from tarsd.config import EmbeddingSettings
+from tarsd.dates import date_rules
+from tarsd.errors import TarsdError
+from tarsd.index import Indexer
+from tarsd.kinds import kind_of, property_types
+from tarsd.query import Executor, VaultQuery, Vaults, table_json
+from tarsd.store import Store
+from tarsd.vault import Vault
 
 Json = dict[str, Any]
 Run = Callable[[VaultQuery], Json]
@@ -20,6 +42,125 @@ _AGGREGATES = {"count": "", "sum": "sum", "avg": "average", "min": "min", "max":
 _OPEN = {
     "open": 'open', "done": 'status == "x" || status == "X"', "cancelled": 'status == "-"',
 }  # fmt: skip
+
+
+TARSD = Path(__file__).resolve().parent.parent / ".venv" / "bin" / "tarsd"
+SETTINGS = "[memory]\nsession_notes = false\n"
+FAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1"
+
+
+def evaluate(folder: Path, evaluator: Path | None, today: str) -> None:
+    """Both layers of a folder: a table by kind for each, and last a line for each. `today` "" is that of the questions.
+
+    `evaluator` is the program that scores answers, `ask_eval.py`; without one it is looked for near the folder.
+    """
+    score = _load(evaluator or _near(folder))
+    with tempfile.TemporaryDirectory() as scratch:
+        vault = Path(shutil.copytree(folder / "vault", Path(scratch, "vault")))
+        exact = _layer_a(folder, vault, score, today)
+        mean = _layer_b(folder, vault, score, today)
+    print(f"layer A: {exact}")
+    print(f"layer B: {mean:.3f}")
+
+
+def _near(folder: Path) -> Path:
+    places = [*folder.resolve().parents[:3], Path(__file__).resolve().parents[2] / "shared" / "bench"]
+    found = [path for place in places if (path := place / "ask_eval.py").exists()]
+    if not found:
+        raise SystemExit("No ask_eval.py lies near the folder; name it with --ask-eval FILE.")
+    return found[0]
+
+
+def _load(path: Path) -> ModuleType:
+    about = importlib.util.spec_from_file_location("ask_eval", path)
+    if about is None or about.loader is None:
+        raise SystemExit(f"{path} is no program to score answers with.")
+    module = importlib.util.module_from_spec(about)
+    about.loader.exec_module(module)
+    return module
+
+
+def _questions(file: Path) -> list[Json]:
+    return [json.loads(row) for row in file.read_text(encoding="utf-8").splitlines() if row.strip()]
+
+
+def _layer_a(folder: Path, vault: Path, score: ModuleType, today: str) -> str:
+    """Each request as a query, in this process."""
+    env = {"TARSD_HOME": str(vault.parent / "home-a"), "TARSD_EMBEDDING": "table"}
+    settings = config.load(vault=vault, env=env)
+    store = Store(settings.paths.index_db, settings.paths.embeddings_db)
+    indexer = Indexer(settings, [Vault(settings.vault)], store, embed.make(EmbeddingSettings(model="table")), None)
+    indexer.reconcile()
+    indexer.close()
+    executor, about = Executor(), Vaults(vault, property_types(vault), date_rules(vault))
+    results = []
+    for question in _questions(folder / "questions-A.jsonl"):
+        now = datetime.combine(date.fromisoformat(today or question["today"]), datetime.min.time()).replace(hour=12)
+
+        def run(query: VaultQuery, now: datetime = now) -> Json:
+            return table_json(executor.run(query, store, about, now))
+
+        started = time.perf_counter()
+        try:
+            rows = answer(question["request"], run)
+        except TarsdError as error:
+            print(f"{question['id']}: {error.message}", file=sys.stderr)
+            rows = []
+        result = score.score_a(question["gold"], json.loads(json.dumps(rows)))
+        results.append(result | {"id": question["id"], "kind": question["kind"], "s": time.perf_counter() - started})
+        if not result["exact"]:
+            print(f"{question['id']} {question['what']}: {result.get('why', '')}")
+    score.table(results, "kind", "A")
+    return f"{sum(bool(result['exact']) for result in results)} of {len(results)}"
+
+
+def _layer_b(folder: Path, vault: Path, score: ModuleType, today: str) -> float:
+    """Each question through a daemon of its own, with `tarsd ask`."""
+    questions = _questions(folder / "questions-B.jsonl")
+    day = today or questions[0]["today"]
+    home = vault.parent / "home-b"
+    home.mkdir()
+    home.joinpath("config.toml").write_text(f"vault = {json.dumps(str(vault))}\n{SETTINGS}", encoding="utf-8")
+    env = {**os.environ, "TARSD_HOME": str(home), "TARSD_CHAT": "extractive", "ASK_TODAY": day}
+    faked = glob.glob(FAKETIME)
+    if faked and day != date.today().isoformat():
+        env |= {"LD_PRELOAD": faked[0], "FAKETIME": f"@{day} 12:00:00"}
+    elif day != date.today().isoformat():
+        print(f"The questions are of {day}, and without libfaketime the daemon takes today for another day.")
+    os.environ["TARSD_HOME"] = str(home)
+    with open(home / "log", "wb") as log, subprocess.Popen([TARSD, "run"], env=env, stdout=log, stderr=log) as daemon:
+        try:
+            _wait(vault)
+            results = [_asked(question, score, folder, vault) for question in questions]
+        finally:
+            daemon.terminate()
+    score.table(results, "kind", "B")
+    score.table(results, "lang", "B")
+    return statistics.fmean(result["score"] for result in results)
+
+
+def _wait(vault: Path) -> None:
+    for _ in range(600):
+        try:
+            if not Client.find(vault).get("/v1/status")["behind"]:
+                return
+        except TarsdError:
+            pass
+        time.sleep(0.2)
+    raise SystemExit("The daemon has not indexed the vault.")
+
+
+def _asked(question: Json, score: ModuleType, folder: Path, vault: Path) -> Json:
+    command = f"{shlex.quote(str(TARSD))} ask {shlex.quote(question['q'])} --json"
+    out, code, seconds, error = score.call(command, None, 120, question["today"])
+    if code not in (0, 1):
+        print(f"{question['id']}: {error[-200:]}", file=sys.stderr)
+    told = score.Answer(out, code, score.vault_notes(str(vault)))
+    tasks = folder / "tasks.json"
+    every = json.loads(tasks.read_text(encoding="utf-8")) if tasks.exists() else []
+    result: Json = score.score_b(question["gold"], told, every)
+    about = {name: question[name] for name in ("id", "kind", "lang", "q")}
+    return result | about | {"s": seconds, "rc": code, "abstained": told.abstained}
 
 
 def answer(request: Json, run: Run) -> list[Json]:

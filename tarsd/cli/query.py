@@ -66,7 +66,7 @@ def notes(
 @click.option("--overdue", "state", flag_value="overdue", help="Open ones that were due before today.")
 @click.option("--cancelled", "state", flag_value="cancelled", help="Those that were given up.")
 @click.option("--all", "state", flag_value="all", help="Whatever their state.")
-@click.option("--due", default="", metavar="DAY", help="Due today, this week, on 2026-03-01, before:2026-03-01 or after it.")
+@click.option("--due", default="", metavar="DAY", help="today, week, a date, before:DATE or after:DATE.")
 @click.option("--in", "folder", default="", metavar="FOLDER", help="Only in this folder and below.")
 @click.option("--tag", default="", metavar="TAG", help="Only with this tag, on the task or its note.")
 @_limit
