@@ -120,7 +120,7 @@ def _layer_b(folder: Path, vault: Path, score: ModuleType, today: str) -> float:
     day = today or questions[0]["today"]
     home = vault.parent / "home-b"
     home.mkdir()
-    home.joinpath("config.toml").write_text(f"vault = {json.dumps(str(vault))}\n{SETTINGS}", encoding="utf-8")
+    home.joinpath("config.toml").write_text(f"[vault]\npath = {json.dumps(str(vault))}\n{SETTINGS}", encoding="utf-8")
     env = {**os.environ, "TARSD_HOME": str(home), "TARSD_CHAT": "extractive", "ASK_TODAY": day}
     faked = glob.glob(FAKETIME)
     if faked and day != date.today().isoformat():

@@ -7,8 +7,8 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from functools import partial
 from datetime import date
+from functools import partial
 from typing import Any, TypeVar
 
 import tarsd
