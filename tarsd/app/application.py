@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from datetime import date
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,13 +27,16 @@ from tarsd.protocol import (
     PROTOCOL,
     Audience,
     CheckRequest,
+    QueryRequest,
     ReindexRequest,
     RelatedRequest,
     SearchRequest,
+    TasksRequest,
     VectorsRequest,
     WhyRequest,
     read_audience,
 )
+from tarsd.query import VaultQuery, task_query
 from tarsd.store import ProblemRow
 from tarsd.store.transfer import export_vectors, import_vectors
 from tarsd.vault import Skipped, Vault
@@ -199,6 +203,22 @@ class Application:
     def related(self, request: RelatedRequest) -> Json:
         """Hits for a note, itself excluded."""
         return Reader(self.library, request.audience).related(request) | {"behind": self.indexing.behind()}
+
+    def query(self, request: QueryRequest) -> Json:
+        """Rows of notes, tasks or list items, or a view of a base."""
+        asked = VaultQuery(
+            request.rows, request.where, request.columns, request.sort, request.group, request.summaries, request.limit,
+            request.text, view=request.view, this=request.this,
+        )  # fmt: skip
+        return Reader(self.library, request.audience).query(asked, request.base) | {"behind": self.indexing.behind()}
+
+    def tasks(self, request: TasksRequest) -> Json:
+        """Rows of tasks."""
+        asked = task_query(
+            request.state, date.today(), due=request.due, folder=request.folder, tag=request.tag, words=request.words,
+            limit=request.limit,
+        )  # fmt: skip
+        return Reader(self.library, request.audience).query(asked) | {"behind": self.indexing.behind()}
 
     def notes(self, filters: Mapping[str, str]) -> Json:
         """The notes by folder, tag or how recent they are."""

@@ -119,14 +119,13 @@ def _lengths(items: Sequence[Value]) -> list[float]:
 
 
 def _reckoned(run: Callable[[Sequence[float]], float]) -> Callable[[Sequence[Value]], Value]:
-    """A summary of numbers, or of durations where there are no numbers."""
+    """A summary of numbers, or of durations where there are any."""
 
     def summary(items: Sequence[Value]) -> Value:
-        found = numbers(items)
-        lengths = [] if found else _lengths(items)
-        if not found and not lengths:
-            return None
-        return Duration(0, run(lengths)) if lengths else tidy(run(found))
+        found, lengths = numbers(items), _lengths(items)
+        if lengths:  # bare numbers beside them are minutes
+            return Duration(0, run(lengths + [60_000 * number for number in found]))
+        return tidy(run(found)) if found else None
 
     return summary
 

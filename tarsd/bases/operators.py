@@ -9,6 +9,7 @@ import functools
 import operator
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from tarsd.bases.faults import BasesError
 from tarsd.bases.scope import RowScope
@@ -45,7 +46,7 @@ def as_number(value: Value) -> float | None:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, Duration):
-        return value.total
+        return value.counted
     return number_in(value) if isinstance(value, str) else None
 
 
@@ -109,27 +110,27 @@ def _same_file(left: Value, right: Value, scope: RowScope) -> bool:
     return False
 
 
-def _pair(left: Value, right: Value) -> tuple[float, float] | tuple[str, str] | None:
+def _pair(left: Value, right: Value) -> tuple[float, float] | tuple[str, str] | tuple[datetime, datetime] | None:
     """Two values in a form in which Python compares them; None where they have no order."""
     first, second = type_of(left), type_of(right)
     if first == second == "string":
         return text_of(left), text_of(right)
     if "date" in (first, second):
         one, other = _moment(left), _moment(right)
-        return (one, other) if one and other else None
-    if "duration" in (first, second):
+        return (one, other) if one is not None and other is not None else None
+    if "duration" in (first, second) and "number" not in (first, second):
         length, second_length = _length(left), _length(right)
         return None if length is None or second_length is None else (length, second_length)
-    if "number" in (first, second) or first == second == "boolean":
+    if "number" in (first, second) or "duration" in (first, second) or first == second == "boolean":
         number, other_number = as_number(left), as_number(right)
         return None if number is None or other_number is None else (number, other_number)
     texts = ("string", "link", "file")
     return (text_of(left), text_of(right)) if first in texts and second in texts else None
 
 
-def _moment(value: Value) -> str:
+def _moment(value: Value) -> datetime | None:
     date = read_date(value) if isinstance(value, str) else value
-    return date.when.isoformat(timespec="microseconds") if isinstance(date, Date) else ""
+    return date.when if isinstance(date, Date) else None
 
 
 def _length(value: Value) -> float | None:
@@ -171,7 +172,7 @@ def sort_key(value: Value) -> Key:
         case Quantity():
             return 1, value.number, "", ""
         case Date():
-            return 2, 0, _moment(value), ""
+            return 2, 0, value.when.isoformat(timespec="microseconds"), ""
         case Duration():
             return 3, value.total, "", ""
         case tuple() if not value:

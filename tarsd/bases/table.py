@@ -198,7 +198,7 @@ _OF_NUMBERS = ("Average", "Min", "Max", "Sum", "Range", "Median", "Stddev")
 
 def summary_of(kind: str, values: Sequence[Value], evaluator: Evaluator, own: Mapping[str, Program]) -> Summary:
     """A summary of a column: one of the base's `own`, else one by default. Of lists, every number counts."""
-    scope = evaluator.scope(_Nothing())
+    scope = evaluator.scope(Nothing())
     filled = [value for value in values if not is_empty(value)]
     if kind in own:
         scope.values = {"values": tuple(values)}
@@ -216,7 +216,7 @@ def summary_of(kind: str, values: Sequence[Value], evaluator: Evaluator, own: Ma
     return Summary(kind, value, len(filled))
 
 
-class _Nothing:
+class Nothing:
     """The record of a summary, which is of no note."""
 
     path = ""

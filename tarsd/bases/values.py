@@ -49,6 +49,8 @@ class Date:
 class Duration:
     """A length of time: calendar months and milliseconds. `text` is how the vault writes it, if it does.
 
+    Beside a bare number, one that the vault writes is the `number` in it (`5.5 h`, `20 min`), or its minutes.
+
     One that is the difference of two dates also keeps these as `ends` (later, earlier), so that its years and months
     are those of the calendar.
     """
@@ -56,12 +58,20 @@ class Duration:
     months: float = 0
     ms: float = 0
     text: str = ""
+    number: float | None = None
     ends: tuple[datetime, datetime] | None = field(default=None, compare=False)
 
     @property
     def total(self) -> float:
         """All of it in milliseconds; a month has a 4800th of 400 years."""
         return self.ms + self.months * MONTH_MS
+
+    @property
+    def counted(self) -> float:
+        """What it is beside a bare number: milliseconds, but of what the vault writes its number or minutes."""
+        if self.number is not None:
+            return self.number
+        return self.total / 60_000 if self.text else self.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,8 @@ def type_of(value: Value) -> str:
 
 def is_truthy(value: Value) -> bool:
     """Null, false, 0, empty text, an empty list and an empty object are not."""
+    if value is True or value is False or value is None:
+        return value is True
     if isinstance(value, Quantity):
         return bool(value.number)
     if isinstance(value, Duration):

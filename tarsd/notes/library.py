@@ -17,6 +17,7 @@ from tarsd.memory import holds_private, session_name, sessions_of
 from tarsd.notes.resolve import NameIndex, file_of, fold, fold_path, link_target
 from tarsd.parse import JSON, Note, access, parse, source_lines
 from tarsd.passage import Key, NoteRow, Origin, Passage
+from tarsd.query import Executor
 from tarsd.search import Searcher
 from tarsd.store import Batch
 from tarsd.vault import FileInfo, Vault, content_hash, decode, nfc
@@ -114,6 +115,7 @@ class NoteLibrary:
         drew_on: Callable[[str], Collection[Origin] | None] = lambda session: None,
     ) -> None:
         self.searcher = searcher
+        self.queries = Executor()
         self.behind = behind
         self.notices = notices
         self.away = away

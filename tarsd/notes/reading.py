@@ -16,12 +16,14 @@ from itertools import islice
 from typing import Any
 
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
+from tarsd.notes import querying
 from tarsd.notes.library import NoteLibrary, NoteView
 from tarsd.notes.resolve import file_of, link_target, matching
 from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
+from tarsd.query import VaultQuery, table_json
 from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
@@ -212,6 +214,28 @@ class Reader:
         if self._audience == "person":
             return reply
         return reply | {name: _seen(reply[name]) for name in ("title", "heading", "text")}
+
+    def query(self, query: VaultQuery, base: str = "") -> Json:
+        """The rows, groups and sums of a query, as if there were no notes but those that may be seen.
+
+        `base` is the path or name of a .base file, or of a note with a block of one, that the query is of; without
+        another `this` it is that as well. Raises `BadRequest` for what cannot be read, and as `open`.
+        """
+        started = time.perf_counter()
+        store = self._library.searcher().store
+        hidden = frozenset() if self.sees_private else querying.withheld(self._library)
+        if self._audience != "person":
+            hidden |= {row.id for row in self._library.rows() if row.of_conversation}
+        if base:
+            view = self.open(base)
+            if self._audience == "elsewhere" and view.local_only:
+                raise _missing(base)
+            text, line = querying.base_of(view)
+            query = replace(query, base=text, base_line=line, this=query.this or view.path)
+        about = querying.vault_facts(self._library, others=self.sees_private and bool(query.base))
+        table = self._library.queries.run(query, store, about, querying.moment(), hidden)
+        reply = table_json(table) | self._withheld()
+        return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
     def notes(self, filters: Mapping[str, str]) -> Json:
         """Notes by folder, tag and name; with `recent` the last changed. `total` counts all that there are.

@@ -32,6 +32,7 @@ from tarsd.protocol.requests import (
     Decision,
     FeedbackRequest,
     ForgetRequest,
+    QueryRequest,
     ReindexRequest,
     RelatedRequest,
     RememberRequest,
@@ -39,6 +40,7 @@ from tarsd.protocol.requests import (
     RequestBody,
     ReviewDecisions,
     SearchRequest,
+    TasksRequest,
     TurnRequest,
     VectorsRequest,
     WhyRequest,
@@ -50,9 +52,9 @@ __all__ = [
     "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_NUMBERS", "MAX_PATH",
     "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
     "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
-    "Mode", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "RequestBody",
-    "ReviewDecisions", "Route", "SearchRequest", "TurnRequest", "VectorsRequest", "WhyRequest", "WriteReport",
-    "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
+    "Mode", "QueryRequest", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "RequestBody",
+    "ReviewDecisions", "Route", "SearchRequest", "TasksRequest", "TurnRequest", "VectorsRequest", "WhyRequest",
+    "WriteReport", "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
 ]  # fmt: skip
 
 
@@ -73,6 +75,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", "/v1/vectors", "add_vectors"),
     Route("POST", "/v1/search", "search"),
     Route("POST", "/v1/related", "related"),
+    Route("POST", "/v1/query", "query"),
+    Route("POST", "/v1/tasks", "tasks"),
     Route("POST", "/v1/why", "why"),
     Route("POST", "/v1/turns", "start_turn"),
     Route("GET", "/v1/turns/{turn}/events", "turn_events"),
@@ -106,5 +110,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 FEATURES: Final = (
     "search", "related", "why", "turns", "long-poll", "conversations", "notes", "approvals", "writes", "memory",
-    "feedback", "review", "audience", "check", "vectors",
+    "feedback", "review", "audience", "check", "vectors", "query",
 )  # fmt: skip

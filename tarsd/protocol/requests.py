@@ -68,6 +68,44 @@ class SearchRequest(RequestBody, frozen=True):
     audience: Audience = "person"
 
 
+RowLimit = Annotated[int, Meta(ge=0, le=100_000)]
+Expression = Annotated[str, Meta(max_length=20_000, pattern=PLAIN)]
+Expressions = Annotated[tuple[Expression, ...], Meta(max_length=100)]
+
+
+class QueryRequest(RequestBody, frozen=True):
+    """Notes, tasks or list items by a condition in the language of Obsidian's Bases; or a view of a base.
+
+    `base` is the path of a .base file, or of a note with a block of one, `text` a base itself; `this` the path of the
+    note that it is shown in. `limit` 0 is none.
+    """
+
+    rows: Literal["notes", "tasks", "items"] = "notes"
+    where: Expression = ""
+    columns: Expressions = ()
+    sort: Expressions = ()
+    group: Expression = ""
+    summaries: Annotated[dict[Expression, Id], Meta(max_length=100)] = {}
+    limit: RowLimit = 0
+    base: OptionalPath = ""
+    text: OptionalMessage = ""
+    view: OptionalId = ""
+    this: OptionalPath = ""
+    audience: Audience = "person"
+
+
+class TasksRequest(RequestBody, frozen=True):
+    """Tasks by their state and by when they are due: today, week, a day, before:DAY or after:DAY."""
+
+    state: Literal["open", "done", "overdue", "cancelled", "all"] = "open"
+    due: OptionalId = ""
+    folder: OptionalPath = ""
+    tag: OptionalId = ""
+    words: OptionalQuery = ""
+    limit: RowLimit = 0
+    audience: Audience = "person"
+
+
 class RelatedRequest(RequestBody, frozen=True):
     """Notes related to the note at `path`."""
 

@@ -86,6 +86,12 @@ class Routes:
         wanted = protocol.RelatedRequest.read(await _body(request))
         return json_reply(await self._app.thread(self._app.related, wanted))
 
+    async def query(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._app.thread(self._app.query, protocol.QueryRequest.read(await _body(request))))
+
+    async def tasks(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._app.thread(self._app.tasks, protocol.TasksRequest.read(await _body(request))))
+
     async def why(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.WhyRequest.read(await _body(request))
         check_filters(wanted.query)

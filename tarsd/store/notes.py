@@ -200,6 +200,26 @@ class Notes:
         """The links that point at a note, by source."""
         return self._links("l.target_file = ? ORDER BY s.path, l.rowid", file_id)
 
+    def link_targets(self, file_ids: Collection[int] | None = None) -> dict[int, list[tuple[str, str, bool]]]:
+        """The links of these notes (None: of all) by id, in reading order: target, text, and whether they embed."""
+        found: dict[int, list[tuple[str, str, bool]]] = {}
+        with self._database.reader() as db:
+            some = "" if file_ids is None else " WHERE file_id IN (SELECT value FROM json_each(?))"
+            sql = f"SELECT file_id, target, text, embed FROM links{some} ORDER BY rowid"
+            for file_id, target, text, embed in fetch(db, sql, () if file_ids is None else (listed(file_ids),)):
+                found.setdefault(file_id, []).append((target, text, bool(embed)))
+        return found
+
+    def backlinks(self, file_id: int | None = None) -> dict[int, list[int]]:
+        """By the id of each note, or of this one, the ids of those that link to it."""
+        sql = "SELECT DISTINCT target_file, file_id FROM links WHERE target_file IS NOT NULL AND target_file != file_id"
+        found: dict[int, list[int]] = {}
+        with self._database.reader() as db:
+            own = "" if file_id is None else " AND target_file = ?"
+            for target, source in fetch(db, sql + own, () if file_id is None else (file_id,)):
+                found.setdefault(target, []).append(source)
+        return found
+
     def _links(self, where: str, file_id: int) -> list[LinkRow]:
         sql = (
             "SELECT s.path, l.line, l.target, l.heading, l.block, l.text, l.embed, t.path FROM links l "

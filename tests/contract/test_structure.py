@@ -17,8 +17,8 @@ PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
     "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "kinds",
-    "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "why",
-    "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server", "daemon",
+    "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "query",
+    "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS

@@ -43,6 +43,18 @@ NOTES = {
     "Broken.md": "---\ntags: [a\n---\n# Broken\n\nIts properties cannot be read.\n",
 }
 
+RAMP = """\
+---
+kind: repair
+cost: 58.00 €
+---
+# Ramp
+
+- [ ] Grease the hinge 📅 2026-11-30 ⏫
+- [x] Order the bolts ✅ 2026-11-20
+"""
+"""A note that is only there while it is asked for."""
+
 DAY = "2026-11-28"
 FIXED = {"pid": 4242, "uptime_s": 12.5, "rss_mb": 120.5, "took_ms": 2.5, "ms": 2.5, "seconds": 0.5, "version": "0.1.0"}
 FIXED |= {"behind": 0, "pending": 0}  # files are watched while it is played
@@ -157,6 +169,15 @@ def _index(player: Player) -> None:
     player.keep("notes", "GET", "/v1/notes")
     player.keep("note", "GET", "/v1/notes/Harbour/Quorl.md")
     player.keep("models", "GET", "/v1/models")
+    ramp = write(player.daemon.vault, "Harbour/Ramp.md", RAMP)
+    player.client.post("/index")
+    player.daemon.wait()
+    asked = {"where": "cost > 10", "columns": ["cost", "file.tags"], "group": "kind", "summaries": {"cost": "sum"}}
+    player.keep("query", "POST", "/v1/query", asked)
+    player.keep("tasks", "POST", "/v1/tasks", {"state": "all"})
+    ramp.unlink()
+    player.client.post("/index")
+    player.daemon.wait()
 
 
 def _talk(player: Player) -> None:

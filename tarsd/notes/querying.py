@@ -1,0 +1,73 @@
+"""What a query needs of the vault beside the index, and which notes it must not know of."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+from tarsd.bases.document import blocks
+from tarsd.dates import DateRules, date_rules
+from tarsd.errors import BadRequest, TarsdError
+from tarsd.kinds import property_types
+from tarsd.notes.library import NoteLibrary, NoteView
+from tarsd.query import Vaults
+from tarsd.vault import stamp_of
+
+
+def vault_facts(library: NoteLibrary, *, others: bool) -> Vaults:
+    """The vault of a library; with the names of its `others`, the files that are no notes."""
+    vault = library.vaults[""]
+    names = library.config.dates.properties
+    try:
+        rules = date_rules(vault.root, names)
+    except TarsdError:
+        rules = DateRules(names)
+
+    def listed() -> list[str]:
+        try:
+            found = vault.names() if others else []
+        except TarsdError:
+            return []
+        return [name for name in found if not name.endswith("/") and not vault.excluded_by(f"{name}.md", folder=False)]
+
+    return Vaults(vault.root, property_types(vault.root), rules, listed)
+
+
+def withheld(library: NoteLibrary) -> frozenset[int]:
+    """The notes (ids) that a model elsewhere must not know of: private ones, by the index or by what is on disk now.
+
+    Only files that are others than those that were indexed are read.
+    """
+    store, root = library.searcher().store, library.vaults[""].root
+    files = store.notes.rows("")
+    hidden = set()
+    for row in library.rows():
+        if row.collection:
+            continue
+        file = files.get(row.key)
+        if row.local_only or file is None:
+            hidden.add(row.id)
+            continue
+        try:
+            about = os.stat(root / file.disk)
+            same = (about.st_size, about.st_mtime_ns, stamp_of(about)) == (file.size, file.mtime_ns, file.stamp)
+        except (OSError, ValueError):
+            same = False
+        if not same and library.private_now(row) is not False:
+            hidden.add(row.id)
+    return frozenset(hidden)
+
+
+def base_of(view: NoteView) -> tuple[str, int]:
+    """The text of a base, and the line at which it begins: a .base file, or the first ```base block of a note."""
+    if view.path.lower().endswith(".base"):
+        return view.loaded.text or "\n", 1
+    for text, line in blocks(view.loaded.text):
+        return text, line
+    hint = "Name a .base file, or a note with a ```base block."
+    raise BadRequest(f"There is no base in {view.path}.", hint, field="base")
+
+
+def moment() -> datetime:
+    """Now, by the clock of this machine, without time zone."""
+    return datetime.now().replace(microsecond=0)

@@ -1,0 +1,69 @@
+"""A table as JSON: what routes, commands and tools hand on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tarsd.bases import Duration, Value, plain
+from tarsd.bases.table import Row, Summary, Table
+from tarsd.bases.values import DAY_MS
+from tarsd.query.records import ItemRecord, NoteRecord, TaskRecord
+
+Json = dict[str, Any]
+
+
+def table_json(table: Table) -> Json:
+    """The reply to a query. `lines` of a row are those on which its values stand, as far as they are properties."""
+    numbers = {id(row): number for number, row in enumerate(table.rows)}
+    return {
+        "columns": [{"name": column.name, "title": column.title} for column in table.columns],
+        "rows": [_row(row, [column.name for column in table.columns]) for row in table.rows],
+        "groups": [
+            {
+                "key": plain(group.key),
+                "count": group.summaries[""].of if "" in group.summaries else len(group.rows),
+                "rows": [numbers[id(row)] for row in group.rows],
+                "summaries": {name: _summary(found) for name, found in group.summaries.items() if name},
+            }
+            for group in table.groups
+        ],
+        "summaries": {name: _summary(found) for name, found in table.summaries.items()},
+        "total": table.total,
+        "problems": list(table.problems),
+    }
+
+
+def _row(row: Row, names: list[str]) -> Json:
+    record = row.record
+    made: Json = {"path": record.path}
+    note = record
+    if isinstance(record, TaskRecord):
+        made |= {"line": record.line, "status": record.task.status, "text": record.task.text}
+        note = record.note
+    elif isinstance(record, ItemRecord):
+        made |= {"line": record.line, "text": record.item.text}
+        note = record.note
+    if isinstance(note, NoteRecord):
+        made["title"] = note.row.title
+    made["values"] = {name: plain(value) for name, value in zip(names, row.values, strict=True)}
+    if isinstance(record, NoteRecord) and not record.source.strict:
+        lines = {name: line for name in names if (line := record.line_of(_property(name)))}
+        made |= {"lines": lines} if lines else {}
+    return made
+
+
+def _property(name: str) -> str:
+    """The property that a column shows as it is, "" for anything else."""
+    bare = name.removeprefix("note.")
+    if bare.startswith('note["') and bare.endswith('"]'):
+        return bare[6:-2]
+    return "" if bare.startswith("file.") else bare
+
+
+def _summary(found: Summary) -> Json:
+    made: Json = {"fn": found.name, "value": plain(found.value), "of": found.of, "skipped": found.skipped}
+    return made | _minutes(found.value)
+
+
+def _minutes(value: Value) -> Json:
+    return {"minutes": round(value.total / (DAY_MS / 1_440), 6)} if isinstance(value, Duration) else {}
