@@ -136,7 +136,7 @@ def test_what_the_daemon_complains_of(subject: DoctorContext, stand_in: Stub) ->
     look(subject, "Daemon", "answers")
     lines = look(subject, "Daemon", "problems")
     assert [line.state for line in lines] == ["warning"] * 6
-    assert (lines[0].text, lines[0].hint) == ("The disk is full: 0 left.", "Free some.")
+    assert (lines[0].text, lines[0].hint) == ("The disk is full: 0 left.", "Free some space.")
     assert lines[2].text == "work/Secret1.md:1: Broken: 'my text'"
     assert (lines[5].text, lines[5].hint) == ("… and 3 more problems.", "tarsd status --all")
     assert [line.public for line in lines[:2]] == ["All: The disk is full", "A note: Broken"]
@@ -278,6 +278,6 @@ def test_the_daemons_own_lines_are_passed_on(subject: DoctorContext, stand_in: S
 
 def test_a_stream_that_breaks_off_is_a_fault(subject: DoctorContext, stand_in: Stub) -> None:
     look(subject, "Daemon", "answers")
-    stand_in.replies["POST /v1/check"] = (500, {"error": {"message": "It broke.", "hint": "The log says where."}})
+    stand_in.replies["POST /v1/check"] = (500, {"error": {"message": "It broke.", "hint": "See the log for details."}})
     line = one(subject, "Index", "daemon")
     assert (line.state, line.text, line.public) == ("fault", "It broke.", "It failed (error).")
