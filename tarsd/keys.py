@@ -47,7 +47,7 @@ def put(name: str, key: str, env: Mapping[str, str] | None = None) -> str:
     key = key.strip()
     foreign.keep_secret(key)
     if not key or not key.isprintable() or any(letter.isspace() for letter in key):
-        raise BadRequest("That is no key: it is empty, or has spaces or line ends in it.", field="key")
+        raise BadRequest("That is not a key: it is empty or contains spaces or line breaks.", field="key")
     if keyring := _keyring():
         keyring.set_password(SERVICE, name, key)
         _write({kept: value for kept, value in _read(env).items() if kept != name}, env)
@@ -79,7 +79,9 @@ def key_file(env: Mapping[str, str]) -> Path:
 
 def _check(name: str) -> None:
     if name not in VENDORS:
-        raise BadRequest(f"There is no key named {name!r}.", f"Keys are kept for: {', '.join(VENDORS)}.", field="name")
+        raise BadRequest(
+            f"There is no key named {name!r}.", f"Keys can be set for: {', '.join(VENDORS)}.", field="name"
+        )
 
 
 def _find(name: str, env: Mapping[str, str]) -> tuple[str | None, str | None]:
@@ -140,17 +142,17 @@ def _read(env: Mapping[str, str]) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise ConfigError([f"{file}: cannot be read: {error.strerror}"]) from None
+        raise ConfigError([f"{file} cannot be read: {error.strerror}"]) from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise ConfigError([f"{file}: is no file"], "Take away what lies there.")
+        raise ConfigError([f"{file} is not a file"], "Move it away.")
     with open(handle, "rb") as stream:
         about = os.fstat(handle)
         if about.st_uid != os.getuid() or about.st_mode & 0o077:
             mode = stat.S_IMODE(about.st_mode)
             raise ConfigError(
-                [f"{file}: others can read the keys in it (mode {mode:04o}); they are not used"],
-                f"Run: chmod 600 '{file}'. If others have had access, make new keys.",
+                [f"{file} can be read by others (mode {mode:04o}), so its keys are not used"],
+                f"Run: chmod 600 '{file}'. If others had access, replace the keys.",
             )
         raw = stream.read()
     try:
@@ -158,7 +160,7 @@ def _read(env: Mapping[str, str]) -> dict[str, str]:
         if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
             raise ValueError
     except ValueError:  # the text itself is not shown: it holds keys
-        raise ConfigError([f"{file}: is no file of keys"], 'It must read {"openai": "…"}.') from None
+        raise ConfigError([f"{file} is not a key file"], 'It should look like {"openai": "…"}.') from None
     return values
 
 

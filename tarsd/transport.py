@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from tarsd.upstream import ClientUnusable, Fault, is_loopback
 
 CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-_UNSET: Final = "Set {name} right or unset it where the daemon is started; then start the daemon again."
-_PROXY_HINT: Final = "Set {name} right or unset it, or name the host in NO_PROXY; then start the daemon again."
+_UNSET: Final = "Correct or unset {name} where the daemon is started, then restart the daemon."
+_PROXY_HINT: Final = "Correct or unset {name}, or add the host to NO_PROXY, then restart the daemon."
 
 
 def client_options(http: ModuleType, url: str, ca_file: str = "", *, proxies: bool = True) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def certificates_problem(path: str) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     except ssl.SSLError:
-        return "holds no certificate (PEM) that can be read"
+        return "contains no readable certificate (PEM)"
     except OSError as error:
         return f"cannot be read ({error.strerror or type(error).__name__})"
     return ""
@@ -92,14 +92,14 @@ def _proxy(http: ModuleType, name: str, address: str) -> Any:
     hint = _PROXY_HINT.format(name=name)
     address = address if "://" in address else f"http://{address}"
     if address.lower().startswith("socks") and importlib.util.find_spec("socksio") is None:
-        text = f"{name} names a SOCKS proxy, and the package socksio, which is needed for that, is not installed"
+        text = f"{name} is a SOCKS proxy, which needs the package socksio, but that is not installed"
         raise ClientUnusable(Fault("setup", 0, text, hint=hint))
     try:
         proxy = http.Proxy(address)
         if not proxy.url.host or any(letter.isspace() for letter in address):
             raise ValueError
     except Exception:
-        raise ClientUnusable(Fault("setup", 0, f"{name} names no proxy that can be used", hint=hint)) from None
+        raise ClientUnusable(Fault("setup", 0, f"{name} is not a usable proxy", hint=hint)) from None
     return proxy
 
 
@@ -110,7 +110,7 @@ def _trusted(http: ModuleType, ca_file: str) -> ssl.SSLContext:
         _check(certificates_problem(file), "SSL_CERT_FILE", file)
     if folders := named.get("SSL_CERT_DIR"):
         there = any(map(os.path.isdir, folders.split(os.pathsep)))
-        _check("" if there else "is no folder", "SSL_CERT_DIR", folders)
+        _check("" if there else "is not a folder", "SSL_CERT_DIR", folders)
     if ca_file:
         _check(certificates_problem(ca_file), "ca_file", ca_file)
     try:
@@ -120,7 +120,7 @@ def _trusted(http: ModuleType, ca_file: str) -> ssl.SSLContext:
             context = http.create_ssl_context(trust_env=False)
     except (OSError, ValueError) as error:
         name = "SSLKEYLOGFILE" if os.environ.get("SSLKEYLOGFILE") else "OPENSSL_CONF"
-        text = f"{name} names what cannot be used ({type(error).__name__})"
+        text = f"{name} cannot be used ({type(error).__name__})"
         raise ClientUnusable(Fault("setup", 0, text, hint=_UNSET.format(name=name))) from None
     if ca_file:
         context.load_verify_locations(ca_file)
@@ -135,4 +135,4 @@ def _check(problem: str, name: str, path: str) -> None:
     if problem:
         hint = "Correct ca_file in the config." if name == "ca_file" else _UNSET.format(name=name)
         where = Path(path).name if os.sep in path else path
-        raise ClientUnusable(Fault("setup", 0, f"{where}, which {name} names, {problem}", hint=hint))
+        raise ClientUnusable(Fault("setup", 0, f"{where}, set by {name}, {problem}", hint=hint))

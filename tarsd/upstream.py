@@ -89,62 +89,62 @@ class ResponseTimeout(ProviderUnreachable):
 _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, str]]] = {
     "too long": (
         ContextTooLong, EmbedError,
-        "The request is longer than {model} reads", "Ask in a new conversation, or set chat.context.",
+        "The request is too long for {model}", "Start a new conversation, or set chat.context.",
     ),
     "credit": (
         ProviderRefused, EmbedError,
-        "The credit or the quota at {place} is used up", "See the billing page of the provider.",
+        "The credit or quota at {place} is used up", "See the billing page of the provider.",
     ),
-    "key": (ProviderRefused, EmbedError, "{place} does not accept the key", "Set it anew with `tarsd key set`."),
+    "key": (ProviderRefused, EmbedError, "{place} does not accept the key", "Set it again with `tarsd key set`."),
     "no cloud": (
         ProviderRefused, ModelMissing,
-        "{place} is set to use no models in the cloud, and {model} is one",
-        "Name a model that it has itself, or allow the cloud in its settings (OLLAMA_NO_CLOUD).",
+        "{place} is set to use no cloud models, but {model} is one",
+        "Choose a local model, or allow cloud models in its settings (OLLAMA_NO_CLOUD).",
     ),
-    "denied": (ProviderRefused, EmbedError, "{place} does not allow this", "The key may not use this model."),
-    "unable": (ProviderRefused, ModelMissing, "{model} is no {use} model", "Name another one in {use}.model."),
+    "denied": (ProviderRefused, EmbedError, "{place} does not allow this", "The key has no access to this model."),
+    "unable": (ProviderRefused, ModelMissing, "{model} is not a {use} model", "Set another one in {use}.model."),
     "memory": (
         ProviderError, EmbedError,
         "{model} does not fit into memory", "Set a smaller chat.context, or choose a smaller model.",
     ),
-    "call": (ProviderError, EmbedError, "{model} called a tool in a form that {place} cannot read", "Ask again."),
+    "call": (ProviderError, EmbedError, "{model} called a tool in a way that {place} cannot read", "Ask again."),
     "busy": (ProviderBusy, RateLimited, "{place} is busy", "Ask again in a moment, or set chat.fallback."),
     "loading": (ProviderBusy, EmbedError, "{place} is loading {model}", "Ask again in a moment."),
     "late": (
         ProviderUnreachable, EmbedError,
-        "Nobody answers behind {place} in time{status}", "Ask again, or look whether the model's server runs.",
+        "The server behind {place} did not answer in time{status}", "Ask again, or check the model's server.",
     ),
     "missing": (ChatModelMissing, ModelMissing, "{place} has no model {model}", "Check {use}.model."),
     "moved": (
         ProviderError, EmbedError,
-        "{place} points to another address, which is not followed", "Set the address itself.",
+        "{place} redirects to another address, which tarsd does not follow", "Set that address in the config.",
     ),
-    "refused": (ProviderRefused, EmbedError, "{place} refuses the request{status}", "See the server's own log."),
-    "failed": (ProviderError, EmbedError, "{place} failed{status}", "See the server's own log."),
+    "refused": (ProviderRefused, EmbedError, "{place} rejected the request{status}", "See the server's log."),
+    "failed": (ProviderError, EmbedError, "{place} failed{status}", "See the server's log."),
     "crashed": (
         ProviderError, EmbedderUnreachable,
-        "The engine behind {place} has died", "It is started again with the next request; see the server's own log.",
+        "The engine behind {place} crashed", "The next request starts it again; see the server's log.",
     ),
     "away": (ProviderUnreachable, EmbedderUnreachable, "{place} does not answer", "Start the model's server."),
     "silent": (
         ResponseTimeout, EmbedError,
         "{place} did not answer within {seconds:.0f} s", "It may be busy, or still loading the model.",
     ),
-    "cut": (AnswerCut, EmbedError, "{place} broke off in the middle of its answer", "Ask again."),
+    "cut": (AnswerCut, EmbedError, "{place} broke off its answer", "Ask again."),
     "setup": (
-        ProviderUnreachable, EmbedderUnreachable, "{place} cannot be asked", "Check its address in the config.",
+        ProviderUnreachable, EmbedderUnreachable, "{place} cannot be reached", "Check its address in the config.",
     ),
     "proxy": (
         ProviderUnreachable, EmbedderUnreachable,
-        "{place} is not reached through the proxy", "Check the proxy, or name the host in NO_PROXY.",
+        "{place} cannot be reached through the proxy", "Check the proxy, or add the host to NO_PROXY.",
     ),
     "certificate": (
         ProviderUnreachable, EmbedderUnreachable,
-        "The certificate of {place} is not trusted", "Name the certificate, or that of who signed it, in ca_file.",
+        "The certificate of {place} is not trusted", "Set ca_file to this certificate or its issuer's.",
     ),
     "tls": (
         ProviderUnreachable, EmbedderUnreachable,
-        "{place} does not speak HTTPS as it should", "Does its address begin with http://?",
+        "{place} does not speak proper HTTPS", "Should its address start with http://?",
     ),
 }  # fmt: skip
 """What is said of it: the error of a chat model, that of an embedding model, a sentence, a hint."""
@@ -300,14 +300,13 @@ def unmade(error: Exception) -> Fault:
         if isinstance(cause, ClientUnusable):
             return cause.fault
     if isinstance(error, ImportError):
-        return Fault("setup", 0, "what is needed for it cannot be loaded", hint="Install tarsd again.")
+        return Fault("setup", 0, "a required package cannot be loaded", hint="Reinstall tarsd.")
     return Fault("setup", 0, f"its address, its key or the environment cannot be used ({type(error).__name__})")
 
 
 _CHAIN = 8
 _UNKNOWN_ISSUER = (
-    "Name the file of the certificate, or that of who signed it, as ca_file of this server in the config, or in "
-    "SSL_CERT_FILE."
+    "Set ca_file of this server in the config, or SSL_CERT_FILE, to the file of this certificate or its issuer's."
 )
 
 
@@ -324,15 +323,15 @@ def _distrusted(error: ssl.SSLCertVerificationError) -> Fault:
     """Why a certificate is not trusted, by OpenSSL's number of it, or by its words."""
     code, said = getattr(error, "verify_code", 0), str(getattr(error, "verify_message", "") or error)
     if code == 18 or (re.search(r"self.signed", said) and "in certificate chain" not in said):
-        why, hint = "it is signed by itself", _UNKNOWN_ISSUER
+        why, hint = "it is self-signed", _UNKNOWN_ISSUER
     elif code in (2, 19, 20, 21) or re.search(r"issuer|in certificate chain|not trusted", said):
-        why, hint = "nobody whom this machine trusts has signed it", _UNKNOWN_ISSUER
+        why, hint = "its issuer is not trusted on this machine", _UNKNOWN_ISSUER
     elif code == 10 or "expired" in said:
-        why, hint = "it has expired", "It is renewed on the server; or the clock of this machine is wrong."
+        why, hint = "it has expired", "Renew it on the server, or correct the clock of this machine."
     elif code == 9 or "not yet valid" in said:
         why, hint = "it is not valid yet", "The clock of the server or of this machine is wrong."
     elif code in (62, 63, 64) or "mismatch" in said or "doesn't match" in said:
-        why, hint = "it is for another name", "Use the name or address in the config that the certificate is made for."
+        why, hint = "it is for another host name", "In the config, use the name or address that the certificate is for."
     else:
         why, hint = " ".join(said.split())[:120], _UNKNOWN_ISSUER
     return Fault("certificate", 0, why, hint=hint)

@@ -39,7 +39,7 @@ test("stop ends at once and keeps the text", async ({ pane }) => {
 	await pane.button("Stop").click();
 	await expect(pane.root.getByText("Stopped.", { exact: true })).toBeVisible();
 	await expect(pane.lastAnswer).toHaveText("A first part");
-	await expect(pane.button("Go on")).toBeVisible();
+	await expect(pane.button("Continue")).toBeVisible();
 	await expect(pane.button("Ask again")).toBeVisible();
 });
 
@@ -101,7 +101,7 @@ test("a daemon that was started again goes on with the conversation", async ({ p
 
 test("a turn goes on while the connection is away", async ({ pane }) => {
 	// the note of the conversation cannot be written meanwhile; the daemon does that itself
-	pane.expected.push(/net::ERR_/, /A change of a note was not made/);
+	pane.expected.push(/net::ERR_/, /A note was not changed/);
 	const { model } = pane.world;
 	await pane.open();
 	model.replies.push({ text: ["The beginning", " and the end."], hold: true });

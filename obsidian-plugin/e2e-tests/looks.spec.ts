@@ -40,7 +40,7 @@ const SCENES: Record<string, (pane: Pane) => Promise<void>> = {
 		await pane.hear("How warm for tea?", "60 degrees [3].");
 		await pane.page.route("**/v1/turns", (route) => route.abort());
 		await pane.ask("And for sencha?");
-		await expect(pane.button("Back to the box")).toBeVisible();
+		await expect(pane.button("Back to the input")).toBeVisible();
 		await expect(pane.root.locator(".tarsd-state .tarsd-faint")).toHaveText(
 			`Nothing answers at ${pane.world.daemon.address}. Check the address, the network and the daemon.`,
 		);
@@ -91,7 +91,7 @@ const SCENES: Record<string, (pane: Pane) => Promise<void>> = {
 		await pane.ask("How warm for tea?");
 		await expect(pane.lastAnswer).toContainText("A first part");
 		await pane.button("Stop").click();
-		await expect(pane.button("Go on")).toBeVisible();
+		await expect(pane.button("Continue")).toBeVisible();
 	},
 	mentions: async (pane) => {
 		await pane.open();

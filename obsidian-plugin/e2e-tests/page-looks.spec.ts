@@ -43,7 +43,7 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 		await phone.ask("How warm for tea?");
 		await expect(phone.answer).toContainText("A first part");
 		await phone.button("Stop").click();
-		await expect(phone.button("Go on")).toBeVisible();
+		await expect(phone.button("Continue")).toBeVisible();
 	},
 	offline: async (phone) => {
 		phone.expected.push(/net::ERR_/);

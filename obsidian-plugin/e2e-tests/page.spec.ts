@@ -39,7 +39,7 @@ test("stop ends at once and keeps the text; it can go on, and be asked again", a
 	await expect(phone.answer).toHaveText("A first part");
 	await expect(phone.button("Stop")).toBeHidden();
 	model.replies.push({ text: ["The rest."] }, { text: ["Anew."] });
-	await phone.button("Go on").click();
+	await phone.button("Continue").click();
 	await expect(phone.answer).toHaveText("The rest.");
 	await phone.turns.first().getByRole("button", { name: "Ask again" }).click();
 	await expect(phone.turns).toHaveCount(3);
@@ -54,9 +54,9 @@ test("a change of a note is shown, allowed, made and undone", async ({ phone }) 
 	model.replies.push({ text: ["I add it. "], call: { name: "note_append", arguments: { name: "House/Plumber.md", text: "-- Her van is green." } } });
 	model.replies.push({ text: ["Noted."] });
 	await phone.ask("Add to the plumber's note that her van is green.");
-	const card = phone.page.getByRole("group", { name: /^Your yes is needed: / });
+	const card = phone.page.getByRole("group", { name: /^Needs your approval: / });
 	await expect(card.locator(".added").last()).toHaveText(/Added: \+-- Her van is green\./);
-	await expect(phone.page.getByText("Waits for your yes")).toBeVisible();
+	await expect(phone.page.getByText("Waiting for your approval")).toBeVisible();
 	expect(phone.world.daemon.read("House/Plumber.md")).toBe(before);
 	await card.getByRole("button", { name: "Allow" }).click();
 	await expect(phone.answer).toContainText("Noted.");
@@ -64,7 +64,7 @@ test("a change of a note is shown, allowed, made and undone", async ({ phone }) 
 	expect(phone.world.daemon.read("House/Plumber.md")).toContain("Her van is green.");
 	await expect(phone.page.locator(".writes li")).toHaveCount(1);
 	await phone.button("Undo").click();
-	await expect(phone.page.locator(".writes")).toContainText("is as it was");
+	await expect(phone.page.locator(".writes")).toContainText("was restored");
 	expect(phone.world.daemon.read("House/Plumber.md")).toBe(before);
 });
 
@@ -110,7 +110,7 @@ test("a turn goes on while the connection is away", async ({ phone }) => {
 	await expect(phone.answer).toHaveText("The beginning");
 	await phone.page.context().setOffline(true);
 	model.release();
-	await expect(phone.page.locator("#failure")).toContainText("The daemon cannot be reached.", { timeout: 40_000 });
+	await expect(phone.page.locator("#failure")).toContainText("Cannot reach the daemon.", { timeout: 40_000 });
 	await phone.page.context().setOffline(false);
 	await expect(phone.answer).toHaveText("The beginning and the end.");
 	await phone.connected();
@@ -206,7 +206,7 @@ test("a token that is not taken any more is asked for, and the conversation is t
 	const { page } = phone;
 	await phone.open();
 	await phone.hear("How warm for gyokuro?", "60 degrees.");
-	const refused = { error: { code: "unauthorized", message: "The token is wrong.", hint: "A new one is made with: tarsd token --rotate." } };
+	const refused = { error: { code: "unauthorized", message: "The token is wrong.", hint: "Make a new one with: tarsd token --rotate." } };
 	await page.route("**/v1/**", (route) => route.fulfill({ status: 401, json: refused }));
 	await page.evaluate(() => window.dispatchEvent(new Event("online")));
 	await expect(page.getByRole("alert")).toContainText("The token is wrong.");
@@ -226,7 +226,7 @@ test("a token is asked for, kept for the tab or the device, and forgotten", asyn
 	await expect(field).toBeFocused();
 	await field.fill("wrong-token");
 	await field.press("Enter");
-	await expect(page.getByRole("alert")).toHaveText("The token is wrong. A new one is made with: tarsd token --rotate.");
+	await expect(page.getByRole("alert")).toHaveText("The token is wrong. Make a new one with: tarsd token --rotate.");
 	await expect(field).toBeFocused();
 	await field.fill(TOKEN);
 	await page.getByRole("button", { name: "Connect" }).click();
@@ -262,10 +262,10 @@ test("too many wrong tokens are told to wait", async ({ phone }) => {
 	phone.expected.push(/429/);
 	const { page, world } = phone;
 	await page.route("**/v1/hello", (route) =>
-		route.fulfill({ status: 429, headers: { "retry-after": "2" }, json: { error: { code: "too_many_tries", message: "Too many wrong tokens came from there.", hint: "Wait a minute." } } }),
+		route.fulfill({ status: 429, headers: { "retry-after": "2" }, json: { error: { code: "too_many_tries", message: "Too many wrong tokens from that address.", hint: "Wait a minute." } } }),
 	);
 	await page.goto(`${world.daemon.address}/#token=wrong`);
-	await expect(page.getByRole("alert")).toHaveText("Too many wrong tokens came from there. Wait a minute.");
+	await expect(page.getByRole("alert")).toHaveText("Too many wrong tokens from that address. Wait a minute.");
 	await page.unroute("**/v1/hello");
 	await page.getByLabel("Token", { exact: true }).fill(TOKEN);
 	await page.keyboard.press("Enter");
@@ -339,9 +339,9 @@ test("search finds by words and by meaning, and a note can be read", async ({ ph
 	await words.fill("gyokuro");
 	await expect(page.locator(".hit h3").first()).toHaveText("Tea");
 	await expect(page.locator(".hit").first()).toContainText("words: gyokuro");
-	await page.getByLabel("Look for").selectOption("vec");
+	await page.getByLabel("Search by").selectOption("vec");
 	await expect(page.locator(".hit").first()).toContainText("meaning");
-	await page.getByLabel("Look for").selectOption("fts");
+	await page.getByLabel("Search by").selectOption("fts");
 	await words.fill("nosuchword");
 	await expect(page.locator("#search-state")).toHaveText("Nothing found.");
 	await words.fill("sencha");
@@ -402,7 +402,7 @@ test("a key that belongs to an input method sends nothing", async ({ phone }) =>
 	}
 	await expect(phone.turns).toHaveCount(0);
 	await phone.button("Settings").click();
-	await phone.page.getByLabel("Key that sends").selectOption("mod");
+	await phone.page.getByLabel("Key to send").selectOption("mod");
 	await phone.page.keyboard.press("Escape");
 	await phone.box.press("Enter");
 	await expect(phone.turns).toHaveCount(0);

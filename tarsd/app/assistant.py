@@ -236,7 +236,7 @@ class Assistant:
         """Take the last change of the memory back."""
         last = await self._thread(self._journal.last, "memory")
         if last is None:
-            raise NotFound("There is no change of the memory to take back.")
+            raise NotFound("There is no change to the memory to undo.")
         done = await self.writer.undo(last.id)
         await self._indexed([last.path])
         return done
@@ -314,7 +314,7 @@ class Assistant:
         """Carry out what was decided on the proposals."""
         current = self._review
         if current is None or current.id != decisions.review:
-            raise Conflict("This review is not the last one.", "Begin a review again.")
+            raise Conflict("This review is out of date.", "Start a new review.")
         async with self._memory_lock:
             changes = await self._thread(
                 review.apply, self._memory, decisions.decisions, current.proposals, current.sources

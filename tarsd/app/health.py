@@ -106,16 +106,20 @@ class HealthCheck:
         seconds = min(seconds, self._end - started)
         try:
             async with asyncio.timeout(seconds):
-                verdict = await work() if seconds > 0 else CheckResult("skipped", "There was no time left for it.")
+                verdict = (
+                    await work() if seconds > 0 else CheckResult("skipped", "There was no time left for this check.")
+                )
         except TimeoutError:
-            verdict = CheckResult("fault", f"No answer within {seconds:.0f} s.", "What it waits for is busy, or hangs.")
+            verdict = CheckResult(
+                "fault", f"No answer within {seconds:.0f} s.", "Whatever it waits for is busy or hangs."
+            )
         except (ProviderBusy, RateLimited) as error:
             verdict = CheckResult("warning", error.message, error.hint)
         except TarsdError as error:
             verdict = CheckResult("fault", error.message, error.hint)
         except Exception as error:
             log.error("a check failed", exc_info=error, extra={"check": name})
-            verdict = CheckResult("fault", f"The check failed ({type(error).__name__}).", "The log says where.")
+            verdict = CheckResult("fault", f"The check failed ({type(error).__name__}).", "See the log for details.")
         return {
             "type": "check",
             "group": group,
@@ -136,14 +140,12 @@ def round_trip(embedder: Embedder) -> CheckResult:
     """Embed a sentence twice. Raises EmbedError where nothing comes back."""
     rows = np.concatenate([embedder.embed([SENTENCE], "document") for _ in range(2)])
     if is_bad(rows).any():
-        return CheckResult(
-            "fault", f"{embedder.name} makes no vector of a plain sentence.", "Is it an embedding model?"
-        )
+        return CheckResult("fault", f"{embedder.name} cannot embed a plain sentence.", "Is it an embedding model?")
     if float(rows[0] @ rows[1]) < 0.999:
-        text = f"{embedder.name} makes another vector of the same sentence each time."
-        return CheckResult("fault", text, "Look at the model's server.")
+        text = f"{embedder.name} gives a different vector for the same sentence each time."
+        return CheckResult("fault", text, "Check the model's server.")
     where = "" if embedder.local else ", not on this machine"
-    return CheckResult("ok", f"{embedder.name}{where}: {rows.shape[1]} numbers for a sentence, the same each time.")
+    return CheckResult("ok", f"{embedder.name}{where}: {rows.shape[1]} dimensions, the same vector each time.")
 
 
 async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> CheckResult:
@@ -157,7 +159,7 @@ async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> CheckResult
         async with asyncio.timeout(seconds):
             await provider.prepare()
             if provider.quotes:
-                return CheckResult("skipped", "No model: answers quote passages, and nobody has to be asked.")
+                return CheckResult("skipped", "No model: answers quote passages.")
             request = ModelRequest("", (Message("user", QUESTION),), max_tokens=REPLY_TOKENS)
             async with aclosing(provider.stream(request)) as events:
                 async for event in events:
@@ -171,13 +173,13 @@ async def ask(provider: Provider, *, seconds: float = CHAT_S - 1) -> CheckResult
         if first:
             return _answered(provider, first)
         if waiting:
-            return CheckResult("warning", f"{waiting} No word within {seconds:.0f} s.", "Ask again in a while.")
+            return CheckResult("warning", f"{waiting} No answer within {seconds:.0f} s.", "Try again later.")
         raise
-    return CheckResult("fault", "The answer broke off.", "Look at the log of the model's server.")
+    return CheckResult("fault", "The answer broke off.", "Check the log of the model's server.")
 
 
 def _answered(provider: Provider, first: float) -> CheckResult:
     if not first:
-        return CheckResult("fault", f"{provider.name} ended its answer without a word.", "Is it a chat model?")
+        return CheckResult("fault", f"{provider.name} gave an empty answer.", "Is it a chat model?")
     where = "on this machine" if provider.local else "not on this machine"
-    return CheckResult("ok", f"{provider.name}, {where}: the first word came after {first:.2f} s.")
+    return CheckResult("ok", f"{provider.name}, {where}: first word after {first:.2f} s.")

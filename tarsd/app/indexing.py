@@ -218,7 +218,7 @@ class Indexing:
             log.warning("the index was repaired")
             self._say(str(event["reason"]), "Nothing to do.")
         elif kind == "rebuilding":
-            self._say("The index was damaged and was made anew.", "Nothing to do; your notes are untouched.")
+            self._say("The index was damaged and has been rebuilt.", "Nothing to do; your notes are untouched.")
 
     def _say(self, reason: str, hint: str) -> None:
         self._said.append((time.monotonic() + SAID_S, reason, hint))
@@ -255,7 +255,7 @@ class Indexing:
     def away(self) -> str:
         """What answers must say while the vault is not there, "" while it is."""
         own = self._watchers[""].state
-        return f"{own.reason} This comes from what was indexed before." if own.mode == "waiting" and own.hint else ""
+        return f"{own.reason} This comes from the last index." if own.mode == "waiting" and own.hint else ""
 
     def notices(self) -> list[str]:
         """What answers must say now."""
@@ -267,7 +267,7 @@ class Indexing:
         if failures := self._failures():
             return [failures[0].message]
         if index is None or index.name == "starting":
-            return ["The index is still being built, so that notes may be missing here."]
+            return ["The index is still being built; some notes may be missing here."]
         return []
 
     def problems(self) -> list[tuple[str, str]]:
@@ -276,16 +276,18 @@ class Indexing:
         found += [(error.message, error.hint) for error in self._failures()]
         found += [(sentence, CORRECT) for sentence in self.history.idle_rules]
         if self._embedding.failure:
-            found.append((f"Embedding failed ({self._embedding.failure}); it begins again.", "The log says where."))
+            found.append(
+                (f"Embedding failed ({self._embedding.failure}); it starts again.", "See the log for details.")
+            )
         if self.store is not None and not self.store.database.vec0:
-            found.append(("sqlite-vec cannot be loaded; vectors are compared in memory.", "Install tarsd anew."))
+            found.append(("sqlite-vec cannot be loaded; vectors are compared in memory.", "Reinstall tarsd."))
         return found
 
     def now_empty(self) -> list[ProblemRow]:
         """Notes that had text and are empty now."""
         store = self.store
         rows = [(key, store.notes.note(key)) for key in sorted(self._emptied)] if store is not None else []
-        reason, hint = "It has become empty; what was in it is found no more.", "If that was a mistake, restore it."
+        reason, hint = "It is now empty, so its text is no longer found.", "If that was a mistake, restore the note."
         return [ProblemRow(*key, 0, reason, hint) for key, row in rows if row is not None and row.state == "empty"]
 
     def misfits(self) -> list[ProblemRow]:
@@ -351,7 +353,7 @@ class Indexing:
             return None
         for path in paths:
             if path.startswith("/"):
-                raise PathRefused("This path is refused: it is absolute.", "Give one relative to the vault.")
+                raise PathRefused("Absolute paths are not allowed.", "Give a path relative to the vault.")
         for path in wanted:
             self.vaults[""].resolve(path, excluded=True)
         return frozenset(("", path) for path in wanted)

@@ -68,9 +68,11 @@ class Chat:
             if known is not None:
                 return known
             if len(self._tasks) >= MOST_OPEN:
-                raise Conflict("Too many questions wait for an answer.", "Wait for one to end, or stop it.")
+                raise Conflict(
+                    "Too many questions are waiting for an answer.", "Wait until one is answered, or stop one."
+                )
             if self._closed:
-                raise Conflict("The daemon is stopping.", "Ask again when it runs.")
+                raise Conflict("The daemon is stopping.", "Ask again once it runs.")
             turn = Turn(
                 _turn_id(request),
                 request.conversation,
@@ -82,7 +84,7 @@ class Chat:
             try:
                 await self._thread(self.sessions.begin, turn.id, request)
             except StoreError as error:
-                turn.notices.append(f"{error.message} It will be lost when the daemon stops.")
+                turn.notices.append(f"{error.message} It is lost when the daemon stops.")
             self._turns[turn.id] = turn
             ahead = [
                 task
@@ -122,12 +124,12 @@ class Chat:
         """Answer a call that waits for a yes. Raises `NotFound`, `Conflict`."""
         turn = await self.turn(id)
         if turn.ended:
-            raise Conflict("This turn has ended; nothing waits for an answer.")
+            raise Conflict("This answer is finished; nothing needs approval.")
         waiting = turn.approvals.get(call)
         if waiting is None:
-            raise NotFound("No such call waits for an answer.", "It may have been answered already.")
+            raise NotFound("There is no such request for approval.", "It may already have been answered.")
         if waiting.done():
-            raise Conflict("This call has been answered already.")
+            raise Conflict("This has already been answered.")
         waiting.set_result(answer)
 
     async def conversation(self, id: str) -> Conversation:
@@ -200,7 +202,7 @@ class Chat:
             turn.add("failed", error=error.as_json(), text=turn.text, notices=list(turn.notices))
         except Exception:
             log.exception("a turn failed")
-            fault = TarsdError("The answer failed inside the daemon.", "Its log says where.")
+            fault = TarsdError("The answer failed inside the daemon.", "See the daemon's log for details.")
             turn.add("failed", error=fault.as_json(), text=turn.text)
         self._note(turn)
 

@@ -49,13 +49,13 @@ SHORTER = 0.7
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
-ALL_REASONING = "The model used up all tokens of its reply for reasoning, and none was left for an answer."
+ALL_REASONING = "The model used all its tokens for reasoning; none were left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
-UNFINISHED = "The server ended the answer without saying that it was finished: its end may be missing."
-PRIVATE_PASSAGES = "Passages of private notes were left out, for they would leave this machine."
-PRIVATE_SELECTION = "The selection may be from a private note, and would leave this machine: it was left out."
-PRIVATE_HISTORY = "Earlier answers that drew on private notes were left out, for they would leave this machine."
+UNFINISHED = "The connection closed early: the end of the answer may be missing."
+PRIVATE_PASSAGES = "Passages from private notes were left out, as they would leave this machine."
+PRIVATE_SELECTION = "The selection may be from a private note and was left out, as it would leave this machine."
+PRIVATE_HISTORY = "Earlier answers based on private notes were left out, as they would leave this machine."
 
 Thread = Callable[..., Awaitable[Any]]
 
@@ -280,7 +280,8 @@ class TurnRunner:
             if last and self._calls.count:
                 bound = f"{settings.seconds:g} seconds" if spent else f"{settings.rounds} rounds"
                 self._turn.notice(
-                    f"Tools were called {self._calls.count} times; at the limit of {bound} this is what was found."
+                    f"Tools were called {self._calls.count} times; the limit of {bound} was reached. "
+                    "This is what was found."
                 )
             before = self._turn.text
             prompt = replace(prompt, tools=() if last else prompt.tools)
@@ -288,9 +289,9 @@ class TurnRunner:
             if done.stop_reason == "length" and not self._turn.text[len(before) :].strip():
                 self._turn.notice(ALL_REASONING)
             elif done.stop_reason == "length":
-                self._turn.notice("The reply was cut off: the model reached the most tokens that it may write.")
+                self._turn.notice("The answer was cut off: the model reached its token limit.")
             elif done.stop_reason == "refusal":
-                self._turn.notice("The model refused to go on.")
+                self._turn.notice("The model refused to continue.")
             if last or not calls or done.stop_reason not in ("tools", "stop"):
                 if not self._turn.text.strip():
                     self._turn.notice(NO_ANSWER)
@@ -385,14 +386,15 @@ class TurnRunner:
                         done = event
         if done is None and self._late() and turn.text.strip():
             turn.notice(
-                f"The time limit of {self._services.settings.seconds:g} seconds was passed; this is what had come."
+                f"The time limit of {self._services.settings.seconds:g} seconds was reached; "
+                "this is the answer so far."
             )
             return [], StreamEnd("stop")
         if done is None and _ENDED.search(turn.text[len(before) :]):
             turn.notice(UNFINISHED)
             return [], StreamEnd("stop")
         if done is None:
-            raise AnswerCut("The answer broke off before its end.", "Ask again.")
+            raise AnswerCut("The answer broke off.", "Ask again.")
         return calls, done
 
     def _left(self) -> float:

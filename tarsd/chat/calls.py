@@ -148,7 +148,7 @@ class Calls:
                     proposal = other.proposal
                 if not self._may(call.name, proposal):
                     name = self._shown_anew(name, call)
-            return name, Conflict("The note changes all the time.", "Try again later.")
+            return name, Conflict("The note keeps changing.", "Try again later.")
         except TarsdError as error:
             return name, error
 

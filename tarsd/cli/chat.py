@@ -33,13 +33,13 @@ MOST_RECALLED = 2_000
 @click.command(cls=Command)
 @completion.conversation_option
 @completion.notes_option("Attach a note to every message; may be given several times.")
-@click.option("--last", is_flag=True, help="Go on with the conversation that was touched last.")
+@click.option("--last", is_flag=True, help="Continue the most recent conversation.")
 @vault_option
 def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Path | None) -> None:
-    """Converse with your notes; /help lists what else can be said.
+    """Chat with your notes; /help lists the commands.
 
-    Ctrl-C stops an answer and keeps what it has said; at an empty prompt, Ctrl-C twice or Ctrl-D leaves. Without a
-    terminal, every line of standard input is a message, and whatever needs a yes is refused.
+    Ctrl-C stops an answer and keeps the part that is there; at an empty prompt, Ctrl-C twice or Ctrl-D quits. Without a
+    terminal, every line of standard input is a message, and whatever needs your approval is refused.
     """
     if last and conversation:
         raise click.UsageError("Give either --conversation or --last.")
@@ -47,7 +47,7 @@ def chat(conversation: str | None, notes: tuple[str, ...], last: bool, vault: Pa
     if last:
         conversations = listed(client)
         if not conversations:
-            raise NotFound("There is no conversation to go on with.", "Begin one: tarsd chat.")
+            raise NotFound("There is no conversation to continue.", "Start one: tarsd chat.")
         conversation = str(conversations[0].get("id"))
     converse(client, conversation, notes)
 
@@ -69,8 +69,8 @@ def converse(client: Client, conversation: str | None, notes: Sequence[str]) -> 
     if somebody():
         err = Terminal(sys.stderr)
         where, how = (
-            f"It is kept in {line(note)}." if note else "",
-            f"Go on with: tarsd chat -c {line(talk.conversation)}",
+            f"Saved in {line(note)}." if note else "",
+            f"Continue with: tarsd chat -c {line(talk.conversation)}",
         )
         between = "" if not where else " " if columns(where) + columns(how) < err.width else "\n"
         click.echo(err.dim(f"{where}{between}{how}"), err=True)
@@ -91,7 +91,7 @@ def _loop(talk: TerminalChat, keyboard: Keyboard) -> None:
             if leaving:
                 return
             leaving = True
-            click.echo(Terminal(sys.stderr).dim("Ctrl-C again or Ctrl-D leaves."), err=True)
+            click.echo(Terminal(sys.stderr).dim("Press Ctrl-C again or Ctrl-D to quit."), err=True)
             continue
         if not text.strip():
             continue
@@ -130,7 +130,7 @@ def _message(talk: TerminalChat, text: str) -> bool:
 def _greet(talk: TerminalChat, *, reopened: bool) -> None:
     err = Terminal(sys.stderr)
     model = chat_line(talk.client.get("/v1/status").get("chat") or {}, err)
-    said = f"{err.dim('tars ·')} {model} {err.dim('· /help lists the commands, Ctrl-D leaves.')}"
+    said = f"{err.dim('tars ·')} {model} {err.dim('· /help lists the commands, Ctrl-D quits.')}"
     click.echo(wrapped(said, err), err=True)
     if not reopened:
         return
@@ -138,7 +138,7 @@ def _greet(talk: TerminalChat, *, reopened: bool) -> None:
         known = conversation_of(talk.client, talk.conversation)
         turns = known.get("turns") or []
         about = f"{len(turns)} turn{'s' * (len(turns) != 1)}" + ", private" * is_private(known)
-        click.echo(err.dim(wrapped(f"Goes on: {line(known.get('title', ''))} ({about})", err)), err=True)
+        click.echo(err.dim(wrapped(f"Continuing: {line(known.get('title', ''))} ({about})", err)), err=True)
         for turn in turns[-1:]:
             text = clean(turn.get("text", "")).strip("\n")
             text = text if len(text) <= MOST_RECALLED else f"…{text[-MOST_RECALLED:]}"

@@ -70,7 +70,7 @@ conversation_option = click.option(
     "--conversation",
     "-c",
     shell_complete=conversations,
-    help="Go on with the conversation of this name, or begin it.",
+    help="Continue the conversation NAME, or start it.",
 )
 
 

@@ -29,7 +29,7 @@ DENSEST = 50
 """A file that unfolds to more than so many times its size holds no vectors: those can hardly be compressed."""
 
 SLACK = 1 << 20
-AGAIN = "Copy or export it anew. What was read is kept: nothing of it is read twice."
+AGAIN = "Copy or export it again. Vectors read so far are kept."
 
 
 @dataclass
@@ -65,9 +65,9 @@ class ImportTally:
 
 @click.group(cls=Group)
 def index() -> None:
-    """Carry the embedding model's work to another machine that has the same notes.
+    """Copy vectors to another machine with the same notes, to save it the work.
 
-    Export on the fast one (tarsd index export notes.vectors), import on the slow one: only what differs is embedded.
+    Export on the fast machine (tarsd index export notes.vectors), import on the slow one: it embeds only what differs.
     """
 
 
@@ -77,7 +77,7 @@ def index() -> None:
 @json_option
 @click.pass_context
 def export(context: click.Context, file: Path, vault: Path | None, as_json: bool) -> None:
-    """Write the vectors of this vault's passages into FILE: no text and no names, but keep it to yourself.
+    """Write the vectors of this vault's passages to FILE. It has no text and no names, but keep it private.
 
     Example: tarsd index export notes.vectors
     """
@@ -95,8 +95,8 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
             step(tally.count, tally.count, "")
         if not tally.count:
             raise NotFound(
-                "There are no vectors of a model to export.",
-                f"The embedding model is {line(about.get('model') or 'none')}; tarsd status says how far it is.",
+                "There are no model vectors to export yet.",
+                f"The embedding model is {line(about.get('model') or 'none')}; tarsd status shows its progress.",
             )
     size = target.stat().st_size
     if as_json:
@@ -105,7 +105,7 @@ def export(context: click.Context, file: Path, vault: Path | None, as_json: bool
     names = ", ".join(result.name for result in tally.models.values())
     click.echo(f"Wrote {line(target)}: {_count(tally.count)} of {names}, {size / 1e6:.1f} MB.")
     if remaining := int(about.get("remaining") or 0):
-        click.echo(f"{remaining:,} passages have none yet; export again when tarsd status says complete.", err=True)
+        click.echo(f"{remaining:,} passages have none yet; export again when tarsd status says “complete”.", err=True)
 
 
 @index.command("import")
@@ -131,7 +131,7 @@ def import_(context: click.Context, file: Path, vault: Path | None, as_json: boo
                 step(-(-raw.tell() // 1024), -(-size // 1024), "")
         except TarsdError as error:
             hint = AGAIN if tally.count else error.hint
-            kept = f" Taken in before that: {_count(tally.count)}." if tally.count else ""
+            kept = f" Imported before that: {_count(tally.count)}." if tally.count else ""
             raise ClientError(error.message + kept, hint, code=error.code, exit_code=error.exit_code) from None
     useless = all(result.fits is False for result in tally.models.values())
     if as_json:
@@ -157,15 +157,15 @@ def _models(tally: ImportTally) -> list[dict[str, Any]]:
 def _say(tally: ImportTally, configured: str) -> None:
     err = Terminal(sys.stderr)
     if not tally.models:
-        click.echo("There are no vectors in the file.")
+        click.echo("The file contains no vectors.")
     for result in tally.models.values():
         total = result.added + result.known
         click.echo(f"{_count(total)} of {result.name}: {result.added:,} new, {result.known:,} here already.")
         if result.fits is False:
-            same = "another version of it" if result.name == configured else f"{configured}, says the config"
-            click.echo(err.yellow(f"They are of no use here: the embedding model is {same}."), err=True)
+            same = "another version of it" if result.name == configured else f"{configured}, by the config"
+            click.echo(err.yellow(f"They cannot be used here: the embedding model is {same}."), err=True)
         elif result.fits is None:
-            text = f"Whether they fit is seen when the server of {configured} answers; they are kept until then."
+            text = f"They are kept; whether they fit shows once the server of {configured} answers."
             click.echo(err.yellow(text), err=True)
 
 
@@ -174,7 +174,9 @@ def _say_rest(client: Client) -> None:
     remaining = int((status.get("embedding") or {}).get("remaining") or 0)
     if not status.get("behind"):
         click.echo(
-            f"{remaining:,} passages have none and are embedded here." if remaining else "None are left to make."
+            f"{remaining:,} passages have none and will be embedded here."
+            if remaining
+            else "All passages have vectors."
         )
 
 
@@ -192,14 +194,12 @@ def _check_target(target: Path) -> None:
     except OSError:
         return  # whether it can be made shows when it is made
     if not stat.S_ISREG(mode):
-        raise Refused(f"{line(target)} is no file.", "Name a file that is not there yet.")
+        raise Refused(f"{line(target)} is not a file.", "Choose a new file name.")
     try:
         with open(target, "rb") as raw:
             next(_objects(raw, os.fstat(raw.fileno()).st_size), None)
     except (OSError, TarsdError):
-        raise Refused(
-            f"{line(target)} is there already, and no export of tarsd's.", "Name a file that is not there yet."
-        ) from None
+        raise Refused(f"{line(target)} exists and is not a tarsd export.", "Choose a new file name.") from None
 
 
 @contextlib.contextmanager
@@ -209,7 +209,7 @@ def _fresh(target: Path) -> Iterator[BinaryIO]:
         with files.replacing(target) as raw:
             yield raw
     except OSError as error:
-        raise Refused(f"{line(target)} cannot be written: {error.strerror}.", "Name another file.") from None
+        raise Refused(f"{line(target)} cannot be written: {error.strerror}.", "Choose another file.") from None
 
 
 @contextlib.contextmanager
@@ -217,12 +217,12 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise NotFound(f"There is no file {line(file)}.", "It is made by: tarsd index export FILE.") from None
+        raise NotFound(f"There is no file {line(file)}.", "Create one with: tarsd index export FILE.") from None
     except OSError as error:
-        raise Refused(f"{line(file)} cannot be read: {error.strerror}.", "Look who owns it.") from None
+        raise Refused(f"{line(file)} cannot be read: {error.strerror}.", "Check its owner and permissions.") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise Refused(f"{line(file)} is no file.", "It is made by: tarsd index export FILE.")
+        raise Refused(f"{line(file)} is not a file.", "Create one with: tarsd index export FILE.")
     with open(handle, "rb") as raw:
         yield raw
 
@@ -236,21 +236,23 @@ def _objects(raw: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
             if header.get("format") != FORMAT:
                 raise ValueError
             if header.get("version") != VERSION:
-                raise Refused("The file is of another version of tarsd.", "Install the same version on both machines.")
+                raise Refused(
+                    "The file is from another version of tarsd.", "Install the same version on both machines."
+                )
             while text := packed.readline(MAX_BODY):
                 left -= len(text)
                 vectors = _object(text)
                 if left < 0 or vectors.get("type") != "vectors" or not {"model", "dim", "rows"} <= vectors.keys():
-                    raise Refused("The file holds what is no vector.", AGAIN)
+                    raise Refused("The file contains an invalid vector.", AGAIN)
                 yield vectors
     except EOFError:
-        raise Refused("The file ends in the middle.", AGAIN) from None
+        raise Refused("The file is incomplete.", AGAIN) from None
     except (gzip.BadGzipFile, zlib.error, UnicodeDecodeError):
-        raise Refused("The file is damaged, or no export of tarsd's.", AGAIN) from None
+        raise Refused("The file is damaged or not a tarsd export.", AGAIN) from None
     except OSError as error:
         raise Refused(f"The file cannot be read: {error.strerror}.", AGAIN) from None
     except (ValueError, RecursionError):
-        raise Refused("The file is no export of tarsd's.", "It is made by: tarsd index export FILE.") from None
+        raise Refused("The file is not a tarsd export.", "Create one with: tarsd index export FILE.") from None
 
 
 def _object(text: bytes) -> dict[str, Any]:

@@ -14,15 +14,14 @@ from tarsd.cli.common import Group, json_option, print_json
 from tarsd.cli.terminal import Terminal, line
 from tarsd.errors import BadRequest, Refused, TarsdError
 
-ELSEWHERE = "Unlock the keyring, or give the key in the environment, as TARSD_OPENAI_KEY."
+ELSEWHERE = "Unlock the keyring, or set the key in the environment, for example TARSD_OPENAI_KEY."
 
 
 @click.group(cls=Group, default="list")
 def key() -> None:
     """Set, remove or list API keys and tokens.
 
-    Without a command, they are listed. They are kept in the system keyring, or in a file that only you can read; the
-    daemon finds them there.
+    Without a command, they are listed. They are kept in the system keyring, or in a file that only you can read.
     """
 
 
@@ -31,42 +30,44 @@ def key() -> None:
 @click.argument("surplus", nargs=-1, metavar="", type=click.UNPROCESSED)
 @json_option
 def set_(name: str, surplus: tuple[str, ...], as_json: bool) -> None:
-    """Keep the key NAME: openai, anthropic, todoist or tcp. It is typed unseen, or read from standard input."""
+    """Save the key NAME: openai, anthropic, todoist or tcp. You type it unseen, or pipe it in."""
     if surplus:  # click would print it
-        raise click.UsageError("A key is no argument: others could see it. It is asked for, or read from a pipe.")
+        raise click.UsageError(
+            "Do not give the key as an argument: others could see it. You are asked for it, or pipe it in."
+        )
     keys.source(name)  # an unknown name is told before anything is typed
     given = _typed(name)
-    with keyring_faults("The key cannot be kept or removed", ELSEWHERE):
+    with keyring_faults("The key cannot be saved or removed", ELSEWHERE):
         where = keys.put(name, given)
     if as_json:
         print_json({"name": name, "source": where})
         return
-    click.echo(f"Kept in {line(where)}.")
+    click.echo(f"Saved in {line(where)}.")
     first = keys.source(name)
     if first and first != where:
-        click.echo(Terminal(sys.stderr).yellow(f"{line(first)} is set as well, and goes before it."), err=True)
+        click.echo(Terminal(sys.stderr).yellow(f"{line(first)} is also set and takes precedence."), err=True)
 
 
 @key.command()
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Forget the key NAME."""
-    with keyring_faults("The key cannot be kept or removed", ELSEWHERE):
+    """Remove the key NAME."""
+    with keyring_faults("The key cannot be saved or removed", ELSEWHERE):
         gone = keys.remove(name)
     left = keys.source(name)
     if as_json:
         print_json({"name": name, "removed": gone, "source": left})
     else:
-        click.echo(f"The key {name} is removed." if gone else f"No key {name} was kept.")
+        click.echo(f"Removed the key {name}." if gone else f"There is no key {name}.")
         if left:
-            click.echo(Terminal(sys.stderr).yellow(f"{line(left)} still holds one."), err=True)
+            click.echo(Terminal(sys.stderr).yellow(f"{line(left)} still contains one."), err=True)
 
 
 @key.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List which keys are there, and where each is found; never the key."""
+    """List which keys are set and where; never the keys themselves."""
     sources = {name: keys.source(name) for name in keys.VENDORS}
     if as_json:
         print_json({"keys": [{"name": name, "source": where} for name, where in sources.items()]})
@@ -82,7 +83,7 @@ def _typed(name: str) -> str:
     from getpass import getpass
 
     try:
-        return getpass(f"The key {name} (it is not shown): ")
+        return getpass(f"Key {name} (hidden): ")
     except EOFError:
         raise BadRequest("No key was given.", field="key") from None
 

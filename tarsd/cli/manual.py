@@ -22,7 +22,7 @@ PAGE_LINK = re.compile(r"\[([^\]\n]+)\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
 CLOSE = 0.75
 """How like a topic a word must be spelled, from 0 to 1, to be taken for it: "setings", but not "mac" for "mcp"."""
 
-CLOSING = "tarsd help TOPIC shows a page, tarsd COMMAND --help what a command takes."
+CLOSING = "tarsd help TOPIC shows a page, tarsd COMMAND --help the options of a command."
 
 
 def pages() -> dict[str, str]:
@@ -37,7 +37,7 @@ def _completed(context: click.Context, parameter: click.Parameter, incomplete: s
 @click.command(cls=Command)
 @click.argument("topic", default="", shell_complete=_completed)
 def help(topic: str) -> None:
-    """Show the manual's page about TOPIC; without one, list all topics."""
+    """Show the manual page on TOPIC; without TOPIC, list them all."""
     known = pages()
     if not topic:
         click.echo(_listed(known))

@@ -20,24 +20,24 @@ from tarsd.errors import ConfigError
 NAME = "tarsd"
 CLIENTS = ("desktop", "code", "both")
 DESKTOP = "claude_desktop_config.json"
-PLACE = "Claude Desktop: Settings → Developer → Edit Config opens it. Restart Claude Desktop afterwards."
-TERMINAL = "This speaks MCP with a client that starts it. How to set one up: tarsd mcp --setup"
+PLACE = "Claude Desktop: open it with Settings → Developer → Edit Config, then restart Claude Desktop."
+TERMINAL = "An MCP client starts this command. To set one up: tarsd mcp --setup"
 
 
 @click.command(cls=Command)
 @vault_option
-@click.option("--local", is_flag=True, help="The client's model runs on this machine: private notes are not withheld.")
+@click.option("--local", is_flag=True, help="The client's model runs on this machine: give it private notes, too.")
 @click.option(
     "--setup",
     type=click.Choice(CLIENTS),
     is_flag=False,
     flag_value="both",
-    help="Print how to set up Claude Desktop, Claude Code, or both, and end.",
+    help="Print how to set up Claude Desktop, Claude Code, or both, and exit.",
 )
 def mcp(vault: Path | None, local: bool, setup: str | None) -> None:
     """Serve MCP clients on standard input and output: search, read, related, recent, remember, ask.
 
-    The daemon may start later. Text under privacy.local_only, and what was made of it, is withheld without --local.
+    The daemon may start later. Without --local, notes under privacy.local_only, and text made from them, are withheld.
     """
     vault = expand(str(vault), os.environ) if vault is not None else None
     if setup is not None:
@@ -70,7 +70,7 @@ def _set_up(setup: str, vault: Path | None, *, local: bool) -> None:
         given = [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
         click.echo(shlex.join(["claude", "mcp", "add", *given, "--scope", "user", NAME, "--", *command]))
     if root is None:
-        click.echo("Name the vault with --vault, for no config names one and no daemon runs.", err=True)
+        click.echo("Give the vault with --vault: it is not in the config, and no daemon is running.", err=True)
 
 
 def _program() -> list[str]:

@@ -19,14 +19,14 @@ from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, BadRequest, ClientError, NotFound, Refused
 
-SECTIONS = (("facts", "Facts"), ("rules", "Rules"), ("noticed", "Noticed, waits for a review"))
+SECTIONS = (("facts", "Facts"), ("rules", "Rules"), ("noticed", "Noticed, waiting for review"))
 MOVED = re.compile(r"([+-])\s*[-*+] (.*)")
 COMMENT = re.compile(r"\s*%%.*?%%\s*$")
 
 
 @click.group(cls=Group, default="list")
 def memory() -> None:
-    """List what is remembered, add to it, remove from it.
+    """List, add or remove what tars remembers.
 
     Without a command, it is listed. It lies in the vault as notes that you may edit: Memory.md, Procedural.md,
     Noticed.md.
@@ -46,9 +46,9 @@ def list_(vault: Path | None, as_json: bool) -> None:
 
 @memory.command()
 @click.argument("text", nargs=-1, required=True)
-@click.option("--rule", is_flag=True, help="It is a rule for answers, not a fact.")
-@click.option("--section", default="", help="The heading that it goes under.")
-@click.option("--replace", default="", metavar="LINE", help="The remembered line whose place it takes.")
+@click.option("--rule", is_flag=True, help="TEXT is a rule for answers, not a fact.")
+@click.option("--section", default="", help="The heading to put it under.")
+@click.option("--replace", default="", metavar="LINE", help="The remembered line to replace.")
 @vault_option
 @json_option
 def remember(text: tuple[str, ...], rule: bool, section: str, replace: str, vault: Path | None, as_json: bool) -> None:
@@ -64,7 +64,7 @@ def remember(text: tuple[str, ...], rule: bool, section: str, replace: str, vaul
 
 @memory.command()
 @click.argument("text", metavar="WORDS", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask, if only one line has these words.")
+@click.option("--yes", is_flag=True, help="Do not ask if exactly one line has these words.")
 @vault_option
 @json_option
 def forget(text: tuple[str, ...], yes: bool, vault: Path | None, as_json: bool) -> None:
@@ -84,7 +84,7 @@ def forget(text: tuple[str, ...], yes: bool, vault: Path | None, as_json: bool) 
 @vault_option
 @json_option
 def undo(vault: Path | None, as_json: bool) -> None:
-    """Take the last change of the memory back."""
+    """Undo the last change to the memory."""
     client = Client.find(vault)
     if as_json:
         print_json(client.post("/v1/memory/undo"))
@@ -111,7 +111,7 @@ def rows(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     if not shown:
         shown.append(wrapped("Nothing is remembered yet. Say what to remember: tarsd memory remember TEXT", out))
     if reply.get("enabled") is False:
-        shown.append(out.yellow(wrapped("Memory is switched off: models are told none of this.", out)))
+        shown.append(out.yellow(wrapped("Memory is off: models do not see any of this.", out)))
     if reply.get("problem"):
         shown.append(out.yellow(wrapped(sentence(reply["problem"]), out)))
     return shown
@@ -127,7 +127,7 @@ def remember_asking(client: Client, body: Mapping[str, Any], conversation: str =
             raise
         fail(ClientError(error.message))
         if not confirm(f"Replace “{line(error.line)}”?"):
-            click.echo("Nothing was changed. To keep both, say it in other words.")
+            click.echo("Nothing changed. To keep both, word it differently.")
             return
         reply = client.post("/v1/memory", {**sent, "replace": error.line})
     _told(reply, "Remembered")
@@ -164,14 +164,14 @@ def forget_asking(client: Client, wanted: str) -> None:
         except EOFError:
             given = ""
         if not given.isdecimal() or not 1 <= int(given) <= len(matches):
-            click.echo("Nothing was changed.")
+            click.echo("Nothing changed.")
             return
         chosen = matches[int(given) - 1]
     click.echo(err.red(wrapped(f"- {line(chosen)}", err, 2)), err=True)
     if confirm("Forget this?"):
         _forgotten(client, chosen)
     else:
-        click.echo("Nothing was changed.")
+        click.echo("Nothing changed.")
 
 
 def matching(reply: Mapping[str, Any], wanted: str) -> list[str]:
@@ -187,7 +187,9 @@ def _meant(client: Client, wanted: str) -> list[str]:
     """The remembered lines that match `wanted`, at least one. Raises NotFound."""
     matches = matching(client.get("/v1/memory"), wanted)
     if not matches:
-        raise NotFound("Nothing like that is remembered.", "See what is: tarsd memory, or /memory in a chat.")
+        raise NotFound(
+            "Nothing like that is remembered.", "List what is remembered: tarsd memory, or /memory in a chat."
+        )
     return matches
 
 
@@ -197,10 +199,10 @@ def _unasked(client: Client, wanted: str) -> Refused:
     shown = "".join(f"\n- {line(text)}" for text in matches)
     if len(matches) > 1:
         return Refused(
-            f"Nothing is forgotten without a yes. {len(matches)} lines have these words:{shown}",
-            "Give all words of one, and --yes.",
+            f"Not forgotten. {len(matches)} lines have these words:{shown}",
+            "Give all words of one line, and add --yes.",
         )
-    return Refused(f"Nothing is forgotten without a yes. This line is meant:{shown}", "Say --yes.")
+    return Refused(f"Not forgotten. The line is:{shown}", "Add --yes to confirm.")
 
 
 def take_back(client: Client) -> None:
@@ -208,9 +210,9 @@ def take_back(client: Client) -> None:
     before = client.get("/v1/memory")
     reply = client.post("/v1/memory/undo")
     after = client.get("/v1/memory")
-    gone = f"; the note is in {line(reply['trashed'])}" if reply.get("trashed") else ""
+    gone = f"; the note was moved to {line(reply['trashed'])}" if reply.get("trashed") else ""
     out = Terminal(sys.stdout)
-    said = f"Taken back: {line(reply.get('path', ''))} is as it was before{gone}."
+    said = f"Undone: {line(reply.get('path', ''))} is as it was before{gone}."
     click.echo(wrapped(said, out))
     old, new = (Counter(_lines(listed)) for listed in (before, after))
     show_moved([("-", text) for text in old - new] + [("+", text) for text in new - old], out)
@@ -235,7 +237,7 @@ def show_moved(pairs: Sequence[tuple[str, str]], out: Terminal) -> None:
 
 def _forgotten(client: Client, text: str) -> None:
     if not text.strip():
-        raise BadRequest("It is not said what to forget.", "Give some words of it.", field="line")
+        raise BadRequest("Nothing to forget was given.", "Give some words of the line.", field="line")
     _told(client.post("/v1/memory/forget", {"line": text}), "Forgotten")
 
 

@@ -23,7 +23,7 @@ INDENT = 12
 @vault_option
 @json_option
 def models(every: bool, vault: Path | None, as_json: bool) -> None:
-    """List the chat models that the configured providers offer."""
+    """List the chat models of the configured providers."""
     reply = Client.find(vault).get("/v1/models")
     if as_json:
         print_json(reply)

@@ -45,7 +45,7 @@ class Plugin:
 
 @click.group(cls=Group, default="status")
 def plugin() -> None:
-    """Install the Obsidian plugin into a vault, or say which version is there.
+    """Install the Obsidian plugin into a vault, or show its version.
 
     Without a command, the state is shown.
     """
@@ -53,10 +53,12 @@ def plugin() -> None:
 
 @plugin.command()
 @own_vault_option
-@click.option("--from", "source", type=Folder(), help="The folder of the plugin's files, if not what came with tarsd.")
+@click.option(
+    "--from", "source", type=Folder(), help="The folder with the plugin's files, if not those that came with tarsd."
+)
 @json_option
 def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
-    """Copy the plugin's files into the vault, or bring them up to date. Its settings are left as they are."""
+    """Copy the plugin's files into the vault, or update them. Its settings stay."""
     root = _vault(vault)
     new, old = _source(source), _installed(root)
     copied = os.path.realpath(new.folder) != os.path.realpath(old.folder)  # developers link the one to the other
@@ -68,7 +70,7 @@ def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
                     "folder": str(old.folder)})  # fmt: skip
         return
     if not copied:
-        click.echo(f"{line(old.folder)} leads to the plugin's own folder; nothing is to be copied.")
+        click.echo(f"{line(old.folder)} is a link to the plugin's own folder; nothing to copy.")
     else:
         before = f" (before: {old.version})" if old.version not in ("", new.version) else ""
         click.echo(f"Tarsd {new.version} is in {line(old.folder)}{before}.")
@@ -80,7 +82,7 @@ def install(vault: Path | None, source: Path | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
-    """Say which version is in the vault, whether it is enabled, and whether there is a newer one."""
+    """Show which version is in the vault, whether it is enabled, and whether there is a newer one."""
     root = _vault(vault)
     here, enabled = _installed(root), _enabled(root)
     ours = ""
@@ -90,10 +92,10 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
         print_json({"installed": here.version or None, "available": ours or None, "enabled": enabled,
                     "folder": str(here.folder)})  # fmt: skip
     elif not here.version:
-        click.echo(f"The plugin is not in {line(root)}.")
+        click.echo(f"The plugin is not installed in {line(root)}.")
         click.echo("Install it with: tarsd plugin install", err=True)
     else:
-        name = "Tarsd of an unknown version" if here.version == UNKNOWN else f"Tarsd {here.version}"
+        name = "Tarsd, unknown version" if here.version == UNKNOWN else f"Tarsd {here.version}"
         click.echo(f"{name} is in {line(here.folder)}, {'' if enabled else 'not '}enabled.")
         if _numbers(ours) > _numbers(here.version):
             click.echo(Terminal(sys.stderr).yellow(f"Version {ours} came with tarsd: tarsd plugin install"), err=True)
@@ -110,7 +112,7 @@ def _vault(given: Path | None) -> Path:
     if not os.path.isdir(root):
         raise NotFound(f"There is no folder {root}.", "Name the vault with --vault.")
     if not os.path.isdir(root / ".obsidian"):
-        raise Refused(f"{root} is no vault of Obsidian's yet.", "Open the folder in Obsidian once, then try again.")
+        raise Refused(f"{root} is not an Obsidian vault yet.", "Open the folder in Obsidian once, then try again.")
     return root
 
 
@@ -130,16 +132,16 @@ def _source(given: Path | None) -> Plugin:
     folder = own if given is None else config.expand(str(given), os.environ)
     version = _version(folder)
     if version == UNKNOWN:
-        raise Refused(f"{folder / 'manifest.json'} names no version such as 1.2.3.", "Get the plugin's files anew.")
+        raise Refused(f"{folder / 'manifest.json'} has no version such as 1.2.3.", "Get the plugin's files again.")
     if version:
         return Plugin(folder, version)
     if given is None:
-        hint = "Get them, then run: tarsd plugin install --from FOLDER."
-        raise NotFound("The plugin's files did not come with this tarsd.", hint)
+        hint = "Download them, then run: tarsd plugin install --from FOLDER."
+        raise NotFound("This tarsd came without the plugin's files.", hint)
     if os.path.isfile(folder / "package.json"):
         hint = f"Run: cd '{folder}' && npm ci && npm run build (needs Node 20)."
         raise NotFound(f"The plugin in {folder} is not built.", hint)
-    raise NotFound(f"{folder} does not hold the plugin.", f"It holds {', '.join(FILES)}.")
+    raise NotFound(f"{folder} does not contain the plugin.", f"It should contain {', '.join(FILES)}.")
 
 
 def _version(folder: Path) -> str:
@@ -181,11 +183,11 @@ def _copy(source: Path, target: Path) -> None:
     try:
         contents = {name: _read(source / name) for name in FILES}
     except OSError as error:
-        hint = "Look who owns it, or get the plugin's files anew."
+        hint = "Check its owner and permissions, or get the plugin's files again."
         raise Refused(f"{error.filename} cannot be read: {error.strerror}.", hint) from None
     try:
         files.make_folder(target, None)
         for name, content in contents.items():
             files.replace(target / name, content, files.mode_in(target))
     except OSError as error:
-        raise Refused(f"{target} cannot be written: {error.strerror}.", "Look who owns it.") from None
+        raise Refused(f"{target} cannot be written: {error.strerror}.", "Check its owner and permissions.") from None

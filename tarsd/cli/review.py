@@ -20,16 +20,16 @@ from tarsd.cli.wrapping import wrapped
 from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, Refused
 
-CHOICES = {"a": "apply", "e": "edit", "d": "drop", "s": "skip", "q": "quit, the rest stays"}
+CHOICES = {"a": "apply", "e": "edit", "d": "drop", "s": "skip", "q": "quit, keep the rest for later"}
 ACTIONS = {"a": "apply", "e": "edit", "d": "drop"}
 OF_REMARKS = {letter: meaning for letter, meaning in CHOICES.items() if letter != "a"}
 
 
 @click.group(cls=Group, default="begin")
 def review() -> None:
-    """Make rules of judged answers, and memory of what was noticed.
+    """Turn feedback on answers into rules, and what was noticed into memory.
 
-    Without a command, each proposal is asked about. Answers are judged in a chat: /w for wrong, /r for right.
+    Without a command, you are asked about each proposal. In a chat, /w and /r call an answer wrong or right.
     """
 
 
@@ -37,7 +37,7 @@ def review() -> None:
 @vault_option
 @json_option
 def begin(vault: Path | None, as_json: bool) -> None:
-    """Go through what is proposed, one by one. With --json, print the proposals for `tarsd review apply`."""
+    """Go through the proposals one by one. With --json, print them for `tarsd review apply`."""
     client = Client.find(vault)
     if as_json:
         reply = proposed(client)
@@ -46,7 +46,10 @@ def begin(vault: Path | None, as_json: bool) -> None:
             click.get_current_context().exit(EXIT_NOTHING)
         return
     if not somebody():
-        raise Refused("A review asks about each proposal.", "Without a terminal: tarsd review --json, then apply.")
+        raise Refused(
+            "A review needs a terminal: it asks about each proposal.",
+            "Without one: tarsd review --json, then tarsd review apply.",
+        )
     with Keyboard() as keyboard:
         any_proposed = walk(client, keyboard)
     if not any_proposed:
@@ -56,9 +59,9 @@ def begin(vault: Path | None, as_json: bool) -> None:
 @review.command()
 @click.argument("review")
 @click.option(
-    "--apply", "applied", multiple=True, metavar="ID", help="Apply this proposal; may be given several times."
+    "--apply", "applied", multiple=True, metavar="ID", help="Apply this proposal; can be given several times."
 )
-@click.option("--edit", "edited", multiple=True, nargs=2, metavar="ID TEXT", help="Apply it with this text instead.")
+@click.option("--edit", "edited", multiple=True, nargs=2, metavar="ID TEXT", help="Apply it with this text.")
 @click.option("--drop", "dropped", multiple=True, metavar="ID", help="Drop this proposal.")
 @vault_option
 @json_option
@@ -75,7 +78,7 @@ def apply(
     decisions += [_decision(id, "edit", words((text,))) for id, text in edited]
     decisions += [_decision(id, "drop") for id in dropped]
     if not decisions:
-        raise click.UsageError("Nothing is decided. Give --apply ID, --edit ID TEXT or --drop ID.")
+        raise click.UsageError("Nothing to apply. Give --apply ID, --edit ID TEXT or --drop ID.")
     reply = Client.find(vault).post("/v1/review/apply", {"review": words((review,)), "decisions": decisions})
     if as_json:
         print_json(reply)
@@ -85,19 +88,19 @@ def apply(
 
 def proposed(client: Client) -> dict[str, Any]:
     """The proposals; a model may take its time."""
-    with waiting("Looking at what was judged and noticed…"):
+    with waiting("Going through feedback and notices…"):
         return client.post("/v1/review")
 
 
 def walk(client: Client, keyboard: Keyboard) -> bool:
     """Asks about each proposal and carries the answers out; whether there was any. Ctrl-C changes nothing."""
     if not somebody():
-        raise Refused("A review asks about each proposal, and nobody is there.", "Use: tarsd review --json.")
+        raise Refused("A review needs a terminal: it asks about each proposal.", "Use: tarsd review --json.")
     reply = proposed(client)
     proposals = reply.get("proposals") or []
     err = Terminal(sys.stderr)
     if not proposals:
-        said = "Nothing waits for a review. Judge answers in a chat: /w for wrong, /r for right."
+        said = "Nothing to review. In a chat, /w and /r call an answer wrong or right."
         click.echo(wrapped(said, Terminal(sys.stdout)))
         return False
     click.echo(f"Proposed: {_counted(Counter(map(_kind, proposals)))}.", err=True)
@@ -106,7 +109,7 @@ def walk(client: Client, keyboard: Keyboard) -> bool:
         dropped = sum(decision["action"] == "drop" for decision in decisions)
         _report(client.post("/v1/review/apply", {"review": reply.get("review"), "decisions": decisions}), dropped)
     else:
-        click.echo("Nothing was changed.")
+        click.echo("Nothing changed.")
     return True
 
 
@@ -169,7 +172,7 @@ def _report(reply: Mapping[str, Any], dropped: int) -> None:
     parts = [f"{counts} added"] * bool(counts) + [f"{dropped} dropped"] * bool(dropped)
     archived = any("/archive/" in str(path) for path in reply.get("written") or [])
     said = "; ".join([", ".join(parts) or "nothing added"] + ["archived"] * archived)
-    click.echo(f"{said[0].upper()}{said[1:]}." if reply.get("written") or dropped else "Nothing was changed.")
+    click.echo(f"{said[0].upper()}{said[1:]}." if reply.get("written") or dropped else "Nothing changed.")
 
 
 def _by_note(diff: str) -> list[tuple[str, str]]:

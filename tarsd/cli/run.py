@@ -32,7 +32,7 @@ def run(vault: Path | None) -> None:
 @vault_option
 @json_option
 def stop(vault: Path | None, as_json: bool) -> None:
-    """Ask the daemon to end, and wait until it has."""
+    """Stop the daemon, and wait until it has stopped."""
     reply = ended(Client.find(vault))
     tell(reply, ["Stopped."], as_json=as_json)
 
@@ -43,6 +43,6 @@ def ended(client: Client) -> Mapping[str, Any]:
     end = time.monotonic() + STOP_S
     while client.alive():
         if time.monotonic() > end:
-            raise ClientError("The daemon has not ended yet.", "Look again: tarsd status.", code="timeout")
+            raise ClientError("The daemon has not stopped yet.", "Check again: tarsd status.", code="timeout")
         time.sleep(0.05)
     return reply

@@ -19,25 +19,25 @@ from tarsd.config import expand, load, vault_id
 from tarsd.config.places import paths
 from tarsd.errors import EXIT_NOTHING, EXIT_USAGE, ClientError, ConfigError, NotFound
 
-LINGER = "So that it starts with the machine, and runs on when you log out: loginctl enable-linger"
-LEFT = "Your notes are as they were. tarsd uninstall --purge removes these, too."
+LINGER = "To start it at boot and keep it running after you log out: loginctl enable-linger"
+LEFT = "Your notes are untouched. tarsd uninstall --purge also removes these."
 
 
 @click.group(cls=Group, default="status")
 def service() -> None:
-    """Have the system start the daemon by itself: a launchd agent on macOS, a user unit of systemd on Linux.
+    """Let the system start the daemon: a launchd agent on macOS, a systemd user unit on Linux.
 
-    Without a command, the state is shown. There is one service for each vault, and none of it needs root.
+    Without a command, the state is shown. Each vault has its own service; none needs root.
     """
 
 
 @service.command()
 @own_vault_option
-@click.option("--print", "show", is_flag=True, help="Print the file that would be written, and do nothing.")
+@click.option("--print", "show", is_flag=True, help="Only print the file that would be written.")
 @json_option
 @click.pass_context
 def install(context: click.Context, vault: Path | None, show: bool, as_json: bool) -> None:
-    """Write the service's file, load it and start it; over an older one as well. Needs no root."""
+    """Write the service file, load it and start it; replaces an older one. Needs no root."""
     machine = services.Machine.here()
     config = load(vault=vault)
     launch = services.launch(config, machine)
@@ -59,7 +59,7 @@ def install(context: click.Context, vault: Path | None, show: bool, as_json: boo
 @json_option
 @click.pass_context
 def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None:
-    """Stop the service and take its file away. Notes, index, conversations and settings stay."""
+    """Stop the service and remove its file. Notes, index, conversations and settings stay."""
     target = _target(vault)
     removed = target.service.uninstall()
     places = paths(target.vault_id, os.environ)
@@ -69,9 +69,9 @@ def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None
     elif not removed:
         click.echo("No service is installed for this vault.")
     else:
-        click.echo(f"Stopped, and removed {line(target.service.file)}")
+        click.echo(f"Stopped and removed {line(target.service.file)}")
         for path in left:
-            click.echo(f"  left: {line(path)}")
+            click.echo(f"  still there: {line(path)}")
         click.echo(LEFT)
     if not removed:
         context.exit(EXIT_NOTHING)
@@ -82,7 +82,7 @@ def uninstall(context: click.Context, vault: Path | None, as_json: bool) -> None
 @json_option
 @click.pass_context
 def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
-    """Start it, and wait a few seconds for it to answer."""
+    """Start the service, and wait a few seconds for an answer."""
     target = _target(vault)
     target.service.start()
     _report(context, target, target.wait(), as_json)
@@ -93,7 +93,7 @@ def start(context: click.Context, vault: Path | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
-    """End it, start it, and wait a few seconds for it to answer."""
+    """Restart the service, and wait a few seconds for an answer."""
     target = _target(vault)
     target.service.restart()
     _report(context, target, target.wait(), as_json)
@@ -103,7 +103,7 @@ def restart(context: click.Context, vault: Path | None, as_json: bool) -> None:
 @own_vault_option
 @json_option
 def stop(vault: Path | None, as_json: bool) -> None:
-    """End it, until it is started again or you log in the next time."""
+    """Stop the service until it is started again or you log in next time."""
     target = _target(vault)
     target.service.stop()
     said = "Stopped. It starts again when you log in, or with: tarsd service start"
@@ -115,7 +115,7 @@ def stop(vault: Path | None, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
-    """Say whether it is installed and running, why not, and what its daemon says."""
+    """Show whether the service is installed and running, or why not."""
     target = _target(vault)
     status = target.look()
     if status.state.installed:
@@ -126,23 +126,23 @@ def status(context: click.Context, vault: Path | None, as_json: bool) -> None:
     else:
         click.echo(f"No service is installed for {line(target.vault or target.vault_id)}.")
         for other_service in services.installed():
-            click.echo(f"  there is: {line(other_service.file)}")
+            click.echo(f"  installed: {line(other_service.file)}")
         click.echo("Install it with: tarsd service install", err=True)
     context.exit(EXIT_NOTHING)
 
 
 @service.command()
 @own_vault_option
-@click.option("-n", "--lines", "count", type=click.IntRange(0), default=20, show_default=True, help="How many lines.")
-@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
-@click.option("--json", "as_json", is_flag=True, help="Print the lines as they are.")
+@click.option("-n", "--lines", "count", type=click.IntRange(0), default=20, show_default=True, help="Number of lines.")
+@click.option("--follow", is_flag=True, help="Keep printing new lines, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print the raw lines.")
 def logs(vault: Path | None, count: int, follow: bool, as_json: bool) -> None:
     """Show the last lines of the daemon's log. It holds no text of notes and no questions."""
     from tarsd.services.log import lines
 
     file = _target(vault).log
     if not file.exists():
-        raise NotFound(f"There is no log yet: {file}.", "It comes with the first start: tarsd service start.")
+        raise NotFound(f"There is no log yet: {file}.", "The first start creates it: tarsd service start.")
     click.echo(Terminal(sys.stderr).dim(line(file)), err=True)
     show: Callable[[str], str] = clean if as_json else _readable
     for text in lines(file, count, follow=follow):
@@ -168,7 +168,7 @@ def _target(vault: Path | None) -> ServiceTarget:
         vaults = [services.vault_of(services.service(entry.vault_id)) or entry.vault_id for entry in installed]
         raise ClientError(
             f"{len(installed)} services are installed.",
-            f"Name one with --vault: {', '.join(str(vault_name) for vault_name in vaults)}.",
+            f"Choose one with --vault: {', '.join(str(vault_name) for vault_name in vaults)}.",
             code="ambiguous",
             exit_code=EXIT_USAGE,
         )

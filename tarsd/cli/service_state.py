@@ -21,7 +21,7 @@ from tarsd.errors import EXIT_NO_DAEMON, EXIT_OK, EXIT_REFUSED, ConfigError, Tar
 
 SETTINGS = "System Settings > Privacy & Security > Full Disk Access"
 WAIT_S, PAUSE_S, ASK_S = 10.0, 0.3, 5.0
-AGAIN = "Install it anew: tarsd service install"
+AGAIN = "Install it again: tarsd service install"
 
 
 @dataclass(frozen=True)
@@ -77,20 +77,20 @@ def outdated(target: ServiceTarget) -> list[str]:
     """What is wrong with the installed file, or with the settings it would start with; each as a sentence."""
     arguments = target.service.arguments()
     if not arguments:
-        return [f"{target.service.file} is no file of tarsd's any more. {AGAIN}"]
+        return [f"{target.service.file} was changed by something else. {AGAIN}"]
     if not os.access(arguments[0], os.X_OK):
-        return [f"The program that it starts is gone: {arguments[0]}. {AGAIN}"]
+        return [f"Its program is missing: {arguments[0]}. {AGAIN}"]
     try:
         launch = services.launch(load(vault=target.vault), services.Machine.here())
         if target.service.file.read_text(encoding="utf-8") == target.service.text(launch):
             return []
     except ConfigError as error:
-        return [f"The configuration has faults: {' · '.join(error.problems)}"]
+        return [f"The configuration has errors: {' · '.join(error.problems)}"]
     except (services.ServiceError, OSError):
         return []  # this tarsd cannot be one itself, which says nothing of the one that is installed
     if launch.arguments[0] != arguments[0]:
-        return [f"The service starts {arguments[0]}, and this is {launch.arguments[0]}. {AGAIN}"]
-    return [f"The service was installed by another version, or with other variables. {AGAIN}"]
+        return [f"The service starts {arguments[0]}, but this is {launch.arguments[0]}. {AGAIN}"]
+    return [f"The service was installed by another version or with other environment variables. {AGAIN}"]
 
 
 def exit_code(status: ServiceStatus, *, started: bool) -> int:
@@ -107,13 +107,13 @@ def shown(target: ServiceTarget, status: ServiceStatus, out: Terminal) -> list[s
         lines = [f"{out.green('● Running')}, pid {state.pid}", *_own_words(target, status, out)]
     elif status.pid:
         lines = [
-            out.yellow(f"● Another daemon serves this vault: process {status.pid}"),
-            "  End that one with tarsd stop, then: tarsd service start",
+            out.yellow(f"● Another daemon already serves this vault: process {status.pid}"),
+            "  Stop it with tarsd stop, then: tarsd service start",
         ]
     elif state.running:
         lines = [
-            out.yellow(f"● Started, pid {state.pid}, and does not answer"),
-            "  A first start may take a while. Look again: tarsd service status",
+            out.yellow(f"● Started, pid {state.pid}, but not answering"),
+            "  The first start may take a while. Check again: tarsd service status",
         ]
     elif state.failed:
         lines = [out.red(f"● Failed. {line(state.reason)}"), f"  {line(state.hint)}"]
@@ -135,7 +135,7 @@ def _own_words(target: ServiceTarget, status: ServiceStatus, out: Terminal) -> l
     watch = status.reply.get("watch") or {}
     if watch.get("state") == "waiting" and watch.get("hint"):
         access = _access(target, status.reply)
-        hint = f"Allow {access} in {SETTINGS}; tarsd looks again by itself." if access else line(watch["hint"])
+        hint = f"Allow {access} in {SETTINGS}; tarsd then continues by itself." if access else line(watch["hint"])
         lines += [f"  {sentence(line(watch.get('reason', '')))}", f"  {hint}"]
     return lines
 

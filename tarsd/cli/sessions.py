@@ -37,14 +37,14 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("--search", "query", help="Only those whose title or text has these words.")
+@click.option("--search", "query", help="Only those with these words in title or text.")
 @vault_option
 @json_option
 def list_(query: str | None, vault: Path | None, as_json: bool) -> None:
-    """List the conversations, the latest first."""
+    """List the conversations, newest first."""
     client = Client.find(vault)
     conversations = search(client, words((query,))) if query and query.strip() else listed(client)
-    nothing = f"No conversation has {clean(query)!r}." if query else "There is no conversation yet."
+    nothing = f"No conversation contains {clean(query)!r}." if query else "There are no conversations yet."
     shown = rows(conversations, Terminal(sys.stdout)) if conversations else [nothing]
     tell({"conversations": conversations}, shown, as_json=as_json)
     if not conversations:
@@ -56,7 +56,7 @@ def list_(query: str | None, vault: Path | None, as_json: bool) -> None:
 @vault_option
 @json_option
 def show(id: str, vault: Path | None, as_json: bool) -> None:
-    """Print the conversation ID with all that was said."""
+    """Print the whole conversation ID."""
     conversation = conversation_of(Client.find(vault), words((id,)))
     if as_json:
         print_json(conversation)
@@ -87,9 +87,9 @@ def show(id: str, vault: Path | None, as_json: bool) -> None:
 @vault_option
 @json_option
 def rename(id: str, title: tuple[str, ...], vault: Path | None, as_json: bool) -> None:
-    """Give the conversation ID another TITLE."""
+    """Rename the conversation ID to TITLE."""
     reply = Client.find(vault).request("PATCH", _route(words((id,))), {"title": words(title)})
-    tell(reply, [f"It is called {line(reply.get('title', ''))!r} now."], as_json=as_json)
+    tell(reply, [f"Renamed to {line(reply.get('title', ''))!r}."], as_json=as_json)
 
 
 @sessions.command()
@@ -98,11 +98,11 @@ def rename(id: str, title: tuple[str, ...], vault: Path | None, as_json: bool) -
 @vault_option
 @json_option
 def delete(id: str, yes: bool, vault: Path | None, as_json: bool) -> None:
-    """Remove the log of the conversation ID. A note that was made of it stays in the vault."""
+    """Delete the conversation ID. Its note, if there is one, stays in the vault."""
     client, id = Client.find(vault), words((id,))
     if not yes:
         if as_json or not somebody():
-            raise Refused("It is not deleted without a yes.", "Say --yes.")
+            raise Refused("Not deleted.", "Add --yes to confirm.")
         conversation = conversation_of(client, id)
         if not confirm(
             f"Delete {line(conversation.get('title', ''))!r}, {len(conversation.get('turns') or [])} turns?"
@@ -135,7 +135,7 @@ def close(client: Client, id: str) -> str:
     A summary may be made of it, by a model that takes its time; Ctrl-C leaves the daemon to it.
     """
     try:
-        with waiting("Closing the conversation; a long one is summarised…"):
+        with waiting("Closing the conversation; long ones are summarised…"):
             Client(client.socket_path, timeout=SUMMARY_S).post(f"{_route(id)}/close")
     except KeyboardInterrupt:
         click.echo(err=True)

@@ -20,8 +20,8 @@ from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, ClientError
 
 SIGNS = {"done": "✓", "failed": "✗", "refused": "✗"}
-CHOICES = {"y": "yes", "n": "no", "a": "always: this tool, for this conversation"}
-QUESTION = "Allow this? (a = this tool, for this conversation)"
+CHOICES = {"y": "yes", "n": "no", "a": "always allow this tool in this conversation"}
+QUESTION = "Allow this? (a = always in this conversation)"
 UNKNOWN = re.compile(r"\[(\d+)\?\]")
 """How a citation stands in the finished text that leads to no passage."""
 
@@ -87,12 +87,12 @@ class TurnPrinter:
             self._printed = self._open = False
             self._text = ""
             self._flow.reset()
-            self._say("What stands above was thought aloud; the answer begins here.")
+            self._say("The above was reasoning; the answer starts here.")
         elif kind == "waiting":
             self._say(sentence(line(event.get("text", ""))))
         elif kind == "queued":
             count = int(event.get("position") or 1)
-            self._say(f"Waits for {count} answer{'s' * (count != 1)} before it.")
+            self._say(f"Waiting for {count} earlier answer{'s' * (count != 1)}.")
         elif kind == "tool":
             self._tool(event)
         elif kind == "written" and event.get("error"):
@@ -224,9 +224,9 @@ class TurnPrinter:
             dim.append(f"Unknown sources: {', '.join(f'[{number}]' for number in unknown)}.")
         if self.sources and text.strip() and not last.get("citations"):
             count = len(self.sources)
-            dim.append(f"{count} passage{'s' * (count != 1)} looked at, none cited.")
+            dim.append(f"{count} passage{'s' * (count != 1)} read, none cited.")
         if last.get("private"):
-            dim.append("It drew on private notes: this conversation is private and stays on this machine.")
+            dim.append("This answer used private notes, so the conversation is private and stays on this machine.")
         dim += ["Stopped."] * bool(last.get("stopped"))
         return [*said, *(err.dim(wrapped(remark, err)) for remark in dim)]
 

@@ -44,7 +44,8 @@ def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
     close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
     guess = f"Did you mean /{close[0]}?" if close else "/help lists them all."
     raise BadRequest(
-        f"There is no command /{clean(name)}.", f"{guess} A message that begins with a slash needs a blank before it."
+        f"There is no command /{clean(name)}.",
+        f"{guess} To send a message that starts with a slash, put a space first.",
     )
 
 
@@ -53,13 +54,13 @@ def _help(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     width = max(len(f"/{name} {command.takes}") for name, command in COMMANDS.items())
     for name, command in COMMANDS.items():
         click.echo(wrapped(f"{f'/{name} {command.takes}':<{width}}  {out.dim(command.about)}", out, width + 2))
-    more = "[[Note]] in a message attaches that note. A line that ends in \\ goes on in the next; pasted lines are one."
+    more = "[[Note]] in a message attaches that note. End a line with \\ to continue it; pasted lines are one message."
     click.echo(out.dim(wrapped(more, out)))
 
 
 def _search(mode: str) -> Callable[[TerminalChat, str, Keyboard], None]:
     def run(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
-        find(talk.client, _needed(rest, "What shall be looked for?"), mode, as_json=False)
+        find(talk.client, _needed(rest, "What should be searched for?"), mode, as_json=False)
 
     return run
 
@@ -72,18 +73,18 @@ def _remember(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
         err = Terminal(sys.stderr)
         click.echo(err.green(wrapped(f"+ {line(text)}", err, 2)), err=True)
         if not confirm("Remember this?"):
-            click.echo("Nothing was changed.")
+            click.echo("Nothing changed.")
             return
     elif not rest and somebody():
         with contextlib.suppress(EOFError):
             text = keyboard.edit("Remember what? ", "")
         if text.startswith("/"):
-            raise BadRequest("What begins with a slash is no fact; nothing was changed.", "Try again: /remember TEXT")
-    memory.remember_asking(talk.client, {"text": _needed(text, "What shall be remembered?")}, talk.conversation)
+            raise BadRequest("That is a command, not a fact. Nothing changed.", "Try again: /remember TEXT")
+    memory.remember_asking(talk.client, {"text": _needed(text, "What should be remembered?")}, talk.conversation)
 
 
 def _forget(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
-    memory.forget_asking(talk.client, _needed(rest, "What shall be forgotten? Give some words of it."))
+    memory.forget_asking(talk.client, _needed(rest, "What should be forgotten? Give some words of it."))
 
 
 def _memory(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
@@ -98,9 +99,9 @@ def _undo(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
 def _feedback(verdict: str) -> Callable[[TerminalChat, str, Keyboard], None]:
     def run(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
         if not talk.turn:
-            raise BadRequest("There is no answer yet that could be judged.", "Ask something first.")
+            raise BadRequest("There is no answer to judge yet.", "Ask something first.")
         reply = talk.client.post("/v1/feedback", {"turn": talk.turn, "verdict": verdict, "note": rest})
-        click.echo(f"Noted in {line(reply.get('path', ''))}. /review makes rules of it.")
+        click.echo(f"Noted in {line(reply.get('path', ''))}. Make a rule from it with /review.")
 
     return run
 
@@ -113,7 +114,7 @@ def _sessions(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     conversations = sessions.search(talk.client, rest) if rest else sessions.listed(talk.client)
     for text in sessions.rows(conversations, Terminal(sys.stdout)):
         click.echo(text)
-    click.echo("Go on with one: tarsd chat -c ID" if conversations else "No conversation is there.", err=True)
+    click.echo("Continue one: tarsd chat -c ID" if conversations else "No conversations.", err=True)
 
 
 def _new(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
@@ -121,14 +122,14 @@ def _new(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
         sessions.close(talk.client, talk.conversation)
     talk.conversation, talk.turn, talk.said, talk.begun = fresh(), "", "", False
     talk.notes.clear()
-    click.echo("A new conversation.", err=True)
+    click.echo("New conversation.", err=True)
 
 
 def _save(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     if not talk.begun:
-        raise BadRequest("Nothing has been said yet that could be kept.", "Ask something first.")
+        raise BadRequest("There is nothing to save yet.", "Ask something first.")
     note = sessions.save(talk.client, talk.conversation)
-    click.echo(f"Kept in {line(note)}." if note else "No note is made of it: memory.session_notes is off.", err=True)
+    click.echo(f"Saved in {line(note)}." if note else "Not saved as a note: memory.session_notes is off.", err=True)
 
 
 def _note(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
@@ -136,7 +137,7 @@ def _note(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
         attach(talk, rest)
     else:
         talk.notes.clear()
-    said = f"Goes with every message: {', '.join(map(line, talk.notes))}." if talk.notes else "No note is attached."
+    said = f"Attached to every message: {', '.join(map(line, talk.notes))}." if talk.notes else "No note is attached."
     click.echo(wrapped(said, Terminal(sys.stderr)), err=True)
 
 
@@ -146,7 +147,7 @@ def _quit(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
 
 def _needed(text: str, otherwise: str) -> str:
     if not text:
-        raise BadRequest(otherwise, "Write it behind the command.")
+        raise BadRequest(otherwise, "Write it after the command.")
     return text
 
 
@@ -173,23 +174,21 @@ _ASKING = (
 )
 ASKING = frozenset(_ASKING.split())
 COMMANDS = {
-    "help": SlashCommand("", "This list.", _help),
+    "help": SlashCommand("", "Show this list.", _help),
     "search": SlashCommand("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
-    "sgrep": SlashCommand("WORDS", "Find passages by word alone.", _search("fts")),
-    "svec": SlashCommand("WORDS", "Find passages by meaning alone.", _search("vec")),
-    "remember": SlashCommand(
-        "[TEXT]", "Remember a fact, from now on; without a text, the last thing you stated.", _remember
-    ),
+    "sgrep": SlashCommand("WORDS", "Find passages by word only.", _search("fts")),
+    "svec": SlashCommand("WORDS", "Find passages by meaning only.", _search("vec")),
+    "remember": SlashCommand("[TEXT]", "Remember a fact; without TEXT, your last message.", _remember),
     "forget": SlashCommand("WORDS", "Forget the line with these words.", _forget),
-    "memory": SlashCommand("", "What is remembered.", _memory),
-    "undo": SlashCommand("", "Take the last change of the memory back.", _undo),
-    "w": SlashCommand("[NOTE]", "The last answer was wrong; say why.", _feedback("wrong")),
-    "r": SlashCommand("[NOTE]", "The last answer was right; say why.", _feedback("good")),
-    "review": SlashCommand("", "Make rules of what was judged, one by one.", _review),
-    "sessions": SlashCommand("[WORDS]", "Conversations, or those with these words.", _sessions),
-    "save": SlashCommand("", "Keep this conversation as a note.", _save),
-    "new": SlashCommand("", "Begin a new conversation.", _new),
-    "note": SlashCommand("[NAME]", "Attach a note to every message; without a name, none any more.", _note),
-    "quit": SlashCommand("", "Leave.", _quit),
+    "memory": SlashCommand("", "List what is remembered.", _memory),
+    "undo": SlashCommand("", "Undo the last change to the memory.", _undo),
+    "w": SlashCommand("[NOTE]", "The last answer was wrong; NOTE says why.", _feedback("wrong")),
+    "r": SlashCommand("[NOTE]", "The last answer was right; NOTE says why.", _feedback("good")),
+    "review": SlashCommand("", "Make rules from your feedback, one by one.", _review),
+    "sessions": SlashCommand("[WORDS]", "List conversations, or those with WORDS.", _sessions),
+    "save": SlashCommand("", "Save this conversation as a note.", _save),
+    "new": SlashCommand("", "Start a new conversation.", _new),
+    "note": SlashCommand("[NAME]", "Attach a note to every message; without NAME, detach all.", _note),
+    "quit": SlashCommand("", "Quit.", _quit),
 }
 ALSO = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}

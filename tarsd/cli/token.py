@@ -21,44 +21,48 @@ LOOK_S = 2.0
 
 
 @click.command(cls=Command)
-@click.option("--rotate", is_flag=True, help="Make another one; the old one lets nobody in any more.")
+@click.option("--rotate", is_flag=True, help="Make a new token; the old one stops working.")
 @json_option
 def token(rotate: bool, as_json: bool) -> None:
-    """Make the token that lets Obsidian on a phone, or another machine, in over TCP.
+    """Make the token with which a phone or another machine (Obsidian, the web page) connects over TCP.
 
-    It is printed once. If there is one already, this says where it is kept, and does not show it.
+    It is shown once. If there is one already, only the place where it is saved is shown.
     """
     where = keys.source("tcp")
     made = ""
     if where is None or rotate:
         if where == VARIABLE:
-            raise Refused(f"The token is what {VARIABLE} says.", "Change it there, or unset it first.")
+            raise Refused(f"The token is set by {VARIABLE}.", "Change it there, or unset it first.")
         made = secrets.token_urlsafe(BYTES)
-        with keyring_faults("The token cannot be kept", f"Unlock the keyring, or set {VARIABLE}."):
+        with keyring_faults("The token cannot be saved", f"Unlock the keyring, or set {VARIABLE}."):
             where = keys.put("tcp", made)
     if as_json:
         print_json({"made": bool(made), "token": made or None, "source": where, "http": _listener()})
         return
     err = Terminal(sys.stderr)
     if not made:
-        click.echo(f"There is a token, kept in {line(where)}. It is not shown again.")
-        click.echo("Another one is made with: tarsd token --rotate", err=True)
+        click.echo(f"There is already a token, saved in {line(where)}. It is not shown again.")
+        click.echo("Make a new one with: tarsd token --rotate", err=True)
     else:
         click.echo(made)
-        click.echo(err.dim(f"It is kept in {line(where)}, and not shown again."), err=True)
-        click.echo("Put it into Obsidian on the other device: Settings → Tarsd → Token.", err=True)
-        click.echo("Or send it along: Authorization: Bearer TOKEN", err=True)
+        click.echo(err.dim(f"Saved in {line(where)}; it is not shown again."), err=True)
+        click.echo(
+            "Enter it on the other device: in Obsidian under Settings → Tarsd → Token, or on the web page.", err=True
+        )
+        click.echo("Other programs send it as a header: Authorization: Bearer TOKEN", err=True)
     _tell(_listener(), err)
 
 
 def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
     """Prints where the daemon listens on TCP, or what is missing for that."""
     if http is None:
-        click.echo("A daemon listens on TCP when its config says enabled = true under [http].", err=True)
+        click.echo("To let the daemon listen on TCP, set enabled = true under [http] in the config.", err=True)
     elif not http.get("enabled"):
-        click.echo(err.yellow("The daemon does not listen on TCP: say enabled = true under [http]."), err=True)
+        click.echo(
+            err.yellow("The daemon does not listen on TCP: set enabled = true under [http] in the config."), err=True
+        )
     elif http.get("url"):
-        click.echo(f"The daemon listens on {line(http['url'])}", err=True)
+        click.echo(f"The daemon listens at {line(http['url'])}", err=True)
     if http and http.get("reason"):
         click.echo(err.yellow(f"{line(http['reason'])} {line(http.get('hint', ''))}"), err=True)
 

@@ -15,7 +15,7 @@ TRIES = 3
 BACK_S = 10.0
 """How long a daemon that went away in the middle of an answer is waited for."""
 LOOK_S = 0.25
-GONE = f"The daemon has gone away. Waiting up to {BACK_S:.0f} s for it to come back…"
+GONE = f"The daemon is gone. Waiting up to {BACK_S:.0f} s for it to come back…"
 
 
 def fresh() -> str:
@@ -87,7 +87,7 @@ class RunningTurn:
                     yield event
                     if self._ended:
                         return
-                raise ClientError("The daemon ended the answer half-way.", code="cut")
+                raise ClientError("The daemon broke off the answer.", code="cut")
             except ClientError as error:
                 if error.code == "no_daemon" and tries:  # it was there, and may be starting again
                     if not gone:

@@ -49,15 +49,15 @@ class RemovalPlan:
 
 @click.command(cls=Command)
 @click.option("--vault", type=Folder(), help="The vault, if not the configured or only one.")
-@click.option("--purge", is_flag=True, help="Also remove index, vectors, conversations, logs, settings and keys.")
+@click.option("--purge", is_flag=True, help="Also remove the index, vectors, conversations, logs, settings and keys.")
 @click.option("--plugin", is_flag=True, help="Also remove the Obsidian plugin from the vault.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_context
 def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: bool, yes: bool, as_json: bool) -> None:
-    """Stop the daemon and remove what tarsd has put on this machine. Your notes stay, and those that tars wrote.
+    """Stop the daemon and remove what tarsd put on this machine. All notes stay, also those that tars wrote.
 
-    Without --purge that is the service alone. What several vaults share goes with the last of them.
+    Without --purge, only the service is removed. What several vaults share is removed with the last of them.
     """
     target = _target(vault)
     plan = _plan(target, purge=purge, plugin=plugin)
@@ -70,9 +70,9 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
         return
     if not yes:
         if as_json or not somebody():
-            raise Refused("Nothing is removed without a yes.", "Say --yes.")
+            raise Refused("Not removed.", "Add --yes to confirm.")
         if not confirm("Remove this?"):
-            click.echo("Nothing was removed.")
+            click.echo("Nothing removed.")
             return
     failed = _carry_out(target, plan)
     if as_json:
@@ -87,7 +87,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
     else:
         for path, why in failed.items():
             click.echo(f"{line(path)} cannot be removed: {why}.", err=True)
-        click.echo("Removed." if not failed else "Removed all but this.")
+        click.echo("Removed." if not failed else "Removed everything else.")
         if purge:
             click.echo(PROGRAM)
     if failed:
@@ -107,13 +107,11 @@ def _target(vault: Path | None) -> UninstallTarget:
         if not known_ids and os.path.lexists(config_file()):
             raise
         if not known_ids:
-            raise NotFound(
-                "There is nothing of tarsd here.", "If there should be: name the vault with --vault."
-            ) from None
+            raise NotFound("Nothing from tarsd was found.", "If that is wrong, give the vault with --vault.") from None
         if len(known_ids) > 1:
             raise ClientError(
-                f"There is something of {len(known_ids)} vaults here.",
-                "Name one with --vault.",
+                f"There is data of {len(known_ids)} vaults.",
+                "Choose one with --vault.",
                 code="ambiguous",
                 exit_code=EXIT_USAGE,
             ) from None

@@ -22,23 +22,25 @@ def read_table(file: Path, env: Mapping[str, str]) -> tuple[dict[str, Any], str]
     text = ""
     try:
         if not stat.S_ISREG(file.stat().st_mode):  # a pipe would be waited for
-            raise ConfigError([f"{file}: is no regular file"])
+            raise ConfigError([f"{file} is not a regular file"])
         text = file.read_bytes().decode("utf-8-sig")
         return tomllib.loads(text), text
     except FileNotFoundError:
         if not env.get("TARSD_CONFIG"):
             return {}, ""
-        problem = f"{file}: there is no such file; TARSD_CONFIG names it"
+        problem = f"{file} does not exist (set by TARSD_CONFIG)"
     except OSError as error:
-        problem = f"{file}: cannot be read: {error.strerror}"
+        problem = f"{file} cannot be read: {error.strerror}"
     except UnicodeDecodeError as error:
-        problem = f"{file}:{error.object[: error.start].count(10) + 1}: is not UTF-8 text"
+        problem = f"{file}:{error.object[: error.start].count(10) + 1}: not UTF-8 text"
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.rstrip().count("\n") + 1
-        problem = f"{file}:{line}: is no TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}"
+        why = re.sub(r" [(]at .*[)]$", "", str(error))
+        why = "put text in quotes" if why == "Invalid value" else why[:1].lower() + why[1:]
+        problem = f"{file}:{line}: not valid TOML: {why}"
     except (ValueError, RecursionError):
-        problem = f"{file}: cannot be read: something in it is nested too deeply, or a number is too long"
+        problem = f"{file} cannot be read: something is nested too deeply, or a number is too long"
     raise ConfigError([problem])
 
 

@@ -39,7 +39,8 @@ SECTIONS = (
 PLAIN = ("chunk", "search", "watch", "memory", "dates", "http", "performance")
 """Sections that are nothing but their fields."""
 
-NO_KEYS = "keys never stand in the config: use tarsd key set"
+NO_KEYS = "keys do not belong in the config: use tarsd key set"
+UNKNOWN = "unknown setting {name}; {what}"
 
 Settings = TypeVar("Settings", bound=Any)
 
@@ -64,12 +65,12 @@ class _ConfigReader:
         self.lines = key_lines(text)
         self.found: list[tuple[int, str]] = []
 
-    def fault(self, key: Key, what: str) -> None:
+    def fault(self, key: Key, what: str, form: str = "{name}: {what}") -> None:
         """Notes a fault of `key`, at its own line or that of the nearest table around it."""
         line = next((self.lines[key[:n]] for n in range(len(key), 0, -1) if key[:n] in self.lines), 0)
         name = re.sub(r"\.(\d+)(?=\.|$)", lambda m: f"[{int(m[1]) + 1}]", ".".join(key))
         place = f"{self.file}:{line}" if line else str(self.file)
-        self.found.append((line or 10**9, f"{place}: {name}: {what}".replace("\n", "\\n")))
+        self.found.append((line or 10**9, f"{place}: {form.format(name=name, what=what)}".replace("\n", "\\n")))
 
     def problem(self, what: str) -> None:
         """Notes a fault that is not in the file."""
@@ -128,18 +129,18 @@ class _ConfigReader:
             if key in known:
                 continue
             if re.search(r"(^|[_-])(api_?key|key|token|secret)$", key.lower()):
-                self.fault((*where, key), f"is no setting; {NO_KEYS}")
+                self.fault((*where, key), NO_KEYS, UNKNOWN)
                 continue
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            guess = f'did you mean "{close[0]}"?' if close else f"known here: {', '.join(known)}"
-            self.fault((*where, key), f"is no setting; {guess}")
+            guess = f'did you mean "{close[0]}"?' if close else f"the settings here are {', '.join(known)}"
+            self.fault((*where, key), guess, UNKNOWN)
 
     def section(self, table: dict[str, Any], name: str) -> dict[str, Any]:
         """The table `name`, empty when it is missing or no table."""
         value = table.get(name, {})
         if isinstance(value, dict):
             return value
-        self.fault((name,), f"must be a table: write [{name}] on a line of its own")
+        self.fault((name,), f"must be a table: write [{name}] on its own line")
         return {}
 
     def array(self, table: dict[str, Any], name: str) -> list[tuple[Key, dict[str, Any]]]:
@@ -147,7 +148,7 @@ class _ConfigReader:
         value = table.get(name, [])
         if isinstance(value, list) and all(isinstance(item, dict) for item in value):
             return [((name, str(number)), item) for number, item in enumerate(value)]
-        self.fault((name,), f"must be an array of tables: write [[{name}]] on a line of its own")
+        self.fault((name,), f"must be an array of tables: write [[{name}]] on its own line")
         return []
 
     def fill(self, default: Settings, table: dict[str, Any], name: str) -> Settings:
@@ -170,27 +171,27 @@ class _ConfigReader:
         if kind == "Mapping[str, str]":
             if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
                 return value
-            return self.fault(key, 'must be a table of texts: { NAME = "value" }')
+            return self.fault(key, 'must be a table of strings: { NAME = "value" }')
         if kind.startswith("Mapping"):
             return self.scores(value, getattr(default, field.name), key)
         if kind.startswith("tuple"):
             if isinstance(value, list) and all(isinstance(text, str) for text in value):
                 return tuple(value)
-            return self.fault(key, 'must be a list of texts: ["…", "…"]')
+            return self.fault(key, 'must be a list of strings: ["…", "…"]')
         if choices := field.metadata.get("choices"):
             return value if value in choices else self.fault(key, f"must be one of {', '.join(choices)}")
         if kind in ("int", "float"):
             return self.number(value, kind, field.metadata, key)
         if kind == "bool":
             return value if isinstance(value, bool) else self.fault(key, "must be true or false")
-        return value if isinstance(value, str) else self.fault(key, 'must be a text in quotes: "…"')
+        return value if isinstance(value, str) else self.fault(key, 'must be text in quotes: "…"')
 
     def number(self, value: Any, kind: str, limits: Mapping[str, Any], key: Key) -> Any:
         """A number within its limits."""
         if isinstance(value, bool) or not isinstance(value, int if kind == "int" else (int, float)):
             return self.fault(key, "must be a whole number" if kind == "int" else "must be a number")
         if not limits["low"] <= value <= limits["high"]:
-            return self.fault(key, f"must be from {limits['low']} to {limits['high']}, and is {value}")
+            return self.fault(key, f"must be from {limits['low']} to {limits['high']}, not {value}")
         return value if kind == "int" else float(value)
 
     def scores(self, value: Any, default: Mapping[str, int], key: Key) -> Mapping[str, int] | None:
@@ -228,7 +229,7 @@ class _ConfigReader:
         if url is None or url == "":
             return None
         if not isinstance(url, str):
-            self.fault((section, key), 'must be a text in quotes: "…"')
+            self.fault((section, key), 'must be text in quotes: "…"')
             return None
         try:
             return clean(url)
@@ -244,7 +245,7 @@ class _ConfigReader:
     def path(self, text: str, key: Key) -> Path | None:
         """A folder that the file names, its links followed; relative ones are a fault, for the daemon runs anywhere."""
         if not text.startswith(("/", "~")):
-            self.fault(key, f'"{text}" must be an absolute path, or start with ~/')
+            self.fault(key, f'"{text}" must be an absolute path or start with ~/')
             return None
         real = self.folder(text)
         if isinstance(real, Path):
@@ -281,7 +282,7 @@ class _ConfigReader:
         if "path" not in section:
             self.fault(("vault", "path"), "no vault is set; run: tarsd init --vault PATH")
         elif section["path"] == "":
-            self.fault(("vault", "path"), "is empty and names no folder; run: tarsd init --force --vault PATH")
+            self.fault(("vault", "path"), "is empty; run: tarsd init --force --vault PATH")
         return None
 
     def collections(self, table: dict[str, Any], vault: Path | None) -> tuple[Collection, ...]:
@@ -291,12 +292,12 @@ class _ConfigReader:
             self.unknown(values, ("name", "path"), key)
             name, text = values.get("name"), values.get("path")
             if not isinstance(name, str) or not re.fullmatch(r"[^/:\s][^/:]*", name):
-                self.fault((*key, "name"), "must be a name without / and :")
+                self.fault((*key, "name"), "must be a name without / or :")
                 name = None
             elif name in {earlier.name for earlier in found}:
-                self.fault((*key, "name"), f'"{name}" is taken by an earlier collection')
+                self.fault((*key, "name"), f'"{name}" is already used by another collection')
             if not isinstance(text, str) or not text:
-                self.fault((*key, "path"), "must name a folder")
+                self.fault((*key, "path"), "must be a folder")
                 continue
             root = self.path(text, (*key, "path"))
             if root is None or name is None:
@@ -320,11 +321,11 @@ class _ConfigReader:
         text = values.get("ca_file", "") if isinstance(values, dict) else ""
         key = (*where, "ca_file")
         if not isinstance(text, str):
-            self.fault(key, 'must be a text in quotes: "…"')
+            self.fault(key, 'must be text in quotes: "…"')
         elif "\0" in text:
             self.fault(key, NO_PATH)
         elif text and not text.startswith(("/", "~")):
-            self.fault(key, f'"{text}" must be an absolute path, or start with ~/')
+            self.fault(key, f'"{text}" must be an absolute path or start with ~/')
         elif text:
             return str(expand(text, self.env))
         return ""
@@ -343,9 +344,9 @@ class _ConfigReader:
             name: Any = values.get("name")
             server = self.filled(McpServer(""), {**values, "name": ""}, key)
             if not isinstance(name, str) or not name or name in [earlier.name for earlier in found]:
-                self.fault((*key, "name"), "must be a name that no other server has")
+                self.fault((*key, "name"), "must be a name that no other server uses")
             if bool(server.command) == bool(server.url):
-                self.fault((*key, "command"), 'a server has either a command, ["program", "argument"], or a url')
+                self.fault((*key, "command"), 'a server needs either command = ["program", "argument"] or a url')
             elif server.url:
                 self.check_url(server.url, (*key, "url"))
             ca_file = self.ca_file(values, key) if server.ca_file else ""
@@ -365,11 +366,11 @@ class _ConfigReader:
     def check_rule(self, rule: str, key: Key) -> None:
         """A fault of a rule that can match nothing."""
         if not is_sound(rule):
-            self.fault(key, f'"{rule}" can match nothing: rules are relative to the vault')
+            self.fault(key, f'"{rule}" cannot match anything: rules are relative to the vault')
 
     def check_outside(self, root: Path, places: Paths) -> None:
         """Index, logs and keys in the vault would be synced, and wake the watcher."""
         for what, path in (("cache", places.cache), ("state", places.state), ("config", places.config_file)):
             if root in Path(os.path.realpath(path)).parents:
                 hint = "TARSD_CONFIG or TARSD_HOME" if what == "config" else "TARSD_HOME"
-                self.problem(f"{path}: the {what} lies in the vault {root}; set {hint} to a place outside it")
+                self.problem(f"{path}: the {what} is inside the vault {root}; set {hint} to a place outside it")

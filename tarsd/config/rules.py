@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-CORRECT = "Correct it in config.toml, or take it out."
+CORRECT = "Correct or remove it in config.toml."
 
 _TOKEN = re.compile(r"\[([!^]?)([^\[\]]+)\]|(.)", re.DOTALL)
 _ALL_BELOW = re.compile(r"(?:/+\*\*)+/*\Z")
@@ -100,7 +100,7 @@ def idle_rules(
     for rule in local_only:
         tag = tag_of(rule)
         if not matches(rule) and not (tag and has_tag(tag)):
-            found.append(f'privacy.local_only: the rule "{rule}" matches nothing in the vault, and protects nothing.')
+            found.append(f'privacy.local_only: the rule "{rule}" matches nothing in the vault, so it protects nothing.')
     return found
 
 

@@ -22,12 +22,12 @@ def check_model(kind: Literal["embedding", "chat"], text: str) -> str | None:
     if f"{family}:MODEL" in spellings:
         if model.strip() and model == model.strip():
             return None
-        return f'names no model after "{family}:"' if colon else f'lacks the model: write "{family}:MODEL"'
+        return f'has no model after "{family}:"' if colon else f'has no model: write "{family}:MODEL"'
     families = [spelling.partition(":")[0] for spelling in spellings]
     close = difflib.get_close_matches(family.lower(), families, n=1, cutoff=0.6)
     likely = [spelling for spelling in spellings if close and spelling.startswith(close[0])]
     guess = f'did you mean "{likely[0]}"?' if likely else ""
-    return f'"{text}" is no model; {guess or "one of " + ", ".join(spellings)}'
+    return f'"{text}" is not a model; {guess or "one of " + ", ".join(spellings)}'
 
 
 def ollama_host(text: str) -> str:
@@ -47,12 +47,12 @@ def ollama_host(text: str) -> str:
     if parts.scheme not in ("http", "https"):
         raise ValueError(f'"{parts.scheme}" is neither http nor https')
     if not parts.hostname or re.search(r"\s", bare):
-        raise ValueError("names no host")
+        raise ValueError("has no host")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(parts.hostname, parts.hostname)
     try:
         port = parts.port
     except ValueError:
-        raise ValueError("has a port that is no number from 1 to 65535") from None
+        raise ValueError("needs a port from 1 to 65535") from None
     if port is None:
         port = 443 if parts.scheme == "https" else 11434
     path = re.sub(r"/v1$", "", parts.path)
@@ -63,5 +63,5 @@ def base_url(text: str) -> str:
     """The base URL of an OpenAI-compatible server, without a trailing slash. Raises ValueError with the reason."""
     parts = urlsplit(text.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError('must be a whole URL such as "https://api.openai.com/v1"')
+        raise ValueError('must be a full URL such as "https://api.openai.com/v1"')
     return text.strip().rstrip("/")

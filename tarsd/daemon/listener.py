@@ -25,8 +25,8 @@ FIRST_PORT = 8427
 PORTS = 100
 """How many ports are tried, for as many vaults side by side."""
 
-OPEN = "Other machines reach it, and what is said there is not encrypted."
-TUNNEL = "Use it within a tunnel, or behind a proxy that has a certificate."
+OPEN = "Other machines can reach it, and the connection is not encrypted."
+TUNNEL = "Use a tunnel, or a proxy with a certificate."
 
 Json = dict[str, Any]
 
@@ -158,12 +158,12 @@ def _failure(error: Exception, settings: HttpSettings, tried: range) -> tuple[st
     """Why it does not listen, and what to do."""
     number = error.errno if isinstance(error, OSError) and not isinstance(error, socket.gaierror) else None
     if number == errno.EADDRINUSE and settings.port is None:
-        return f"No port from {tried[0]} to {tried[-1]} is free.", "Set another one under [http]."
+        return f"All ports from {tried[0]} to {tried[-1]} are in use.", "Set another one under [http]."
     if number == errno.EADDRINUSE:
-        return f"Port {settings.port} is taken by another program.", "Set another port under [http]."
+        return f"Port {settings.port} is used by another program.", "Set another port under [http]."
     if number in (errno.EACCES, errno.EPERM):
-        return f"Port {settings.port} may not be used by this user.", "Set a port above 1023 under [http]."
+        return f"This user may not use port {settings.port}.", "Set a port above 1023 under [http]."
     # what several addresses said comes as one error without a number
     if number is None or number == errno.EADDRNOTAVAIL:
-        return f"“{settings.host}” is no address of this machine.", "Set another host under [http]."
-    return f"The listener on TCP does not work ({errno.errorcode.get(number, number)}).", "See [http] in the config."
+        return f"“{settings.host}” is not an address of this machine.", "Set another host under [http]."
+    return f"Listening on TCP failed ({errno.errorcode.get(number, number)}).", "See [http] in the config."

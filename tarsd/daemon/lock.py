@@ -23,7 +23,9 @@ class AlreadyRunning(Conflict, code="already_running", exit_code=0):
 
     def __init__(self, pid: int) -> None:
         who = f"process {pid}" if pid else "another process"
-        super().__init__(f"A daemon already runs for this vault: {who}.", "tarsd status asks it, tarsd stop ends it.")
+        super().__init__(
+            f"A daemon already runs for this vault: {who}.", "See it with tarsd status, stop it with tarsd stop."
+        )
         self.pid = pid
 
 
@@ -48,7 +50,7 @@ class Lock:
             os.close(handle)
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 raise AlreadyRunning(pid) from None
-            raise StoreError(f"The lock {self._path} cannot be taken: {error.strerror}.") from error
+            raise StoreError(f"The lock {self._path} cannot be locked: {error.strerror}.") from error
         with contextlib.suppress(OSError):  # a full disk: the lock holds without a pid in it
             os.ftruncate(handle, 0)
             os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
@@ -82,10 +84,10 @@ def private_folder(folder: Path) -> None:
     except FileExistsError:
         raise Refused(f"{folder} is not a folder.", "Move it away.") from None
     except OSError as error:
-        hint = "Make it possible, or set TARSD_HOME to a folder that can be written to."
-        raise StoreError(f"The folder {folder} cannot be made: {error.strerror}.", hint) from error
+        hint = "Set TARSD_HOME to a folder that you can write to."
+        raise StoreError(f"The folder {folder} cannot be created: {error.strerror}.", hint) from error
     if not stat.S_ISDIR(about.st_mode):
-        raise Refused(f"{folder} is not a folder.", "Move it away; a link is not followed here.")
+        raise Refused(f"{folder} is not a folder.", "Move it away; links are not followed here.")
     if about.st_uid != os.getuid():
         raise Refused(f"{folder} belongs to another user.", "Remove it, or set TARSD_HOME to a folder of your own.")
     home = folder == Path.home()
@@ -117,7 +119,7 @@ def listen(path: Path) -> socket.socket:
         with contextlib.suppress(OSError):
             draft.unlink()
         if isinstance(error, OSError):
-            raise StoreError(f"The socket {path} cannot be made: {error.strerror}.") from error
+            raise StoreError(f"The socket {path} cannot be created: {error.strerror}.") from error
         raise
     server.setblocking(False)
     return server
@@ -129,7 +131,7 @@ def _check_free(path: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(about.st_mode):
-        raise Conflict(f"{path} is in the way: it is not a socket.", "Move it away; it is not deleted for you.")
+        raise Conflict(f"{path} is in the way: it is not a socket.", "Move it away; tarsd does not delete it.")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
         try:
@@ -138,7 +140,7 @@ def _check_free(path: Path) -> None:
             return
         except OSError:
             pass  # full backlog or no permission: somebody is there
-    raise Conflict(f"Something else listens on {path}.", "Stop it first.")
+    raise Conflict(f"Another program listens on {path}.", "Stop it first.")
 
 
 def remove_socket(path: Path) -> None:

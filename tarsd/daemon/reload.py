@@ -25,7 +25,7 @@ URGENT_S = 3.0
 """What is to be private is kept from an answer that is being given at the latest after this."""
 MANY = 3
 
-SAVED = "It is read when it is saved."
+SAVED = "It is read again once you save it."
 
 Say = Callable[[str, str], None]
 Signature = tuple[int, int, int] | None
@@ -87,18 +87,18 @@ class ConfigReloader:
     async def _read(self, say: Say) -> Config | None:
         """The settings, None where they are the same, have faults, or are not there any more."""
         if self._there and not _is_written(self._file):
-            say(f"{self._file} is gone or empty; the settings from before are in force.", SAVED)
+            say(f"{self._file} is missing or empty; the previous settings stay in force.", SAVED)
             return None
         try:
             config = await asyncio.to_thread(self._load)
         except ConfigError as error:
             log.warning("the config has faults", extra={"faults": len(error.problems)})
             shown = " · ".join(error.problems[:MANY])
-            say(f"The config has faults, and the settings from before are in force: {shown}", SAVED)
+            say(f"The config has errors, so the previous settings stay in force: {shown}", SAVED)
             return None
         self._there = _is_written(self._file)
         if config.vault != self._config.vault:
-            say("The config names another vault now; this daemon goes on with its own.", "Restart it: tarsd stop.")
+            say("The config now names another vault; this daemon keeps its own.", "Restart it: tarsd stop.")
             return None
         say("", "")
         return config if config != self._config else None
@@ -107,7 +107,7 @@ class ConfigReloader:
         """Wait until nobody is being answered; whether the file was saved again meanwhile."""
         waited = 0.0
         while busy() and not (config.privacy != self._config.privacy and waited >= URGENT_S):
-            say("New settings wait for the answer that is being given.", "Nothing to do.")
+            say("New settings wait until the current answer is finished.", "Nothing to do.")
             await asyncio.sleep(CALM_S)
             waited += CALM_S
             if self._asked.is_set() or _signature(self._file) != self._seen:

@@ -82,6 +82,6 @@ def _json(file: Path) -> Any:
         return None
     except (Unreadable, ValueError, RecursionError):
         raise ToolError(
-            f"Obsidian's settings file {file.name} cannot be read, so it is not known where daily notes are.",
-            "Open the vault in Obsidian and look at its settings for daily notes.",
+            f"Obsidian's settings file {file.name} cannot be read, so the place of daily notes is unknown.",
+            "Open the vault in Obsidian and check its settings for daily notes.",
         ) from None

@@ -48,6 +48,6 @@ def make(
 
         return FakeEmbedder(int(rest)) if rest else FakeEmbedder()
     raise ConfigError(
-        [f"embedding.model: {settings.model!r} names no embedding model"],
+        [f"embedding.model: {settings.model!r} is not an embedding model"],
         'Use "minilm", "table", "ollama:MODEL" or "openai:MODEL".',
     )

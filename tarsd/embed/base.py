@@ -82,7 +82,7 @@ class OtherWeights(EmbedError):
     """Another model answers under the name than the one that was to be asked. Never a fault of the texts."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"The embedding model {name} is another one than before.", "Its vectors are made anew.")
+        super().__init__(f"The embedding model {name} has changed.", "All passages are being embedded again.")
 
 
 class OtherWidth(EmbedError):
@@ -90,8 +90,8 @@ class OtherWidth(EmbedError):
 
     def __init__(self, found: int, expected: int) -> None:
         super().__init__(
-            f"The embedding model answers with {found} numbers a text where {expected} were expected.",
-            "Another model answers under this name; its vectors are made anew by themselves.",
+            f"The embedding model gives {found} dimensions instead of {expected}.",
+            "A different model now has this name; all passages are embedded again automatically.",
         )
         self.found = found
 
@@ -138,7 +138,7 @@ def check(raw: object, n: int, dim: int) -> Vectors:
     rows = list(raw) if isinstance(raw, (list, tuple, np.ndarray)) else []
     if len(rows) != n:
         got = _count(len(rows), "vector") if rows else "no vectors"
-        raise EmbedError(f"The embedding server sent {got} for {_count(n, 'text')}.", "It will be asked again.")
+        raise EmbedError(f"The embedding server sent {got} for {_count(n, 'text')}.", "tarsd tries again.")
     widths = [len(row) if isinstance(row, (list, tuple, np.ndarray)) else 0 for row in rows]
     known = [width for width in widths if width]
     if dim == 0:

@@ -50,12 +50,12 @@ class OllamaEmbedder(Remote):
     document_s = 300.0  # a large model may have to be read from a slow disk first
     hints: ClassVar[Mapping[Kind, str]] = {
         "missing": "Run `ollama pull {model}`.",
-        "busy": "It will be asked again by itself.",
-        "loading": "It will be asked again by itself.",
-        "unable": "Name one in embedding.model, for example ollama:embeddinggemma.",
-        "failed": "See Ollama's own log.",
+        "busy": "tarsd tries again automatically.",
+        "loading": "tarsd tries again automatically.",
+        "unable": "Set one in embedding.model, for example ollama:embeddinggemma.",
+        "failed": "See Ollama's log.",
         "away": "Start it with `ollama serve`, or set ollama.host.",
-        "silent": "The model may still be loading; it will be asked again by itself.",
+        "silent": "The model may still be loading; tarsd tries again automatically.",
     }
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
@@ -244,5 +244,5 @@ class OllamaEmbedder(Remote):
         except ValueError:
             value = None
         if not isinstance(value, dict):
-            raise EmbedError(f"What answers at {self._host} is not Ollama.", "Check ollama.host in the configuration.")
+            raise EmbedError(f"The server at {self._host} is not Ollama.", "Check ollama.host in the configuration.")
         return value

@@ -29,13 +29,13 @@ class OpenAIEmbedder(Remote):
     max_tokens: Final = 2048
     document_s = 120.0
     hints: ClassVar[Mapping[Kind, str]] = {
-        "key": "Set it anew with `tarsd key set openai`.",
-        "busy": "It goes on by itself.",
-        "loading": "It goes on by itself.",
+        "key": "Set it again with `tarsd key set openai`.",
+        "busy": "tarsd continues automatically.",
+        "loading": "tarsd continues automatically.",
         "missing": "Check embedding.model and openai.base_url.",
-        "unable": "Name one in embedding.model; llama.cpp's server has to be started with --embeddings.",
+        "unable": "Set one in embedding.model; start llama.cpp's server with --embeddings.",
         "away": "Start it, or set openai.base_url.",
-        "silent": "The model may still be loading; it will be asked again by itself.",
+        "silent": "The model may still be loading; tarsd tries again automatically.",
     }
 
     def __init__(self, model: str, settings: EmbeddingSettings) -> None:
@@ -126,7 +126,7 @@ class OpenAIEmbedder(Remote):
         except (openai.OpenAIError, ValueError, TypeError) as error:
             raise EmbedError(
                 f"{self.place} sent no embeddings ({type(error).__name__}).",
-                "Is this an embedding model, and the URL complete?",
+                "Is this an embedding model, and is the URL complete?",
             ) from error
         if inside := _error_of(reply):
             raise self._refusal(fault(0, inside, raw.headers, secret=self._key, sent=batch))
@@ -149,5 +149,5 @@ def _rows(reply: Any, n: int) -> list[object]:
     if sorted(place for place in places if isinstance(place, int)) == list(range(n)) and len(places) == n:
         data.sort(key=lambda item: item.index)
     elif any(place is not None for place in places):
-        raise EmbedError("The embedding server sent vectors that belong to no text.", "It will be asked again.")
+        raise EmbedError("The embedding server sent vectors for unknown texts.", "tarsd tries again.")
     return [getattr(item, "embedding", None) for item in data]

@@ -52,7 +52,7 @@ class TextRefused(EmbedError):
     """
 
     def __init__(self, message: str, *, certain: bool) -> None:
-        super().__init__(message, "The text stays findable by its words.", permanent=True)
+        super().__init__(message, "The text is still found by its words.", permanent=True)
         self.certain = certain
 
 
@@ -140,13 +140,13 @@ class Remote(ABC):
         try:
             rows = self._send([self._prefixes[0] + PROBE], seconds)
         except TextRefused as error:
-            raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
+            raise EmbedError(error.message, "The server rejects every text; is this an embedding model?") from error
         return len(rows[0]) if isinstance(rows, list) and rows and isinstance(rows[0], list) else 0
 
     def _measure(self) -> int:
         """As `_probe`, for a width that has to be known. Raises EmbedError."""
         if not (dim := self._probe(self.document_s)):
-            raise EmbedError(f"{self.name} gives no vectors.", "Is it an embedding model?")
+            raise EmbedError(f"{self.name} returns no vectors.", "Is it an embedding model?")
         return dim
 
     def _rested(self, ask: Callable[[], T]) -> T:
@@ -171,7 +171,7 @@ class Remote(ABC):
         if found.kind in ("too long", "refused", "failed"):
             certain = found.kind == "too long" or bool(_ABOUT_TEXT.search(found.said))
             if certain or found.status in (400, 422):
-                return TextRefused(worded(f"{self.place} refuses the text", found.text), certain=certain)
+                return TextRefused(worded(f"{self.place} rejects the text", found.text), certain=certain)
         return found.embed_error(self.place, self._model_name, self.hints)
 
 
@@ -240,7 +240,7 @@ class _BatchSplitter:
             vectors = self.apart(batch) if len(batch) > 1 else self.cut(batch[0], CUTS)
             if not self.accepted and not error.certain:
                 # The server likes none of them and does not say why: then the texts are not to blame.
-                raise EmbedError(error.message, "The server refuses every text; is this an embedding model?") from error
+                raise EmbedError(error.message, "The server rejects every text; is this an embedding model?") from error
             log.warning("%d of %d texts have no vector: %s", int(is_bad(vectors).sum()), len(batch), error.message)
             return vectors
         return self.again(batch, vectors)

@@ -229,7 +229,7 @@ class Background:
                 sample = model.embed(["note"], "document")
                 dim = int(sample.shape[1])
                 if not dim or bool(is_bad(sample)[0]):
-                    raise EmbedError(f"{model.name} gives no vectors.", "Is it an embedding model?")
+                    raise EmbedError(f"{model.name} returns no vectors.", "Is it an embedding model?")
             known = self._store.vectors.ensure_space(model.name, fingerprint, dim, "model")
             if self._space is None and model.name.startswith(_NAMES_OF_SERVERS):
                 self._store.vectors.forgive(fingerprint)  # a server may have been ill: a new start tries again
@@ -319,7 +319,7 @@ class Background:
             some = [at for at in bad if bool(unusable[at]) is again]
             if not some:
                 continue
-            reason = f"{model.name} {'sent nothing usable for' if again else 'makes no vector of'} this text"
+            reason = f"{model.name} {'returned nothing usable for' if again else 'cannot embed'} this text"
             reason = NOT_READ if model.name == _BUILTIN else reason
             self._store.vectors.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
             self._leave_alone(batch[at] for at in some if again)

@@ -57,11 +57,11 @@ class ChangeGuard:
         familiar = scan.marker or (not self._store.database.meta(f"marker:{name}") and self._roots.get(name) == root)
         shown = "/".join(part for part in (f"collection {name}" if name else str(vault.root), folder[:-1]) if part)
         how = "missing or empty in" if todo.empty else "missing from"
-        missing = f"{lost} of {known} notes are {how} {shown}; what is known of them is kept"
+        missing = f"{lost} of {known} notes are {how} {shown}; they stay in the index"
         if not familiar or (lost < known and not scan.marker):
             # An absent disk that comes back without its notes yet is a first look, however long it was away.
             self._doubts.pop(name, None)
-            hint = "If that is how you want it, run `tarsd reindex --full`; else connect the disk, and wait."
+            hint = "If they were deleted on purpose, run `tarsd reindex --full`; otherwise connect the disk and wait."
             return IndexState("suspicious", f"{missing}.", hint), look_again_s
         now = time.monotonic()
         since, before = self._doubts.get(name, (now, lost))

@@ -25,7 +25,7 @@ AGAIN_S: Final = 2.0
 QUICK_CHECK_S: Final = 8.0
 PLACES: Final = 5
 REINDEX: Final = "tarsd reindex --full"
-RESTART: Final = "tarsd stop, then tarsd run: it is mended when the daemon starts."
+RESTART: Final = "tarsd stop, then tarsd run: the daemon repairs it when it starts."
 
 State = Literal["ok", "warning", "fault", "skipped"]
 
@@ -74,13 +74,13 @@ class IndexCheck:
 
     def file(self) -> CheckResult:
         """SQLite's own look at every page."""
-        for which, what in (("main", "The index"), ("emb", "The cache of vectors")):
+        for which, what in (("main", "The index"), ("emb", "The vector cache")):
             said = examine.malformed(self._store, which, QUICK_CHECK_S)  # type: ignore[arg-type]
             if said is None:
-                return CheckResult("skipped", f"{what} is so large that looking through it takes too long.")
+                return CheckResult("skipped", f"{what} is too large to check in the time.")
             if said:
                 return CheckResult("fault", f"{what} is damaged: {said[0]}", RESTART)
-        return CheckResult("ok", "Every page of it is sound.")
+        return CheckResult("ok", "All pages are intact.")
 
     def passages(self) -> CheckResult:
         """Notes, passages, words and vectors: one for each, and none without the other."""
@@ -91,12 +91,10 @@ class IndexCheck:
         if found:
             counts = Counter(what for what, _ in found)
             told = "; ".join(f"{number:,} {what}" for what, number in counts.items())
-            return CheckResult(
-                "fault", f"The index has gaps: {told}.", f"{REINDEX}; what it leaves is mended at a restart."
-            )
+            return CheckResult("fault", f"The index has gaps: {told}.", f"{REINDEX}; a restart repairs the rest.")
         counts_ = self._store.counts()
         spaces = "".join(f", {space.vectors:,} vectors of {space.name}" for space in counts_.spaces)
-        return CheckResult("ok", f"{counts_.notes:,} notes, {counts_.chunks:,} passages{spaces}: all go together.")
+        return CheckResult("ok", f"{counts_.notes:,} notes, {counts_.chunks:,} passages{spaces}: consistent.")
 
     def notes(self) -> CheckResult:
         """The notes on disk against those that are known, and the text of some against what was indexed."""
@@ -105,13 +103,13 @@ class IndexCheck:
             time.sleep(AGAIN_S)
             wrong &= self._differing(wrong)[0]
         if not wrong:
-            return CheckResult("ok", f"The index knows the notes on disk; {looked} of them were read again.")
+            return CheckResult("ok", f"The index matches the notes on disk; {looked} were read again to check.")
         places = sorted("/".join(part for part in key if part) for key in wrong)[:PLACES]
         if self._behind():
             return CheckResult(
-                "warning", f"{len(wrong):,} notes wait to be indexed.", "Look again in a moment.", places
+                "warning", f"{len(wrong):,} notes wait to be indexed.", "Check again in a moment.", places
             )
-        return CheckResult("fault", f"{len(wrong):,} notes are not indexed as they are on disk.", REINDEX, places)
+        return CheckResult("fault", f"{len(wrong):,} notes differ from their index.", REINDEX, places)
 
     def _differing(self, only: Iterable[Key] | None = None) -> tuple[set[Key], int]:
         """Notes that are not indexed as they are, and how many were read; of a sample, or of these."""

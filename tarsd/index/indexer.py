@@ -211,7 +211,7 @@ class Indexer:
                 self._left = self._left.difference(keys)
 
     def _rebuild(self, run: _Pass, scopes: Mapping[str, set[str] | None]) -> None:
-        self._trouble = IndexState("rebuilding", "The index was damaged and is made anew.", "Nothing to do.")
+        self._trouble = IndexState("rebuilding", "The index was damaged and is being rebuilt.", "Nothing to do.")
         self._on_event({"type": "rebuilding"})
         self.store.database.reopen()
         self._started = False
@@ -272,7 +272,7 @@ class Indexer:
         space = self.store.vectors.ensure_space(self._table.name, self._table.fingerprint, self._table.dim, "table")
         added = self.background.top_up(space.id, self._table)
         if added:
-            repaired.append(f"{added} passages got their missing vectors.")
+            repaired.append(f"{added} missing vectors were added.")
         self.store.vectors.activate(space.id)
         self.store.maintain()
         if not self.background.has_model:
@@ -482,8 +482,8 @@ class Indexer:
                 yield self._pool.call("tarsd.index.prepare:prepare_group", [job], settings)
             except ChildDied:
                 info = job.info
-                why = "Reading this note made its process end."
-                row = Skipped(info.collection, info.path, "unreadable", why, "Please report it.")
+                why = "Reading this note crashed."
+                row = Skipped(info.collection, info.path, "unreadable", why, "Please report this.")
                 yield prepare.PreparedBatch(failed=[row])
 
 

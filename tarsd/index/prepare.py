@@ -100,8 +100,8 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
         try:
             prepared, notes = _prepare(info, raw, digest, settings)
         except Exception as error:
-            reason = f"The note could not be taken apart ({type(error).__name__})."
-            hint = "Its last readable version stays searchable. Please report it."
+            reason = f"The note could not be parsed ({type(error).__name__})."
+            hint = "Its last readable version is still found. Please report this."
             done.failed.append(Skipped(info.collection, info.path, "unreadable", reason, hint))
             continue
         done.prepared.append(prepared)

@@ -219,7 +219,7 @@ def _as_ours(error: Exception, *, quiet: bool) -> TarsdError:
         return error
     log.error("indexing failed", exc_info=error)
     return TarsdError(
-        f"Indexing failed inside the daemon ({type(error).__name__}); it is tried again.", "The log says where."
+        f"Indexing failed inside the daemon ({type(error).__name__}); tarsd tries again.", "See the log for details."
     )
 
 

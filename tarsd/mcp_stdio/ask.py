@@ -133,8 +133,8 @@ class _TurnAnswer:
 def _told(data: Mapping[str, Any]) -> str:
     place = "[{n}] {path}:{start_line}-{end_line}  {uri}"
     cited = [place.format_map(citation).rstrip() for citation in data["citations"]]
-    notices = [*data["notices"], *(["The answer was too long, and is cut."] if data["cut"] else [])]
-    notices += ["The answer was stopped before its end."] if data["stopped"] else []
+    notices = [*data["notices"], *(["The answer was too long and has been cut."] if data["cut"] else [])]
+    notices += ["The answer was stopped."] if data["stopped"] else []
     if data["withheld"]:
         notices.append(PRIVATE)
     if data["behind"]:

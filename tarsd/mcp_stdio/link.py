@@ -42,8 +42,8 @@ class DaemonLink:
         features = hello.get("features")
         if not isinstance(features, list) or "audience" not in features:  # it would not keep private notes back
             raise ClientError(
-                "The daemon that runs is older than this `tarsd mcp`.",
-                "Start it again: tarsd stop, then tarsd run.",
+                "The running daemon is older than this `tarsd mcp`.",
+                "Restart it: tarsd stop, then tarsd run.",
                 code="old_daemon",
             )
         about = hello.get("vault")

@@ -108,7 +108,7 @@ def _addressed(address: str, vault: str) -> list[Place]:
     if host.lower() == "vault":  # obsidian://vault/VAULT/NOTE
         of, _, name = _decoded(path).partition("/")
     if of and fold_name(of) != fold_name(vault) and not re.fullmatch(r"[0-9a-f]{16}", of):  # which is Obsidian's own id
-        said = f"That address is of the vault “{of[:100]}”; this server reads “{vault}”."
+        said = f"That address is in the vault “{of[:100]}”; this server reads “{vault}”."
         raise BadRequest(said, "Give the note's path, or search for it.", field="path")
     if not name:
         raise _no_note()

@@ -59,7 +59,7 @@ def _offset(cursor: str | None) -> int:
         return 0
     start = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 6 else -1
     if not 0 < start < MOST or start % PAGE:
-        raise BadRequest("This cursor is not one that was given.", "List the resources from the beginning.")
+        raise BadRequest("Unknown cursor.", "List the resources from the start.")
     return start
 
 
@@ -92,7 +92,7 @@ def _path(uri: str) -> str:
 
 
 def complete(link: DaemonLink, begun: str) -> types.Completion:
-    """Paths with what was typed in them, the last changed first. Raises `ClientError`."""
+    """Paths with what was typed in them, most recently changed first. Raises `ClientError`."""
     if len(begun) > MAX_PATH:
         return types.Completion(values=[])
     matches = link.get("/v1/notes", recent=COMPLETED, name=begun.strip())

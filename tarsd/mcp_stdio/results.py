@@ -104,7 +104,7 @@ def hits(reply: Mapping[str, Any], link: DaemonLink, nothing: str) -> ToolReply:
         data["degraded"] = reply["degraded"]
     parts = [counted(len(shown), "passage", "passages") + ", best first." if shown else nothing]
     if shown and max(hit["relevance"] for hit in shown) < 0.5:
-        parts[0] += " None of them is surely relevant: the notes may not hold this."
+        parts[0] += " No good match: the notes may not contain this. These are the closest."
     parts += [f"{number}. {_headline(hit)}\n{quoted(hit['text'])}" for number, hit in enumerate(shown, 1)]
     return ToolReply(data, "\n\n".join([*parts, *_below(data)]))
 
@@ -135,7 +135,7 @@ def notes(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
     ]
     shown = fitting(every)
     data = {"notes": shown, "total": reply["total"], **_about(reply, len(every) - len(shown))}
-    head = f"{len(shown)} of {counted(reply['total'], 'note', 'notes')}, the last changed first."
+    head = f"{len(shown)} of {counted(reply['total'], 'note', 'notes')}, most recently changed first."
     rows = "\n".join([head, *map(_row, shown)]) if shown else "There are no such notes."
     return ToolReply(data, "\n\n".join([rows, *_below(data)]))
 
@@ -156,11 +156,13 @@ def _below(data: Mapping[str, Any]) -> list[str]:
     """What an answer has to say about itself."""
     said = []
     if data["left_out"]:
-        said.append(f"{data['left_out']} more did not fit into this answer: ask for fewer, or more precisely.")
+        said.append(f"{data['left_out']} more did not fit: ask for fewer, or more precisely.")
     if data["withheld"]:
         said.append(PRIVATE)
     if data["behind"]:
-        said.append(f"The index is behind by {counted(data['behind'], 'note', 'notes')}: the latest may be missing.")
+        said.append(
+            f"The index is behind by {counted(data['behind'], 'note', 'notes')}: recent changes may be missing."
+        )
     if data.get("degraded"):
         said.append(str(data["degraded"]))
     return ["\n".join(said)] if said else []
@@ -202,7 +204,7 @@ def page(note: Mapping[str, Any], link: DaemonLink, start: int, end: int | None)
     }
     head = f"{data['path']}, lines {start} to {at} of {len(lines)}." if shown else f"{data['path']} is empty."
     if not whole:
-        head += f" Line {at} is too long, and cut."
+        head += f" Line {at} is too long and was cut."
     if data["next_line"] is not None:
         head += f" Read on with start_line={data['next_line']}."
     numbered = [f"{number:5}| {text}" for number, text in enumerate(shown, start)]

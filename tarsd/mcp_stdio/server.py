@@ -176,7 +176,7 @@ class _Handlers:
             raise
         except Exception:
             log.exception("a call failed", extra={"tool": tool.name})
-            return _result("tarsd failed at this call. What it printed on standard error says where.")
+            return _result("tarsd failed on this call. See its standard error for details.")
         finally:
             self._calls.discard(call)
 

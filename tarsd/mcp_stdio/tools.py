@@ -49,7 +49,7 @@ class McpTool:
         known: Mapping[str, Any] = self.takes["properties"]
         for name in given:
             if name not in known:
-                said = f"{self.name} takes no argument “{name}”."
+                said = f"{self.name} has no argument “{name}”."
                 raise BadRequest(said, f"It takes {', '.join(known)}.", field=name)
         return self.arguments.read({name: _plain(value, known[name]) for name, value in given.items()})
 

@@ -54,8 +54,10 @@ class NoteDraft:
         """Add a line to a section. Raises Refused if the note is full, or cannot take it."""
         text = lines.insert(self._text, content, section, mark, SECTION[self.name])
         if len(text.splitlines()) >= MAX_LINES:
-            what = "It is read with every question, and is kept below" if self.name != NOTICED else "It is kept below"
-            hint = "Forget something first, or shorten the note by hand."
+            what = (
+                "It is read with every question and must stay below" if self.name != NOTICED else "It must stay below"
+            )
+            hint = "Forget something first, or shorten the note yourself."
             if self.name == NOTICED:
                 hint = "Run a review first."
             raise Refused(f"{self.path} is full. {what} {MAX_LINES} lines.", hint)

@@ -111,7 +111,7 @@ def read(text: str, name: str = "Memory.md", private: IsPrivate = lambda session
     problem = ""
     if len(text) > READ_CHARS:
         text = text[:READ_CHARS]
-        problem = f"{name} is far too long; only its beginning is used."
+        problem = f"{name} is far too long; only its start is used."
     note = parse(text, "memory.md")
     source = tuple(split(text))
     for fault in note.problems:
@@ -315,10 +315,10 @@ def clean(text: str, limit: int = MAX_CHARS) -> str:
     line = " ".join(_apart(text).split())
     line = sanitize(_LEADING.sub("", line, count=1) if _LEADING.match(line) else line)
     if not any(char.isalnum() for char in line):
-        raise BadRequest("There is nothing in it that could be remembered.", "Say it in words.", field="text")
+        raise BadRequest("There is nothing in it to remember.", "Write it in words.", field="text")
     if len(line) > limit:
-        said = f"That is too long for one line: {len(line):,} characters of at most {limit:,}."
-        raise BadRequest(said, "Say it shorter, or put it in a note.", field="text")
+        said = f"That is too long for one line: {len(line):,} characters; at most {limit:,} are allowed."
+        raise BadRequest(said, "Make it shorter, or write a note.", field="text")
     return line
 
 
@@ -432,7 +432,7 @@ def _is_ours(comment: str) -> bool:
 
 def _editable(text: str) -> MemoryNote:
     if len(text) > READ_CHARS:
-        raise Refused("The note is far too long to be a list of things to remember.", "Shorten it by hand.")
+        raise Refused("The note is far too long for a list of things to remember.", "Shorten it yourself.")
     return read(text)
 
 
@@ -444,8 +444,8 @@ def _check(before: MemoryNote, changed: str, *, added: str = "", removed: Sequen
     titles = [heading.text for heading in before.note.headings]
     kept = [heading.text for heading in after.note.headings][: len(titles)] == titles
     if not kept or sorted(line.text for line in after.lines) != sorted(expected):
-        why = before.problem or "The lines around it would change as well."
-        raise Refused(f"That line cannot be changed safely. {why}", "Change the note by hand.")
+        why = before.problem or "The lines around it would change, too."
+        raise Refused(f"That line cannot be changed safely. {why}", "Edit the note yourself.")
 
 
 def _seen(content: str) -> str:

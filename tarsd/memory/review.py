@@ -164,7 +164,7 @@ def _add(
         return
     old = None if same else next((line for line in known if compare.differs(line.text, text)), None)
     private = private or (old is not None and old.mark.private)
-    why = f"{why} It is there already." if same else why
+    why = f"{why} Already remembered." if same else why
     sessions = {source.session if isinstance(source, FeedbackEntry) else source.mark.session for source in sources}
     session = lines.BETWEEN.join(sorted(filter(None, sessions))) or "review"
     id = hashlib.sha256(f"{kind}\n{text}".encode("utf-8", "replace")).hexdigest()[:8]
@@ -199,7 +199,7 @@ def apply(
     by_id = {proposal.id: proposal for proposal in proposals}
     for name in decided:
         if name not in by_id:
-            raise NotFound("That proposal is not part of this review.", "Begin the review again.")
+            raise NotFound("That proposal is not part of this review.", "Start the review again.")
     drafts = {"rule": memory.open(RULES), "memory": memory.open(MEMORY)}
     for proposal in proposals:
         decision = decided.get(proposal.id)
@@ -289,12 +289,12 @@ def _worded(reply: str, sources: Sources) -> Iterator[tuple[str, list[FeedbackEn
 def _why(entries: Sequence[FeedbackEntry]) -> str:
     """Where a rule comes from, in one sentence."""
     if len(entries) != 1:
-        return f"From {len(entries)} replies that you judged."
+        return f"From {len(entries)} answers you judged."
     entry = entries[0]
     day = entry.moment[:10]
     asked = " ".join(entry.question.split())
     asked = asked if len(asked) <= 60 else asked[:60].rstrip() + "…"
-    return f"From the reply that you called {entry.verdict} on {day}" + (f", to “{asked}”." if asked else ".")
+    return f"From the answer you called {entry.verdict} on {day}" + (f", to “{asked}”." if asked else ".")
 
 
 def _shortened(note: str) -> str:

@@ -22,7 +22,7 @@ Kind = Literal["semantic", "procedural"]
 
 MAX_PROMPT = 8000
 """Most characters of one of these notes in a prompt."""
-_SECRET = "a line that stays on this machine"
+_SECRET = "a private line"
 
 
 class Contradiction(Conflict):
@@ -79,8 +79,8 @@ class Memory:
             return self.notebook.load(path)
         except NotFound as fault:
             if self.notebook.exists(path):
-                hint = fault.hint or "Look into the folder."
-                raise Refused(f"{path} cannot be used: a file of nearly that name is there.", hint) from None
+                hint = fault.hint or "Check the folder."
+                raise Refused(f"{path} cannot be used: there is a file with almost the same name.", hint) from None
             return None
 
     def open(self, name: str) -> NoteDraft:
@@ -208,14 +208,14 @@ class Memory:
         clash: MemoryLine | None = None
         for line in known:
             if compare.same(line.text, text):
-                raise Conflict(f"You have told me that already: {self._told(line, local)}.", "Nothing was changed.")
+                raise Conflict(f"Already remembered: {self._told(line, local)}.", "Nothing changed.")
             if clash is None and compare.differs(line.text, text):
                 clash = line
         if clash is not None:
             said = self._told(clash, local)
             raise Contradiction(
                 f"That contradicts what is remembered: {said}.",
-                "Say whether it takes the place of that line; to keep both, say it in other words.",
+                "Replace that line, or word it differently to keep both.",
                 line=clash.text if local or not clash.mark.private else "",
             )
 
@@ -230,15 +230,17 @@ class Memory:
         found = [(draft, line) for draft in opened for line in draft.page.lines if local or not line.mark.private]
         hits = _matching(found, asked)
         if not hits:
-            raise NotFound("Nothing like that is remembered.", "See what is: `tarsd memory`, or /memory in a chat.")
+            raise NotFound(
+                "Nothing like that is remembered.", "List what is remembered: `tarsd memory`, or /memory in a chat."
+            )
         texts = list(dict.fromkeys(line.text for _, line in hits))
         if len({tuple(compare.words(text)) or text for text in texts}) > 1:
             listed = "\n".join(f"- {text}" for text in texts[:10]) + ("\n- …" if len(texts) > 10 else "")
-            raise Conflict(f"Several lines have these words:\n{listed}", "Give the whole line.")
+            raise Conflict(f"Several lines contain these words:\n{listed}", "Give the whole line.")
         draft = hits[0][0]
         gone = [line for where, line in hits if where is draft]
         if any(line.parent for line in gone):
-            said = f"Other lines stand under this one: {gone[0].text}."
+            said = f"Other lines are nested under this one: {gone[0].text}."
             raise Conflict(said, f"Forget those first, or edit {draft.path} by hand.")
         draft.remove(gone)
         return _changed(draft)
@@ -290,12 +292,12 @@ class Memory:
             line for line in known if compare.same(line.text, asked)
         ]
         if not found:
-            raise NotFound("The line that is to be replaced is not there.", "Give it exactly as it is listed.")
+            raise NotFound("The line to replace was not found.", "Give it exactly as listed.")
         return found[0]
 
     def _need(self) -> None:
         if not self.enabled:
-            raise Refused("Memory is switched off.", "Switch it on: enabled = true under [memory] in config.toml.")
+            raise Refused("Memory is off.", "Turn it on: enabled = true under [memory] in config.toml.")
 
     def _date(self) -> str:
         return self.today().strftime("%Y-%m-%d")
@@ -308,7 +310,7 @@ def _asked(text: str) -> str:
     """The text of a line that was given with or without its bullet and its comment. Raises BadRequest for none."""
     line = " ".join(text.split())
     if not line:
-        raise BadRequest("It is not said which line.", "Give the line, or some words of it.", field="line")
+        raise BadRequest("No line was given.", "Give the line, or some words of it.", field="line")
     read = lines.read(line).lines
     return read[0].text if read else line
 
@@ -330,5 +332,5 @@ def _matching(found: Sequence[tuple[NoteDraft, MemoryLine]], asked: str) -> list
 def _changed(draft: NoteDraft) -> Change:
     change = draft.change()
     if change is None:
-        raise Conflict("That is remembered already, word for word.", "Nothing was changed.")
+        raise Conflict("That is already remembered, word for word.", "Nothing changed.")
     return change

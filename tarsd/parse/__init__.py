@@ -133,7 +133,7 @@ def _markdown(lines: list[str], path: str, include_comments: bool) -> Note:
         tasks=tuple(data.tasks),
         problems=(
             *(Problem(line, reason, properties.HINT) for line, reason in block.faults),
-            *(Problem(line, reason, "Close it, or take the mark out.") for line, reason in shape.faults),
+            *(Problem(line, reason, "Close it or remove the mark.") for line, reason in shape.faults),
             *(Problem(line, reason, facts.HINT) for line, reason in data.faults),
         ),
         body_line=first,
@@ -153,7 +153,7 @@ def _canvas(lines: list[str], path: str) -> Note:
             tags += inline.tags(shape.prose)
             board.lines[index] = "\n".join(shape.shown)
     links += [Link(target, "", "", "", line, True) for line, target in board.files]
-    problems = tuple(Problem(line, reason, "Open it in Obsidian, or mend the JSON.") for line, reason in board.faults)
+    problems = tuple(Problem(line, reason, "Open it in Obsidian, or fix the JSON.") for line, reason in board.faults)
     return Note(
         path=path,
         title=_name(path),

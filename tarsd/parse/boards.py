@@ -63,13 +63,13 @@ def canvas(lines: Sequence[str]) -> Canvas:
         board.faults.append((1, "The canvas is not valid JSON."))
         return board
     if not isinstance(data, dict):
-        board.faults.append((1, "The canvas is not valid JSON: it holds no cards."))
+        board.faults.append((1, "The canvas is not valid JSON: it has no cards."))
         return board
     places = _places(source)
     for items, keys in (("nodes", ("text", "label", "url", "file")), ("edges", ("label",))):
         found = data.get(items, [])
         if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-            board.faults.append((1, f"The {items} of the canvas cannot all be read."))
+            board.faults.append((1, f"Some {items} of the canvas cannot be read."))
         for item in found if isinstance(found, list) else ():
             if not isinstance(item, dict):
                 continue

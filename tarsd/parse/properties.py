@@ -39,9 +39,9 @@ _COLON = "mapping values are not allowed"
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 """Finds no types: `scalar` does, by YAML 1.2 and not 1.1. libyaml's parser is ten times as fast as PyYAML's own."""
 
-TWICE = "is here twice; keep one of them."
+TWICE = "appears twice; keep one of them."
 """How a fault ends that says so of a property."""
-HINT = "Put quotes around the value, or fix the line, in the note's properties."
+HINT = "In the note's properties, put the value in quotes or fix the line."
 
 
 class Leaf(NamedTuple):
@@ -92,7 +92,7 @@ def read(lines: Sequence[str]) -> PropertyBlock:
     faults: list[tuple[int, str]] = []
     block = lines[1:end]
     if sum(map(len, block)) > MAX_BLOCK_CHARS:
-        return PropertyBlock(end + 1, lines=("",) * (end + 1), faults=((1, "The properties are too long to be read."),))
+        return PropertyBlock(end + 1, lines=("",) * (end + 1), faults=((1, "The properties are too long to read."),))
     written = block
     block = _quoted(block, faults)
     try:
@@ -221,7 +221,7 @@ def _quoted(block: Sequence[str], faults: list[tuple[int, str]]) -> list[str]:
         if style == "flow" and "]" in line:
             style = "items" if inside else ""
         if lines[number] != line:
-            faults.append((number + 2, "What begins with # is a comment in properties; it is read as a value here."))
+            faults.append((number + 2, "In properties, # starts a comment; here it is read as a value."))
     return lines
 
 
@@ -297,7 +297,7 @@ class _Converter:
     def value(self, node: yaml.Node, depth: int, keys: tuple[str, ...], *, listed: bool = False) -> JSON:
         self.budget -= 1
         if self.budget < 0 or depth > 2 * _MAX_DEPTH:
-            raise _Fault(node.start_mark.line, "more values than anybody can mean")
+            raise _Fault(node.start_mark.line, "too many values")
         if isinstance(node, yaml.SequenceNode) and not self.is_link(node):
             return [self.value(item, depth + 1, keys, listed=True) for item in node.value]
         if isinstance(node, yaml.MappingNode) and all(isinstance(key, yaml.ScalarNode) for key, _ in node.value):
@@ -312,7 +312,7 @@ class _Converter:
             if node.style:
                 return str(node.value)
             if is_no_date(node.value):
-                self.noted.faults.append((node.start_mark.line, "There is no such date; it is kept as text."))
+                self.noted.faults.append((node.start_mark.line, "This date does not exist; it is read as text."))
             return scalar(node.value)
         if isinstance(node, yaml.SequenceNode):
             return f"[[{self.literal(node.value[0])[1:-1].strip()}]]"

@@ -63,7 +63,7 @@ def decode(raw: bytes) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def error_json(error: TarsdError) -> dict[str, object]:
@@ -106,7 +106,7 @@ def _check(name: str, kind: Any, value: Any, subject: str = "The field") -> None
     base, inner = get_origin(declared) or declared, get_args(declared)
     most = limits.max_length
     if isinstance(value, list | dict) and most is not None and len(value) > most:
-        raise BadRequest(f"{subject} “{name}” holds more than {most} entries.", field=name)
+        raise BadRequest(f"{subject} “{name}” has more than {most} entries.", field=name)
     if base is dict and isinstance(value, dict):
         for key, item in value.items():
             _check(name, inner[0], key, "A key of")
@@ -128,9 +128,9 @@ def _fault(base: Any, choices: Sequence[str], limits: msgspec.Meta, value: objec
             return "is empty"
         if limits.max_length is not None and len(value) > limits.max_length:
             return f"is longer than {limits.max_length} characters"
-        return "holds a NUL character or a lone surrogate"
+        return "contains a NUL character or a lone surrogate"
     if base in (int, float) and isinstance(value, (int, base)) and not isinstance(value, bool):
-        return f"must lie between {limits.ge} and {limits.le}"
+        return f"must be between {limits.ge} and {limits.le}"
     return f"must be {_WANTED.get(base, 'an object')}"
 
 

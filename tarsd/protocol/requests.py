@@ -161,9 +161,9 @@ def _row(row: object, dim: int) -> tuple[bytes, bytes]:
             except ValueError:
                 raise BadRequest("A vector in “rows” is not base64.", field="rows") from None
             if len(data) != 2 * dim:
-                raise BadRequest(f"A vector in “rows” has not {dim} numbers of 2 bytes.", field="rows")
+                raise BadRequest(f"A vector in “rows” does not have {dim} numbers of 2 bytes.", field="rows")
             return bytes.fromhex(hash), data
-    raise BadRequest("Each of “rows” must be [32 hex digits, base64].", field="rows")
+    raise BadRequest("Each row must be [32 hex digits, base64].", field="rows")
 
 
 class TurnRequest(RequestBody, frozen=True):

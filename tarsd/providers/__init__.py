@@ -69,9 +69,7 @@ def make(name: str, settings: ChatSettings | None = None, key: Key = _no_key) ->
         return KeyedProvider(
             lambda own: AnthropicProvider(model, base_url=url, key=own, ca_file=ca_file), lambda: key("anthropic")
         )
-    raise ConfigError(
-        [f"chat.model: “{name}” is not a chat model this version knows."], f"Use one of: {', '.join(AVAILABLE)}."
-    )
+    raise ConfigError([f"chat.model: unknown chat model “{name}”."], f"Use one of: {', '.join(AVAILABLE)}.")
 
 
 async def offered(

@@ -39,13 +39,13 @@ MOST_MODELS: Final = 1000
 KEY_HINT: Final = "Run: tarsd key set anthropic"
 HINTS: Final[Mapping[Kind, str]] = {
     "key": KEY_HINT,
-    "denied": "The key may not use this model; another one is set by: tarsd key set anthropic",
-    "missing": "`tarsd status` lists its models; set chat.model to one of them, or check anthropic.base_url.",
+    "denied": "The key has no access to this model. To set another key: tarsd key set anthropic",
+    "missing": "`tarsd models` lists them; set chat.model to one of them, or check anthropic.base_url.",
     "late": "Ask again, or check anthropic.base_url.",
     "refused": "Check chat.model and anthropic.base_url.",
-    "failed": "Ask again in a while.",
-    "away": "Check the connection to the internet, and anthropic.base_url.",
-    "silent": "Check the connection to the internet, and anthropic.base_url.",
+    "failed": "Try again later.",
+    "away": "Check the internet connection and anthropic.base_url.",
+    "silent": "Check the internet connection and anthropic.base_url.",
 }
 
 
@@ -197,7 +197,7 @@ class _AnthropicClient:
         if not self.key:
             raise ProviderRefused("There is no key for Anthropic.", KEY_HINT)
         if not self.key.isascii() or not self.key.isprintable():
-            raise ProviderRefused("The key for Anthropic has letters in it that no key has.", KEY_HINT)
+            raise ProviderRefused("The key for Anthropic contains invalid characters.", KEY_HINT)
 
     async def connected(self) -> Client:
         """A client, made in a thread. Raises `ProviderError`."""
@@ -257,9 +257,7 @@ class _AnthropicClient:
             found = lost(error, self.silence_s, begun=answers, proxy=proxy_for(self.base_url)[0])
             return found.chat_error(self.place, model, HINTS)
         if answers:
-            return AnswerCut(
-                f"{self.place} sent something that is no answer.", "Ask again, or check anthropic.base_url."
-            )
+            return AnswerCut(f"{self.place} sent an invalid answer.", "Ask again, or check anthropic.base_url.")
         return ProviderRefused(
-            f"{self.place} sent nothing that can be read ({type(error).__name__}).", "Check anthropic.base_url."
+            f"{self.place} sent an unreadable answer ({type(error).__name__}).", "Check anthropic.base_url."
         )

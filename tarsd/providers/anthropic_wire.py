@@ -257,7 +257,7 @@ class MessageDecoder:
         if self.reason == "refusal" and self._explanation:
             yield Notice(self._explanation)
         elif self.reason == "model_context_window_exceeded":
-            yield Notice("The model could hold no more text, and the answer ends there.")
+            yield Notice("The model's context is full, so the answer ends here.")
         yield StreamEnd(_ENDS.get(self.reason, "stop"))
 
     def _said(self, kind: object, block: Mapping[str, Any]) -> Iterator[ProviderEvent]:

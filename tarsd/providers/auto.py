@@ -106,7 +106,7 @@ class AutoProvider(Forwarding):
                     yield event
             if said:
                 return
-            reason = "it ended without a word"
+            reason = "it gave an empty answer"
         except ContextTooLong:
             raise
         except ProviderError as error:

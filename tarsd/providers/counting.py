@@ -24,8 +24,7 @@ from tarsd.providers.base import (
 REASONING: Final = 4096
 """Tokens that reasoning may take beside the reply, where there is room."""
 CUT: Final = (
-    "{model} read only about {read:,} tokens of what it was sent: a part of the notes or of the conversation was left "
-    "out."
+    "{model} read only about {read:,} tokens of what it was sent: part of the notes or the conversation was left out."
 )
 _WORTH: Final = 512
 """With less room than this a reply is not asked for again."""
@@ -86,7 +85,7 @@ class ReasoningRoom:
                     yield event
                 else:
                     return
-            yield Waiting("All of the reply went into reasoning: it is asked for again, with more room …")
+            yield Waiting("The whole reply went into reasoning: asking again, with more room …")
 
 
 def halved(read: int, window: int) -> bool:

@@ -59,7 +59,7 @@ class KeyedProvider(Forwarding):
                 fresh = await _beside(self._read)
         except TimeoutError:
             if first:
-                raise ProviderRefused("The system keyring does not answer.", "Unlock it, then ask again.") from None
+                raise ProviderRefused("The system keyring does not answer.", "Unlock it, then try again.") from None
             return
         self._read_at = time.monotonic()
         if fresh != self._key:

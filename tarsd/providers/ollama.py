@@ -195,9 +195,7 @@ class OllamaProvider:
 
     def _occupied(self) -> str:
         """Why an answer of a loaded model may take long: many servers work on one after the other."""
-        return (
-            f"{self._model} is answering another question, too; this one may wait for it …" if self._answering else ""
-        )
+        return f"{self._model} is busy with another question; this one may have to wait …" if self._answering else ""
 
     async def _running(self) -> Mapping[str, Any] | None:
         """This model's entry among those in memory, where the same weights may stand under another name."""

@@ -23,14 +23,14 @@ CONNECT_S: Final = 5.0
 ASK_S: Final = 15.0
 LINE_BYTES: Final = 64_000_000
 HINTS: Final[Mapping[Kind, str]] = {
-    "key": "Run `ollama signin`: it wants to know who you are before it uses {model}.",
-    "denied": "Give ollama.host as http://127.0.0.1:11434, or let Ollama listen on that address (OLLAMA_HOST).",
-    "unable": "Name one in chat.model; `ollama list` shows what there is.",
+    "key": "Run `ollama signin`: {model} needs you to sign in.",
+    "denied": "Set ollama.host to http://127.0.0.1:11434, or let Ollama listen on that address (OLLAMA_HOST).",
+    "unable": "Set one in chat.model; `ollama list` lists them.",
     "missing": "Run `ollama pull {model}`.",
-    "refused": "See Ollama's own log.",
-    "failed": "See Ollama's own log.",
+    "refused": "See Ollama's log.",
+    "failed": "See Ollama's log.",
     "away": "Start it with `ollama serve`, or set ollama.host.",
-    "silent": "See what it does with `ollama ps`.",
+    "silent": "See what it is doing with `ollama ps`.",
 }
 
 Json = dict[str, Any]
@@ -130,7 +130,7 @@ class OllamaServer:
             value = None
         if not isinstance(value, dict):
             raise (
-                AnswerCut(f"Ollama at {self.host} sent what is no answer.", "Ask again.") if begun else self._stranger()
+                AnswerCut(f"Ollama at {self.host} sent an invalid answer.", "Ask again.") if begun else self._stranger()
             )
         if value.get("error"):
             raise self.fault(0, value, {}, sent)
@@ -141,7 +141,7 @@ class OllamaServer:
         return lost(error, seconds, begun=begun, proxy=proxy).chat_error(f"Ollama at {self.host}", "", HINTS)
 
     def _stranger(self) -> ProviderError:
-        return ProviderError(f"What answers at {self.host} is not Ollama.", "Check ollama.host in the configuration.")
+        return ProviderError(f"The server at {self.host} is not Ollama.", "Check ollama.host in the configuration.")
 
     def fault(
         self, status: int, body: str | Json, headers: Mapping[str, str], sent: Mapping[str, Any]
@@ -179,7 +179,7 @@ class LineBuffer:
             self._pieces.append(rest)
             self._size += len(rest)
         if self._size > LINE_BYTES:
-            raise AnswerCut(f"{self._where} sent a line that has no end.", "Ask again.")
+            raise AnswerCut(f"{self._where} sent an endless line.", "Ask again.")
 
     def end(self) -> bytes:
         """The last line if it lacks only its line end; b"" if it is no whole JSON, for then the answer was cut."""

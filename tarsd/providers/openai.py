@@ -160,7 +160,7 @@ class OpenAIProvider:
             sent = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=False)
             raise self._told(self._server.fault(error.body, sent=sent), begun=reader.begun) from None
         except (ValueError, RecursionError):
-            raise self._server.cut("sent something that is no answer") from None
+            raise self._server.cut("sent an invalid answer") from None
         finally:
             with suppress(httpx2.HTTPError, OSError):
                 await stream.close()

@@ -22,10 +22,10 @@ REMOTE_SILENCE_S: Final = 120.0
 HOSTED: Final = "api.openai.com"
 URL_HINT: Final = "Check openai.base_url; for most servers it ends in /v1."
 HINTS: Final[Mapping[Kind, str]] = {
-    "too long": "Load the model with a larger context, or set chat.context to what it has.",
+    "too long": "Load the model with a larger context, or set chat.context to its size.",
     "key": "Run `tarsd key set openai`, then ask again.",
     "denied": "Run `tarsd key set openai`, then ask again.",
-    "missing": f"`tarsd status` lists the models it has; check chat.model. {URL_HINT}",
+    "missing": f"`tarsd models` lists its models; check chat.model. {URL_HINT}",
     "late": "Start the model's server.",
     "moved": URL_HINT,
     "away": "Start the model's server, or set openai.base_url.",
@@ -114,7 +114,7 @@ class OpenAIServer:
         return ProviderRefused(message, HINTS["key"])
 
     def cut(self, what: str) -> AnswerCut:
-        hint = "Ask again; if it happens often, the server's own log says why."
+        hint = "Ask again; if it happens often, see the server's log."
         return AnswerCut(f"{self.where} {what.rstrip('.')}.", hint)
 
     def unreachable(self, error: Exception, seconds: float | None = None) -> ProviderError:
@@ -155,6 +155,6 @@ class OpenAIServer:
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise self.unreachable(error, seconds) from None
         except UnicodeError:
-            raise self.no_key("The key for the OpenAI server has letters in it that no key has.") from None
+            raise self.no_key("The key for the OpenAI server contains invalid characters.") from None
         except (openai.OpenAIError, httpx2.InvalidURL, ValueError, RecursionError):
-            raise ProviderError(f"{self.where} sent something that is no answer.", URL_HINT) from None
+            raise ProviderError(f"{self.where} sent an invalid answer.", URL_HINT) from None

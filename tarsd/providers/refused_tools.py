@@ -91,5 +91,5 @@ async def answered(
 def _told(provider: str, gone: Sequence[ToolSpec]) -> str:
     names = ", ".join(tool.name for tool in gone[:10]) + (f" and {len(gone) - 10} more" if len(gone) > 10 else "")
     if len(gone) == 1:
-        return f"The server of {provider} refuses the tool {names}, and was asked again without it."
-    return f"The server of {provider} refuses one of the tools {names}, and was asked again without them."
+        return f"The server of {provider} rejected the tool {names}; it was asked again without it."
+    return f"The server of {provider} rejected one of the tools {names}; it was asked again without them."

@@ -53,7 +53,7 @@ def cap(text: str, limit: int) -> str:
         return text
     cut = text[:limit]
     cut = cut[: cut.rfind("\n") + 1] if cut.rfind("\n") > limit * 0.8 else cut
-    return f"{cut}\n[… cut here: {len(text) - len(cut):,} of {len(text):,} characters are not shown]"
+    return f"{cut}\n[… cut here: {len(text) - len(cut):,} of {len(text):,} characters not shown]"
 
 
 def sound(text: str) -> str:

@@ -38,7 +38,7 @@ def related(store: Store, spaces: VectorSpaces, titles: Sequence[TitleIndex], ke
     """
     note = store.notes.note(key)
     if note is None:
-        raise NotFound(f"{key[1]} is not in the index.", "`tarsd why` says why a note is not found.")
+        raise NotFound(f"{key[1]} is not in the index.", "`tarsd why` tells why a note is not found.")
     chunks = store.notes.passages_of(note.id)
     found: defaultdict[int, _Candidate] = defaultdict(_Candidate)
     _by_meaning(store, spaces, note, chunks, found)

@@ -217,7 +217,7 @@ class Searcher:
                     vector.space.id, vector.vector, ranking.longest or _VECTOR_LIST, ranking.allowed, conversations=talk
                 )
             except StoreError as error:
-                ranking.trouble = f"The vectors cannot serve ({error.message.rstrip('.')}). Found by words only."
+                ranking.trouble = f"The vectors cannot be used ({error.message.rstrip('.')}). Searched by words only."
                 ranking.vectors.clear()
                 break
             if required is not None:

@@ -92,9 +92,9 @@ class VectorSpaces:
             if vector is not None:
                 found.append(vector)
         if trouble and not any(vector.space.role == "table" for vector in found):
-            trouble = f"{trouble} Found by words only." if not found else trouble
+            trouble = f"{trouble} Searched by words only." if not found else trouble
         elif trouble:
-            trouble = f"{trouble} The instant table stands in."
+            trouble = f"{trouble} The instant table is used instead."
         return found, trouble
 
     def cosines(self, query: QueryVector, chunk_ids: Iterable[int]) -> dict[int, float]:
@@ -135,7 +135,7 @@ class VectorSpaces:
         if vector is None:
             vector = self._soon(embedder, lambda: self._ask(embedder, key), started)
         if len(vector) != space.dim:
-            raise EmbedError(f"{embedder.name} gives {len(vector)} numbers where the index has {space.dim}")
+            raise EmbedError(f"{embedder.name} gives {len(vector)} dimensions where the index has {space.dim}")
         if not np.isfinite(vector).all():
             return None
         return QueryVector(space, embedder.name, vector, self._background(space, embedder.name, vector))
@@ -144,7 +144,7 @@ class VectorSpaces:
         """The vector of a question, kept for when it is asked again; this also when nobody waits for it any more."""
         rows = embedder.embed([key[1]], "query")
         if is_unusable(rows)[0]:
-            raise EmbedError(f"{embedder.name} sent nothing usable for this question")
+            raise EmbedError(f"{embedder.name} returned nothing usable for this question")
         if embedder.fingerprint != key[0]:
             raise OtherWeights(embedder.name)
         vector: Vector = rows[0]
@@ -192,7 +192,7 @@ class VectorSpaces:
         own = vector.space.fingerprint if vector is not None else self._soon(embedder, lambda: embedder.fingerprint)
         if not any(space.vectors and space.fingerprint != own for space in same):
             return ""
-        return f"The embedding model {embedder.name} is another one than before, and its vectors are being made anew."
+        return f"The embedding model {embedder.name} has changed; all passages are being embedded again."
 
     def _failed(self, role: Role, embedder: Embedder, error: EmbedError | StoreError) -> str:
         message = error.message.rstrip(".")
@@ -201,7 +201,7 @@ class VectorSpaces:
         if ill and (rest is None or self._clock() >= rest[0]):
             self._rests_until[embedder.name] = (self._clock() + _REST_S, error.message)
         which = "The embedding model" if role == "model" else "The instant table"
-        return f"{which} cannot serve ({message})."
+        return f"{which} cannot be used ({message})."
 
     def _background(self, space: Space, name: str, vector: Vector) -> float:
         size = 1 << (space.vectors - space.talk_vectors).bit_length()

@@ -78,10 +78,10 @@ async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
         return reply
     except ConnectionError:
         # nobody is there to read this; raised, it would be logged as a fault of ours
-        return _error_reply(MalformedRequest("The connection ended within the request."))
+        return _error_reply(MalformedRequest("The connection closed during the request."))
     except Exception:
         log.exception("a request failed", extra={"route": _route_name(request)})
-        return _error_reply(TarsdError("The daemon failed at this request.", "Its log says where."))
+        return _error_reply(TarsdError("The daemon failed on this request.", "See the daemon's log for details."))
 
 
 def _error_reply(error: TarsdError) -> web.Response:
@@ -91,16 +91,16 @@ def _error_reply(error: TarsdError) -> web.Response:
 def _in_our_words(request: web.Request, error: web.HTTPException) -> TarsdError:
     """aiohttp's own refusals in our words."""
     if isinstance(error, web.HTTPNotFound):
-        return NotFound("There is no such route.", "The README lists them.")
+        return NotFound("There is no such route.", "tarsd help routes lists them.")
     if isinstance(error, web.HTTPMethodNotAllowed):
         return WrongMethod(
-            f"This route does not take {request.method}.", f"It takes {', '.join(sorted(error.allowed_methods))}."
+            f"This route does not support {request.method}.", f"It supports {', '.join(sorted(error.allowed_methods))}."
         )
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return TooLarge(f"The body is larger than {MAX_BODY // 1024 // 1024} MB.")
     if 400 <= error.status < 500:
         return MalformedRequest("The request cannot be read.")
-    return TarsdError("The daemon failed at this request.")
+    return TarsdError("The daemon failed on this request.")
 
 
 def _route_name(request: web.Request) -> str:
@@ -132,4 +132,4 @@ def _check_peer(request: web.Request) -> None:
     # asyncio hands out a wrapper that has getsockopt, too
     uid = peer_uid(connection)
     if uid is not None and uid not in (os.getuid(), 0):
-        raise Refused("This daemon serves another user.")
+        raise Refused("This daemon belongs to another user.")

@@ -56,7 +56,7 @@ class Unauthorized(Refused, code="unauthorized", status=401):
 
 
 class TooMany(Refused, code="too_many_tries", status=429):
-    """Too many wrong tokens came from there."""
+    """Too many wrong tokens from that address."""
 
 
 class TooSlow(BadRequest, code="too_slow", status=408):
@@ -92,10 +92,10 @@ class Token:
         except TarsdError as error:
             value, trouble = None, (error.message, error.hint)
         if trouble is None and value is None:
-            trouble = ("There is no token yet, so that nobody comes in over TCP.", MAKE)
+            trouble = ("There is no token yet, so nobody can connect over TCP.", MAKE)
         elif value is not None and len(value) < SHORTEST:
             value = None
-            trouble = (f"The token has fewer than {SHORTEST} characters and is not taken.", f"{MAKE[:-1]} --rotate.")
+            trouble = (f"The token has fewer than {SHORTEST} characters and is not accepted.", f"{MAKE[:-1]} --rotate.")
         self._value, self.trouble, self._since = value, trouble, self._clock()
 
     async def fits(self, given: str, *, again: bool = True) -> bool:
@@ -168,11 +168,12 @@ class Guard:
         """Refuse, answer a preflight, or let it in once its body is here."""
         try:
             if not self._is_ours(request):
-                raise Refused("This daemon does not answer to that name.", "Add it to allowed_hosts under [http].")
+                raise Refused("This daemon does not accept that host name.", "Add it to allowed_hosts under [http].")
             origins = request.headers.getall("Origin", [])
             if origins and not self._known(request):
                 raise Refused(
-                    "This daemon does not answer to pages from there.", "Only Obsidian and its own pages ask."
+                    "This daemon does not accept requests from that page.",
+                    "Only Obsidian and the daemon's own page may send them.",
                 )
             if origins and request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers:
                 return web.Response(status=204, headers=PREFLIGHT)
@@ -223,19 +224,19 @@ class Guard:
     async def _check_token(self, request: web.Request) -> None:
         given = _bearer(request)
         if given is None:
-            raise Unauthorized("A token is needed.", "Send it as a bearer token; see: tarsd token.")
+            raise Unauthorized("A token is required.", "Send it as a bearer token; see: tarsd token.")
         peer = _peer(request)
         blocked = self._tries.wait(peer) > 0
         # many may come through one tunnel: whoever has the token is not kept out by those who have it not
         if await self._token.fits(given, again=not blocked):
             return
         if blocked:
-            raise TooMany("Too many wrong tokens came from there.", "Wait a minute. See: tarsd token.")
+            raise TooMany("Too many wrong tokens from that address.", "Wait a minute. See: tarsd token.")
         if self._tries.add(peer) == TRIES:
             log.warning("too many wrong tokens over TCP", extra={"peer": peer})
         if self._token.trouble is not None:
-            raise Unauthorized("No token is set, so that nobody comes in.", MAKE)
-        raise Unauthorized("The token is wrong.", "A new one is made with: tarsd token --rotate.")
+            raise Unauthorized("No token is set, so nobody can connect.", MAKE)
+        raise Unauthorized("The token is wrong.", "Make a new one with: tarsd token --rotate.")
 
     async def _read_body(self, request: web.Request) -> None:
         """It is kept by the request, for the route to read."""

@@ -39,7 +39,7 @@ class Runner:
             try:
                 return await handle(request)
             except web.HTTPExpectationFailed as error:  # the only one that is raised outside of the middlewares
-                refusal = MalformedRequest("What the header Expect asks for is not done here.", "Leave it out.")
+                refusal = MalformedRequest("The header Expect is not supported.", "Leave it out.")
                 return json_reply(error_json(refusal), error.status)
 
         self._server = web.Server(handle_or_refuse, request_factory=self._app.server.request_factory)
@@ -94,11 +94,9 @@ class _Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         super().handle_error(request, status, exc, message)  # its log, and its end when half an answer is sent
-        error = TarsdError("The daemon failed at this request.", "Its log says where.")
+        error = TarsdError("The daemon failed on this request.", "See the daemon's log for details.")
         if 400 <= status < 500:
-            error = MalformedRequest(
-                "This is no HTTP request that can be read.", "Send HTTP/1.1, as any HTTP client does."
-            )
+            error = MalformedRequest("This is not a valid HTTP request.", "Send HTTP/1.1.")
         reply = json_reply(error_json(error), error.status)
         reply.headers["Server"] = "tarsd"
         reply.force_close()

@@ -50,7 +50,7 @@ def service(vault_id: str, machine: Machine | None = None) -> Service:
         return LaunchAgent(vault_id, machine)
     if machine.platform == "linux":
         return UserUnit(vault_id, machine)
-    raise ServiceError(f"There are no services on {machine.platform} yet.", "Run the daemon yourself: tarsd run.")
+    raise ServiceError(f"Services are not supported on {machine.platform} yet.", "Run the daemon yourself: tarsd run.")
 
 
 def installed(machine: Machine | None = None) -> list[Installed]:

@@ -55,7 +55,7 @@ class CommandRunner:
         """
         program = shutil.which(command[0], path=self._env.get("PATH"))
         if program is None:
-            raise CommandMissing(f"There is no command {command[0]} here.", "Run the daemon yourself: tarsd run.")
+            raise CommandMissing(f"The command {command[0]} was not found.", "Run the daemon yourself: tarsd run.")
         try:
             done = subprocess.run(
                 [program, *command[1:]],
@@ -67,7 +67,7 @@ class CommandRunner:
             )
         except subprocess.TimeoutExpired:
             raise ServiceError(
-                f"{' '.join(command[:3])} has not answered within {timeout:g} s.", "Try again in a moment."
+                f"{' '.join(command[:3])} did not answer within {timeout:g} s.", "Try again in a moment."
             ) from None
         except OSError as error:
             raise ServiceError(f"{program} cannot be started: {error.strerror}.") from None
@@ -175,7 +175,7 @@ def write(file: Path, text: str) -> None:
         files.make_folder(file.parent, 0o755)
         files.replace(file, text.encode("utf-8"), 0o644)  # launchd takes none that others can write to
     except OSError as error:
-        raise Conflict(f"{file} cannot be written: {error.strerror}.", f"Look who owns {file.parent}.") from None
+        raise Conflict(f"{file} cannot be written: {error.strerror}.", f"Check the owner of {file.parent}.") from None
 
 
 def read(file: Path) -> str:
@@ -198,9 +198,9 @@ def ended(code: int) -> tuple[str, str]:
 
 
 _ENDED = {
-    0: ("It has ended by itself: told to, or because another daemon serves this vault.", "See: tarsd status."),
-    2: ("It was started in a way that it does not know (exit code 2).", "Install it anew: tarsd service install."),
-    4: ("It was refused something, or failed, at its start (exit code 4).", "In a terminal it says why: tarsd run."),
-    78: ("The configuration has faults (exit code 78).", "They are told by: tarsd config check."),
-    203: ("Its program cannot be started (exit code 203).", "Install it anew: tarsd service install."),
+    0: ("It stopped by itself: it was told to, or another daemon already serves this vault.", "See: tarsd status."),
+    2: ("It was started with unknown options (exit code 2).", "Install it again: tarsd service install."),
+    4: ("It failed to start (exit code 4).", "To see why, run in a terminal: tarsd run."),
+    78: ("The configuration has errors (exit code 78).", "See them with: tarsd config check."),
+    203: ("Its program cannot be started (exit code 203).", "Install it again: tarsd service install."),
 }

@@ -120,7 +120,11 @@ class LaunchAgent(Service):
             return ServiceState(installed, loaded=True, pid=pid)
         if code is None and killed:
             return ServiceState(
-                installed, True, failed=True, reason=f"It was ended by a signal ({killed[1]}).", hint="It starts again."
+                installed,
+                True,
+                failed=True,
+                reason=f"It was killed by a signal ({killed[1]}).",
+                hint="It restarts by itself.",
             )
         reason, hint = ("", "") if code is None else ended(code)
         return ServiceState(installed, loaded=True, exit_code=code, failed=bool(code), reason=reason, hint=hint)
@@ -170,8 +174,8 @@ def _element(value: str | list[str] | dict[str, str]) -> str:
     document = plistlib.dumps(value, sort_keys=False).decode()
     if letter := UNWRITABLE.search(document):
         raise ServiceError(
-            f"A property list cannot hold the character U+{ord(letter[0]):X}, and a path or a setting has it.",
-            "Rename the folder, or take it out of the environment.",
+            f"A property list cannot contain the character U+{ord(letter[0]):X}, but a path or setting has it.",
+            "Rename the folder, or remove it from the environment.",
         )
     inner = document.split('<plist version="1.0">\n', 1)[1].rsplit("\n</plist>", 1)[0]
     # by line feeds alone: other ends of lines are part of a path
@@ -185,15 +189,15 @@ def _number(pattern: str, text: str) -> int | None:
 
 def _no_session(done: CommandResult) -> ServiceError:
     return ServiceError(
-        f"launchd has no session of this user ({done.complaint}).",
-        "Log in at the Mac's own screen, and run this there: over SSH alone there is none.",
+        f"launchd has no session for this user ({done.complaint}).",
+        "Log in at the Mac's own screen and run this there: SSH alone gives no session.",
     )
 
 
 HINTS: Mapping[int, str] = {
-    1: "Allow it in System Settings > General > Login Items & Extensions, if it is switched off there.",
-    5: "Try again in a moment. If it stays, this may say why: plutil -lint ~/Library/LaunchAgents/md.tarsd.*",
-    13: "Is the file your own? See: ls -l ~/Library/LaunchAgents.",
+    1: "If it is off in System Settings > General > Login Items & Extensions, allow it there.",
+    5: "Try again in a moment. If it still fails, this may tell why: plutil -lint ~/Library/LaunchAgents/md.tarsd.*",
+    13: "Check that you own the file: ls -l ~/Library/LaunchAgents.",
 }
 
 

@@ -33,7 +33,7 @@ PASSING = re.compile(r"/uv/(?:archive|builds|environments)-v\d+/|/pipx/\.cache/"
 UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 """What neither kind of file can hold: control characters, and bytes that are no UTF-8."""
 
-INSTALL = "Install it to stay (uv tool install tarsd, pipx install tarsd, or a virtual environment), and try again."
+INSTALL = "Install it permanently (uv tool install, pipx install, or a virtual environment), and try again."
 
 
 def launch(config: Config, machine: Machine) -> Launch:
@@ -48,7 +48,7 @@ def launch(config: Config, machine: Machine) -> Launch:
     for text in (*arguments, *environment.values()):
         if UNWRITABLE.search(text):
             raise ServiceError(
-                f"A service cannot be told this path: {text!a}.", "Rename it: without control characters, in UTF-8."
+                f"A service cannot use this path: {text!a}.", "Rename it: use UTF-8 without control characters."
             )
     load(vault=config.vault, env=environment)
     return Launch(config.vault_id, config.vault.name, arguments, environment)
@@ -61,14 +61,14 @@ def interpreter(prefix: str = sys.prefix, running: str = sys.executable) -> str:
     and of the names that Python has, that one which outlives an upgrade.
     """
     if PASSING.search(f"{prefix}/"):
-        raise ServiceError("This tarsd runs from a cache, which is emptied now and then.", INSTALL)
+        raise ServiceError("This tarsd runs from a cache that is emptied from time to time.", INSTALL)
     names = [os.path.join(prefix, "bin", name) for name in ("python3", "python")]
     for name in [*names, running]:
         if not os.path.isabs(name) or not os.access(name, os.X_OK) or is_shim(name):
             continue
         if is_shim(running) or os.path.samefile(name, running):
             return name
-    raise ServiceError(f"{running} is no Python that a service can start.", INSTALL)
+    raise ServiceError(f"A service cannot start this Python: {running}.", INSTALL)
 
 
 def is_shim(program: str) -> bool:
@@ -101,7 +101,7 @@ def check(launch: Launch, machine: Machine) -> None:
     done = machine.runner.run(*command, timeout=CHECK_S, env=launch.environment)
     if done.code:
         lines = done.err.strip().splitlines() or [done.complaint]
-        raise ServiceError(f"tarsd does not start outside of this shell: {lines[-1]}.", INSTALL)
+        raise ServiceError(f"tarsd does not start outside this shell: {lines[-1]}.", INSTALL)
 
 
 def notices(config: Config, launch: Launch, machine: Machine) -> list[str]:
@@ -109,12 +109,12 @@ def notices(config: Config, launch: Launch, machine: Machine) -> list[str]:
     return [
         *_settings(config, launch),
         *(
-            f"The key for {name} is a variable of this shell only. So that the service has it: tarsd key set {name}"
+            f"The key for {name} is only set in this shell. To give it to the service: tarsd key set {name}"
             for name in _wanted_keys(config)
             if keys.get(name, machine.env) and not keys.get(name, launch.environment)
         ),
         *(
-            f"The MCP server {server.name} cannot be started: there is no {server.command[0]} here."
+            f"The MCP server {server.name} cannot be started: {server.command[0]} was not found."
             for server in config.mcp
             if server.command and shutil.which(server.command[0], path=launch.environment["PATH"]) is None
         ),
@@ -127,8 +127,8 @@ def _settings(config: Config, launch: Launch) -> Iterator[str]:
         for key, value in values.items() if isinstance(values, dict) else ():
             if there[section][key] != value:
                 yield (
-                    f"{section}.{key} comes from a variable of this shell, and is {there[section][key]!r} for the "
-                    "service: write it into the config."
+                    f"{section}.{key} is set by a variable of this shell, but is {there[section][key]!r} for the "
+                    "service: put it in the config."
                 )
 
 
@@ -164,6 +164,4 @@ def _check_user(config: Config, machine: Machine) -> None:
     except OSError:
         owner = 0
     if owner or machine.env.get("SUDO_UID", "0") != "0":
-        raise Refused(
-            "The service of your vault is your own, not root's.", "Run it as yourself, without sudo: it needs no root."
-        )
+        raise Refused("The service runs as you, not as root.", "Run this without sudo.")

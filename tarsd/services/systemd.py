@@ -123,7 +123,7 @@ class UserUnit(Service):
         code = _number(shown, "ExecMainStatus") if exited and not pid else None
         reason, hint = _why(result, code) if failed else ("", "")
         if shown.get("SubState") == "auto-restart":
-            hint = "It is about to be started again."
+            hint = "It is being restarted."
         return ServiceState(installed, True, pid, code, failed, reason, hint)
 
     def lingers(self) -> bool | None:
@@ -180,12 +180,12 @@ def _number(shown: Mapping[str, str], name: str) -> int | None:
 def _error(verb: str, done: CommandResult) -> ServiceError:
     if NO_MANAGER.search(done.err):
         return NoManager(
-            f"No systemd of this user is running here ({done.complaint}).",
-            "After su or sudo -u, log in as the user instead. In a container, let its own supervisor run: tarsd run.",
+            f"systemd is not running for this user ({done.complaint}).",
+            "Log in as this user directly, not with su or sudo. In a container, have its supervisor run: tarsd run.",
         )
     hint = "See: tarsd service status."
     if "does not exist" in done.err or "not found" in done.err:
-        hint = "It does not look where the file is. Is XDG_CONFIG_HOME set in this shell only? Then unset it."
+        hint = "systemd does not look there. If XDG_CONFIG_HOME is only set in this shell, unset it."
     return ServiceError(f"systemctl --user {verb} failed: {done.complaint}.", hint)
 
 
@@ -197,10 +197,10 @@ def _why(result: str, code: int | None) -> tuple[str, str]:
     if result in ("exit-code", "protocol", "start-limit-hit") and code:
         return ended(code)
     return {
-        "start-limit-hit": ("It failed again and again, and is not started any more.", logs),
-        "watchdog": ("It hung, and was ended for it.", logs),
-        "timeout": ("It was not ready, or did not end, in time.", logs),
-        "signal": ("It was ended by a signal.", logs),
+        "start-limit-hit": ("It failed too often and is not restarted any more.", logs),
+        "watchdog": ("It hung and was killed.", logs),
+        "timeout": ("It did not start or stop in time.", logs),
+        "signal": ("It was killed by a signal.", logs),
         "core-dump": ("It crashed.", logs),
-        "oom-kill": ("The machine had no memory left for it.", "Is another model too large for this machine?"),
-    }.get(result, (f"It does not run ({result}).", logs))
+        "oom-kill": ("The machine ran out of memory.", "Is another model too large for this machine?"),
+    }.get(result, (f"It is not running ({result}).", logs))

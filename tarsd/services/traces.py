@@ -106,8 +106,8 @@ def check(traces: list[InstalledFile], notes: list[Path]) -> None:
         for root in notes:
             if real == root or root in real.parents or real in root.parents:
                 raise Refused(
-                    f"{trace.path} and the notes in {root} lie in each other; nothing was removed.",
-                    "Remove it yourself, once you are sure what is in it.",
+                    f"{trace.path} and the notes in {root} are inside each other; nothing was removed.",
+                    "Check what is in it, then remove it yourself.",
                 )
 
 
@@ -130,7 +130,9 @@ def hold(identity: str, env: Mapping[str, str]) -> Iterator[None]:
                 break
             except OSError:
                 if time.monotonic() > until:
-                    raise ClientError("The daemon does not end.", "End it yourself: tarsd doctor names it.") from None
+                    raise ClientError(
+                        "The daemon does not stop.", "Stop it yourself: tarsd doctor shows its process."
+                    ) from None
                 time.sleep(PAUSE_S)
         yield
     finally:

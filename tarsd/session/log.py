@@ -236,7 +236,7 @@ class Sessions:
                 os.close(handle)
         except OSError as error:
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
-            raise kind(f"The conversation cannot be saved: {error.strerror}.", f"Look at {self._folder}.") from error
+            raise kind(f"The conversation cannot be saved: {error.strerror}.", f"Check {self._folder}.") from error
         _note_all(index, conversation, lines)
 
     def _index(self) -> _Index:

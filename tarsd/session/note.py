@@ -288,9 +288,7 @@ def _closers(text: str) -> Iterator[str]:
 
 def _check(loaded: Loaded) -> None:
     if encode(loaded.text, loaded.encoding) != loaded.raw:
-        raise Refused(
-            f"“{loaded.path}” holds bytes that would not survive, so it is not written to.", "Save it as UTF-8."
-        )
+        raise Refused(f"“{loaded.path}” contains bytes that would be lost, so it is not changed.", "Save it as UTF-8.")
 
 
 def _block_at(text: str, block: str) -> int:

@@ -112,7 +112,7 @@ class Database:
 
     def _connect_checked(self, path: Path, tables: schema.Tables, shared: bool) -> apsw.Connection:
         if path.is_dir():
-            raise StoreError(f"{path} is a folder, not a file.", "Move it away; the index is made anew.")
+            raise StoreError(f"{path} is a folder, not a file.", "Move it away; the index is rebuilt.")
         # A shared file that is empty may just be being made by another vault's daemon.
         emptied = not shared and path.exists() and path.stat().st_size == 0
         if not path.exists():  # what SQLite puts beside a file gets the file's mode
@@ -146,7 +146,7 @@ class Database:
         if known is not None and known != kind:
             self._db.close()
             _put_aside(self.index, keep=False)
-            self.notice = "sqlite-vec came or went: the index is rebuilt."
+            self.notice = "sqlite-vec was added or removed: the index is rebuilt."
             self._db = self._connect_checked(self.index, schema.INDEX, False)
             self._attach(self._db)
         self._db.execute("INSERT OR IGNORE INTO meta VALUES ('codes', ?)", (kind,))
@@ -184,13 +184,13 @@ class Database:
             first, self.damaged = not self.damaged, str(error) or "malformed"
             if first and self.on_damage is not None:
                 self.on_damage()
-            raise StoreError("The index is damaged and will be rebuilt.", "Nothing to do: it mends itself.") from error
+            raise StoreError("The index is damaged and will be rebuilt.", "Nothing to do.") from error
         except apsw.FullError as error:
             raise DiskFull(
-                "No space is left for the index.", "Free some disk space; indexing goes on by itself."
+                "No disk space left for the index.", "Free some disk space; indexing then continues by itself."
             ) from error
         except (apsw.BusyError, apsw.LockedError) as error:
-            raise StoreError("The index is locked by another program.", "Close what holds it open.") from error
+            raise StoreError("The index is locked by another program.", "Close that program.") from error
         except (apsw.ConnectionClosedError, apsw.ThreadingViolationError) as error:
             raise StoreError("The index is closed.") from error
         except apsw.Error as error:

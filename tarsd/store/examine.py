@@ -22,19 +22,19 @@ Gap = tuple[str, int]
 """What is wrong, in words that go on after a number ("passages have no words"), and the row where it is."""
 
 _GAPS: Final = (
-    ("passages belong to no note", "SELECT id FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
-    ("links belong to no note", "SELECT rowid FROM links WHERE file_id NOT IN (SELECT id FROM files)"),
-    ("names belong to no note", "SELECT rowid FROM names WHERE file_id NOT IN (SELECT id FROM files)"),
+    ("passages without a note", "SELECT id FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
+    ("links without a note", "SELECT rowid FROM links WHERE file_id NOT IN (SELECT id FROM files)"),
+    ("names without a note", "SELECT rowid FROM names WHERE file_id NOT IN (SELECT id FROM files)"),
     *(
         (f"{table} belong to no note", f"SELECT file_id FROM {table} WHERE file_id NOT IN (SELECT id FROM files)")
         for table in schema.FACT_TABLES
     ),
     (
-        "notes have lost their passages",
+        "notes without passages",
         "SELECT id FROM files WHERE state = 'ok' AND hash != '' AND id NOT IN (SELECT file_id FROM chunks)",
     ),
-    ("passages are not among the words", f"SELECT id FROM chunks WHERE id NOT IN ({schema.HAVE_WORDS})"),
-    ("words belong to no passage", schema.SURPLUS_WORDS),
+    ("passages without words", f"SELECT id FROM chunks WHERE id NOT IN ({schema.HAVE_WORDS})"),
+    ("words without a passage", schema.SURPLUS_WORDS),
 )
 
 
@@ -101,13 +101,13 @@ def _gaps_of_space(db: apsw.Connection, space: Space) -> set[Gap]:
     embedder = db.execute("SELECT coalesce(max(id), -1) FROM emb.embedders WHERE fingerprint = ?", (space.fingerprint,))
     number = (embedder.get,)
     queries = (
-        (f"vectors of {space.name} belong to no passage", f"{codes} EXCEPT SELECT id FROM chunks", ()),
+        (f"vectors of {space.name} without a passage", f"{codes} EXCEPT SELECT id FROM chunks", ()),
         (
-            f"vectors of {space.name} are not in the cache",
+            f"vectors of {space.name} missing from the cache",
             f"{codes} INTERSECT SELECT id FROM chunks EXCEPT SELECT c.id FROM chunks c {wanted}",
             number,
         ),
-        (f"passages lack their vector of {space.name}", f"SELECT c.id FROM chunks c {wanted} EXCEPT {codes}", number),
+        (f"passages without a vector of {space.name}", f"SELECT c.id FROM chunks c {wanted} EXCEPT {codes}", number),
     )
     return {(what, row[0]) for what, sql, values in queries for row in fetch(db, sql, values)}
 

@@ -150,14 +150,14 @@ class KeywordSearch:
         """Add and remove rows until there is one for each passage; a sentence about it, "" where nothing was wrong."""
         if self._database.meta("keywords") != schema.KEYWORDS:
             self.rebuild()
-            return "The keyword index was made by another version and is made anew."
+            return "The keyword index is from another version and is being rebuilt."
         with self._database.write() as db:
             surplus = fetch(db, schema.SURPLUS_WORDS)
             self.drop(db, (row[0] for row in surplus))
             lacking = self._fill(db, f"WHERE id NOT IN ({schema.HAVE_WORDS})")
         if not lacking and not surplus:
             return ""
-        return f"The keyword index differed: {lacking} passages added, {len(surplus)} removed."
+        return f"The keyword index was wrong: {lacking} passages added, {len(surplus)} removed."
 
     def rebuild(self) -> None:
         """Make the keyword index anew from the stored passages."""

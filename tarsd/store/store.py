@@ -93,7 +93,7 @@ class Store:
             if lost:
                 db.execute(f"UPDATE files SET hash = '', mtime_ns = -1 WHERE {bare}")
         parts = [f"{len(orphans)} passages without a note removed"] if orphans else []
-        parts += [f"{lost} notes without passages are read again"] if lost else []
+        parts += [f"{lost} notes without passages read again"] if lost else []
         return f"The index had gaps: {', '.join(parts)}." if parts else ""
 
     def maintain(self) -> None:
@@ -142,7 +142,7 @@ class Store:
                 "WHERE x.reason != ? ORDER BY 1, 2, 3",
                 (NOT_READ,),
             ):
-                hint = "Found by its words only. `tarsd reindex --full` has it tried again."
+                hint = "Found by its words only. To try again: `tarsd reindex --full`"
                 found.append(ProblemRow(collection, path, line, f"no vector: {reason}", hint))
         return found
 

@@ -19,7 +19,7 @@ HASH_BYTES = 16
 MOST_NUMBERS = 8_192
 """The longest vector that any setting allows."""
 
-AGAIN = "Export them anew."
+AGAIN = "Export them again."
 
 Row = tuple[bytes, bytes]
 """A passage's hash, and its vector as float16[dim] in bytes, little-endian."""
@@ -60,20 +60,20 @@ def import_vectors(store: Store, fingerprint: str, rows: Sequence[Row]) -> int:
     widths = {len(vector) for _, vector in rows}
     hashes = [hash for hash, _ in rows]
     if len(widths) != 1 or not all(0 < width <= 2 * MOST_NUMBERS and width % 2 == 0 for width in widths):
-        raise BadRequest("The vectors are not all of one length.", AGAIN, field="rows")
+        raise BadRequest("The vectors have different lengths.", AGAIN, field="rows")
     if any(len(hash) != HASH_BYTES for hash in hashes):
-        raise BadRequest("A passage's hash has another length.", AGAIN, field="rows")
+        raise BadRequest("A passage's hash has the wrong length.", AGAIN, field="rows")
     data = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f2").reshape(len(rows), -1)
     vectors = data.astype(np.float32)
     norms = np.linalg.norm(vectors, axis=1)
     bad = int(np.count_nonzero(~np.isfinite(norms) | (norms == 0)))
     if bad:
-        raise BadRequest(f"{bad} of the vectors cannot be compared with anything.", AGAIN, field="rows")
+        raise BadRequest(f"{bad} of the vectors are invalid.", AGAIN, field="rows")
     new = len(set(hashes) - store.cache.known(fingerprint, hashes))
     space = store.vectors.space_for(fingerprint)
     dim = space.dim if space is not None else _dim(store, fingerprint)
     if dim not in (0, vectors.shape[1]):
-        message = f"Vectors of this model have {dim} numbers, and these have {vectors.shape[1]}."
+        message = f"Vectors of this model have {dim} dimensions, but these have {vectors.shape[1]}."
         raise BadRequest(message, AGAIN, field="dim")
     if space is None:
         store.cache.put(fingerprint, hashes, vectors)

@@ -138,7 +138,7 @@ class Vectors:
     def _space(self, space_id: int) -> Space:
         space = self._plain_spaces().get(space_id)
         if space is None:
-            raise StoreError("These vectors are not in the index any more.")
+            raise StoreError("These vectors are no longer in the index.")
         return space
 
     def _vector_count(self, db: apsw.Connection, space_id: int, among: Sequence[int] | None = None) -> int:
@@ -168,7 +168,7 @@ class Vectors:
         space = self._space(space_id)
         vector = np.asarray(query, dtype=np.float32).reshape(-1)
         if vector.size != space.dim:
-            raise StoreError(f"A vector of {vector.size} numbers cannot be compared with {space.dim}: another model.")
+            raise StoreError(f"Cannot compare {vector.size} dimensions with {space.dim}: different models.")
         norm = float(np.linalg.norm(vector))
         k = min(k, MAX_K)
         if k <= 0 or not np.isfinite(norm) or norm == 0.0:
@@ -298,7 +298,7 @@ class Vectors:
         space = self._space(space_id)
         width = np.asarray(vectors).shape[1]
         if len(hashes) and width != space.dim:
-            raise StoreError(f"Vectors of {width} numbers cannot be kept beside those of {space.dim}: another model.")
+            raise StoreError(f"Vectors with {width} dimensions cannot be stored with {space.dim}: different models.")
         _, bad = self._cache.put(space.fingerprint, hashes, vectors)
         spoiled = set(bad)
         fine = [hash for position, hash in enumerate(hashes) if position not in spoiled]
@@ -442,7 +442,7 @@ class Vectors:
                     self._database.after_commit(lambda number=space.id: self._forget_space(number))  # type: ignore[misc]
             adopted = self.adopt(space.id)
             if wrong or adopted:
-                said.append(f"The vectors of {space.name} differed: {adopted} added, {len(wrong)} removed.")
+                said.append(f"The vectors of {space.name} were wrong: {adopted} added, {len(wrong)} removed.")
         return said
 
     def compact(self) -> None:

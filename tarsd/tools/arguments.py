@@ -48,7 +48,7 @@ def validate(schema: Mapping[str, Any], arguments: object, name: str = "This too
         if key not in properties:
             close = difflib.get_close_matches(key, list(properties), 1)
             guess = f" Did you mean “{close[0]}”?" if close else ""
-            raise ToolError(f"{name} takes no “{key[:40]}”.{guess} {_usage(properties, schema)}")
+            raise ToolError(f"{name} has no argument “{key[:40]}”.{guess} {_usage(properties, schema)}")
         if value is None and key not in schema.get("required", ()):
             continue
         kept[key] = _value(properties[key], value, key, name)

@@ -121,7 +121,7 @@ class Toolbox:
             raise ToolError(error.message, error.hint) from None
         except TimeoutError:
             took = f" within {seconds:g} seconds" if seconds else " in time"
-            raise ToolError(f"{tool.name} did not answer{took} and was given up.") from None
+            raise ToolError(f"{tool.name} did not answer{took} and was stopped.") from None
         except Exception as error:
             log.warning("a tool failed", extra={"tool": tool.name, "error": type(error).__name__})
             raise ToolError(f"{tool.name} failed inside tarsd ({type(error).__name__}); go on without it.") from None

@@ -36,7 +36,7 @@ def propose(
     What comes of it is done at once only where it is what was shown.
     """
     if change.before == change.after:
-        raise ToolError("That would change nothing: the note already reads so.")
+        raise ToolError("That changes nothing: the note already says this.")
 
     async def apply() -> Result:
         planned = change

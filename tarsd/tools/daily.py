@@ -75,7 +75,7 @@ class DailyTools:
         except NotFound:
             private = False
         except Refused:
-            raise ToolError("The daily note is private and would leave this machine: it stays closed.") from None
+            raise ToolError("The daily note is private and would leave this machine, so it is not opened.") from None
 
         if self._notebook.exists(path):
             change = edits.append(self._notebook.load(path), text, heading)

@@ -101,7 +101,7 @@ class McpServers:
             answer = await connection.call(listed.name, arguments)
             text = foreign.without_keys(rendered(answer), shapes=False)
             if answer.is_error:
-                raise ToolError(cap(text, 2000) or f"{server.name} says that the call failed, and not why.")
+                raise ToolError(cap(text, 2000) or f"{server.name} says that the call failed, without a reason.")
             return Result(text or "(an empty answer)")
 
         async def run(arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
@@ -140,7 +140,7 @@ def described(server: str, text: str) -> str:
     """A tool's description as it may stand before a model: what is seen of it, no tags, not too long, and by whom."""
     shown = " ".join(escape(visible(text[: DESCRIPTION_CHARS * 10])).split())
     shown = shown if len(shown) <= DESCRIPTION_CHARS else shown[:DESCRIPTION_CHARS] + "…"
-    return f"{shown or 'Not described.'} (A tool of the MCP server {server}, in its own words.)"
+    return f"{shown or 'No description.'} (A tool of the MCP server {server}, in its own words.)"
 
 
 def rendered(answer: CallToolResult) -> str:

@@ -263,7 +263,7 @@ class Connection:
             self._scope.cancel()
 
     def _babble(self) -> str:
-        return f"{self.server.name} writes what is no MCP to its standard output."
+        return f"{self.server.name} writes something other than MCP to its standard output."
 
     # What the server offers
 
@@ -275,7 +275,7 @@ class Connection:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 if tool.name in found:
-                    skipped.append((line(tool.name), "there are two of this name"))
+                    skipped.append((line(tool.name), "two tools have this name"))
                 elif len(found) == TOOLS:
                     skipped.append((line(tool.name), f"the server has more than {TOOLS} tools"))
                 else:
@@ -313,7 +313,7 @@ class Connection:
                 raise
             self._lose(client, "The connection broke.")
         except Exception:
-            self._lose(client, f"{self.server.name} does not answer any more.")
+            self._lose(client, f"{self.server.name} no longer answers.")
 
     async def _listen(self, client: Client) -> None:
         """List again whenever the server says that its tools changed; older servers say so unasked."""
@@ -337,7 +337,7 @@ class Connection:
             if self._client is not None:
                 return self._client
             if self._owner is None:
-                raise ToolError(f"The MCP server {self.server.name} is not there. {self.reason}".strip(), self.hint)
+                raise ToolError(f"The MCP server {self.server.name} is not available. {self.reason}".strip(), self.hint)
             try:
                 async with asyncio.timeout_at(until):
                     await self._changed.wait()
@@ -354,8 +354,8 @@ class Connection:
         if code == REQUEST_TIMEOUT or isinstance(error, TimeoutError):
             self._help("list", self._relist())  # is it the tool that hangs, or the server?
             return ToolError(
-                f"{name} did not answer within {self.server.timeout_s:g} s. Whether it did anything is not known.",
-                f"Raise timeout_s of the [[mcp]] server {name} if this tool takes longer.",
+                f"{name} did not answer within {self.server.timeout_s:g} s. It may or may not have done it.",
+                f"If this tool needs longer, raise timeout_s of the [[mcp]] server {name}.",
             )
         if isinstance(error, MCPError):
             forgotten = code == INVALID_REQUEST and "session" in error.message.lower()  # it was started again
@@ -364,10 +364,10 @@ class Connection:
                 return self._broke()
             return ToolError(f"{name} refused the call: {complaint(error.message)}")
         log.warning("an MCP call failed", extra={"server": name, "kind": type(error).__name__})
-        return ToolError(f"{name} answered with something that does not fit what it says of its tools.")
+        return ToolError(f"{name} sent an answer that does not match its own tool description.")
 
     def _broke(self) -> ToolError:
-        return ToolError(f"The connection to {self.server.name} broke. Whether it did anything is not known.")
+        return ToolError(f"The connection to {self.server.name} broke. It may or may not have done it.")
 
     def _lose(self, client: Client, reason: str) -> None:
         """Give this connection up; the owner leaves it, and the next need makes another."""
@@ -397,25 +397,25 @@ class Connection:
         if self.server.command:
             program = self.server.command[0]
             if isinstance(error, FileNotFoundError):
-                return f"{program} was not found.", f"Install it, or give its whole path as command of {name}."
+                return f"{program} was not found.", f"Install it, or give its full path in the command of {name}."
             if (isinstance(error, OSError) and not isinstance(error, TimeoutError)) or type(error) is ValueError:
                 return f"{program} cannot be started: {kind}.", f"Check the command of the [[mcp]] server {name}."
-            hint = f"Run it by hand: {foreign.without_keys(' '.join(self.server.command))[:200]}"
+            hint = f"Try it in a terminal: {foreign.without_keys(' '.join(self.server.command))[:200]}"
         else:
             url = urlsplit(self.server.url)
             shown = f"{url.scheme}://{url.hostname}{f':{url.port}' if url.port else ''}{url.path}"
             if found := obstacle(shown, self.server.url, error):
                 return found
             if kind in ("ConnectError", "ConnectTimeout"):
-                return f"Nobody answers at {shown}.", f"Start the server, or check the url of {name}."
+                return f"No server answers at {shown}.", f"Start the server, or check the url of {name}."
             hint = f"Check that {shown} is an MCP endpoint."
         if isinstance(error, TimeoutError) or getattr(error, "code", 0) == -32001:
             return f"{name} did not answer within {self.server.timeout_s:g} s. {said}".strip(), hint
         if getattr(error, "code", 0) == -32000:
-            return f"{name} ended before it answered. {said}".strip(), hint
+            return f"{name} stopped before it answered. {said}".strip(), hint
         if isinstance(error, ImportError):
-            return "The package mcp cannot be loaded.", "Install tarsd again."
-        return f"{name} gave no proper answer ({complaint(getattr(error, 'message', ''), self._sent) or kind}).", hint
+            return "The package mcp cannot be loaded.", "Reinstall tarsd."
+        return f"{name} gave an invalid answer ({complaint(getattr(error, 'message', ''), self._sent) or kind}).", hint
 
     def _set(self, state: State, reason: str = "", hint: str = "") -> None:
         self.state, self.reason, self.hint = state, reason, hint

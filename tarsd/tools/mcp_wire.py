@@ -31,7 +31,7 @@ def usable(tool: object) -> dict[str, Any]:
     given = tool.get("inputSchema")
     fit = arguments(given).schema
     if any(_size(schema) > SCHEMA_CHARS for schema in (fit, given)):
-        raise ToolError(f"its arguments take more than {SCHEMA_CHARS:,} characters to describe")
+        raise ToolError(f"the description of its arguments is longer than {SCHEMA_CHARS:,} characters")
     kept = {key: tool[key] for key in ("name", "title", "description") if isinstance(tool.get(key), str)}
     return {**kept, "inputSchema": given if _is_whole(given) else fit}
 

@@ -55,9 +55,9 @@ def unreachable(service: str, url: str, error: Exception, *, changes: bool = Fal
     if found := obstacle(service, url, error):
         return ToolError(*found)
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return ToolError(f"{service} cannot be reached.", "Check the connection to the internet; nothing was done.")
-    doubt = " It is not known whether it took the change: look before trying again." if changes else ""
-    return ToolError(f"{service} broke off, or did not answer in time.{doubt}")
+        return ToolError(f"{service} cannot be reached.", "Check the internet connection; nothing was done.")
+    doubt = " It may have made the change: check before trying again." if changes else ""
+    return ToolError(f"{service} broke off or did not answer in time.{doubt}")
 
 
 def text_of(value: object, limit: int = 500) -> str:

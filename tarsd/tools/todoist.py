@@ -155,7 +155,7 @@ class TodoistTools:
         token = self._key()
         foreign.keep_secret(token)
         if not token:
-            raise ToolError("There is no Todoist token any more.", "tarsd key set todoist")
+            raise ToolError("The Todoist token is missing.", "tarsd key set todoist")
         import httpx
         from todoist_api_python.api_async import TodoistAPIAsync
 
@@ -171,8 +171,8 @@ class TodoistTools:
             raise
         except Exception as error:  # the client's own, for an answer that has another form
             log.warning("an answer of Todoist was not understood", extra={"error": type(error).__name__})
-            doubt = " The change may have been made: look before trying again." if changes else ""
-            raise ToolError(f"Todoist answered in a form that tarsd does not know.{doubt}") from None
+            doubt = " It may have made the change: check before trying again." if changes else ""
+            raise ToolError(f"Todoist sent an unexpected answer.{doubt}") from None
 
     async def _rewrite(self, request: httpx.Request) -> None:
         """Sends to the server of the settings what the client addresses to Todoist's own."""
@@ -191,16 +191,18 @@ def _refused(response: httpx.Response) -> ToolError:
     about = body if isinstance(body, dict) else {}
     said = foreign.told(str(about.get("error") or ""), longest=200)
     if response.status_code in (401, 403):
-        return ToolError("Todoist does not take the token.", "Make a new one there, then: tarsd key set todoist")
+        return ToolError(
+            "Todoist does not accept the token.", "Make a new one on todoist.com, then: tarsd key set todoist"
+        )
     if response.status_code == 404:
-        return ToolError("Todoist has no such task any more. List the tasks again.")
+        return ToolError("Todoist no longer has this task. List the tasks again.")
     if response.status_code == 429:
         extra = about.get("error_extra")
         told = {"retry-after": str(extra.get("retry_after"))} if isinstance(extra, dict) else {}
         wait = retry_after(response.headers) or retry_after(told)
-        return ToolError(f"Todoist takes no more requests now{f'; again in {wait:.0f} s' if wait else ''}.")
+        return ToolError(f"Todoist accepts no more requests for now{f'; try again in {wait:.0f} s' if wait else ''}.")
     if response.status_code >= 500:
-        return ToolError(f"Todoist has a fault of its own ({response.status_code}). Try again later.")
+        return ToolError(f"Todoist has a problem ({response.status_code}). Try again later.")
     return ToolError(f"Todoist refused that{f': {said}' if said else f' ({response.status_code})'}.")
 
 

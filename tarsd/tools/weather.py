@@ -81,7 +81,7 @@ class WeatherTools:
                 places = (await _get(self._settings.geocoding_url, query, self._settings.ca_file)).get("results")
                 if not isinstance(places, list) or not places:
                     raise ToolError(
-                        f"The weather service knows no place “{wanted}”.",
+                        f"The weather service does not know “{wanted}”.",
                         'Set tools.weather_place to a town, or to "latitude, longitude".',
                     )
                 self._place = _place(places[0])
@@ -100,11 +100,11 @@ async def _get(url: str, query: Mapping[str, Any], ca_file: str) -> dict[str, An
     except (ValueError, RecursionError):
         body = None
     if response.status_code == 429:
-        raise ToolError(f"{SERVICE} takes no more requests now. Try again later.")
+        raise ToolError(f"{SERVICE} accepts no more requests for now. Try again later.")
     if response.status_code == 200 and isinstance(body, dict):
         return body
     said = foreign.told(str(body.get("reason") or ""), longest=200) if isinstance(body, dict) else ""
-    raise ToolError(f"{SERVICE} did not answer as it should ({response.status_code}{f': {said}' if said else ''}).")
+    raise ToolError(f"{SERVICE} sent an error ({response.status_code}{f': {said}' if said else ''}).")
 
 
 def _place(raw: Any) -> Coordinates:
@@ -147,7 +147,7 @@ def _written(place: Coordinates, report: Mapping[str, Any]) -> str:
         if any(parts):
             lines.append(f"{text_of(day, 20)}: {_joined(parts)}.")
     if len(lines) == 1:
-        raise ToolError(f"{SERVICE} answered without any weather.")
+        raise ToolError(f"{SERVICE} sent no weather.")
     return "\n".join(lines)
 
 

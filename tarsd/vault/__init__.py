@@ -60,14 +60,14 @@ class Vault:
             raise self._unavailable(fault) from None
 
     def _unavailable(self, fault: OSError) -> VaultUnavailable:
-        again = "tarsd looks again by itself."
+        again = "tarsd then continues by itself."
         if fault.errno in (errno.ENOENT, errno.ENOTDIR):
             return VaultUnavailable(
-                f"The vault folder {self._top} is not there.", f"If it lies on a disk or share, connect it; {again}"
+                f"The vault folder {self._top} is missing.", f"If it is on a disk or network share, connect it; {again}"
             )
         if fault.errno == errno.EPERM:  # macOS says this, and asks nobody, where a folder is private
             return VaultUnavailable(
-                f"No access to {self._top}: the system does not permit it.",
+                f"No access to {self._top}: the system does not allow it.",
                 f"On macOS, allow {os.path.realpath(sys.executable)} in System Settings > Privacy & Security > "
                 f"Full Disk Access; {again}",
             )
@@ -113,14 +113,16 @@ class Vault:
         except OSError as fault:
             raise self._unavailable(fault) from None
         if self.check() != before:
-            raise VaultUnavailable(f"The vault {self._top} was exchanged while it was read.", "It is read again.")
+            raise VaultUnavailable(
+                f"The vault {self._top} was replaced while it was being read.", "tarsd reads it again."
+            )
         settings = ".obsidian/app.json"
         if self._settings_broken:
-            why = "Obsidian's settings cannot be read; what they last excluded stays excluded."
+            why = "Obsidian's settings cannot be read; excluded files stay excluded."
             walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, "Open the vault in Obsidian."))
         for rule in rules.broken:
-            why = f"The excluded-files rule {rule} is no expression that can be used here."
-            hint = "Put what it means in `exclude` in config.toml."
+            why = f"The excluded-files rule {rule} is not a valid expression."
+            hint = "Write the rule under `exclude` in config.toml."
             walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, hint))
         return Scan(walk.files, tuple(walk.skipped), walk.marker, frozenset(walk.blind))
 
@@ -147,13 +149,13 @@ class Vault:
         path = nfc(relative)
         parts = path.split("/")
         if any(part.startswith(".") for part in parts):
-            return "It is hidden: its name, or that of a folder above it, begins with a dot."
+            return "It is hidden: its name or a folder above it starts with a dot."
         if folder is False and kind_of(parts[-1]) is None:
-            return "It is no note."
+            return "It is not a note."
         rules = self._rules if self._rules is not None else self.rules()
         as_folder = folder or (folder is None and kind_of(path) is None)
         rule = rules.hit(path + "/" if as_folder else path)
-        return f"It is left out by the rule {rule}." if rule else None
+        return f"It is excluded by the rule {rule}." if rule else None
 
     def key_of(self, absolute_path: str | bytes | os.PathLike[str], *, folder: bool | None = None) -> str | None:
         """The relative NFC path of an absolute one; "" for the root, None if it lies outside or is ignored."""
@@ -172,17 +174,17 @@ class Vault:
         """
         parts = safe_parts(relative)
         if not excluded and (rule := self.rules().hit(nfc(relative))):
-            raise PathRefused(f"This path is left out by the rule {rule}.", "Change that rule, or choose another path.")
+            raise PathRefused(f"This path is excluded by the rule {rule}.", "Change that rule, or choose another path.")
         here = self._top
         for number, part in enumerate(parts):
             entry = _entry(here, part)
             if entry is None:
                 # exFAT and SMB drop such an ending, so that the name would reach another file than it says.
                 if any(rest[-1] in " ." for rest in parts[number:]):
-                    raise PathRefused("This path is refused: a name ends with a dot or a space.", "Leave that out.")
+                    raise PathRefused("This path is not allowed: a name ends with a dot or a space.", "Leave that out.")
                 return Path(here, *parts[number:])
             if entry.is_symlink():
-                raise PathRefused("This path is refused: it leads through a link.", "Give the path of its target.")
+                raise PathRefused("This path is not allowed: it goes through a link.", "Give the path of its target.")
             here = entry.path
         return Path(here)
 
@@ -210,7 +212,7 @@ class Vault:
 
         Raises Conflict if the note changed or is gone. Nothing is deleted.
         """
-        changed = Conflict(f"{relative} changed since it was written.", "Look at it, and delete it yourself.")
+        changed = Conflict(f"{relative} changed since it was written.", "Check it and delete it yourself.")
         trash = self.root / TRASH
         away = move_away(self._target(relative), trash, lambda raw: content_hash(raw) == if_hash, changed)
         return f"{TRASH}/{away.name}"
@@ -228,7 +230,7 @@ class Vault:
         self.check()
         target = self.resolve(relative, excluded=True)
         if kind_of(target.name) is None:
-            raise PathRefused("Only notes are written: .md, .canvas and .base.", "Add the ending .md.")
+            raise PathRefused("Only notes can be written: .md, .canvas and .base.", "Add the ending .md.")
         return target
 
 

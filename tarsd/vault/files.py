@@ -19,8 +19,8 @@ from ..errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 MAX_BYTES = 20_000_000
 SF_DATALESS, UF_COMPRESSED = 0x4000_0000, 0x20
 SAVING_S = 0.5
-DOWNLOAD = "Open it in Finder or Obsidian, or choose Keep Downloaded; what is known of it stays searchable."
-SPLIT = "Split it, or take it out of the vault."
+DOWNLOAD = "Open it in Finder or Obsidian, or choose Keep Downloaded; until then, its last version is still found."
+SPLIT = "Split it, or move it out of the vault."
 
 _HERE, _SWAP = -100, 2  # AT_FDCWD; RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
@@ -51,13 +51,13 @@ def read_file(location: str, limit: int = MAX_BYTES) -> bytes:
     try:
         fd = os.open(location, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFound("The file is gone.") from None
+        raise NotFound("The file no longer exists.") from None
     except OSError as fault:
         raise Unreadable(f"The file cannot be opened: {fault.strerror}.", "Check its permissions.") from None
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
-            raise Unreadable("This is no ordinary file.")
+            raise Unreadable("This is not a regular file.")
         if dataless(info):
             raise Unreadable("The file is not downloaded.", DOWNLOAD, state="not_downloaded")
         parts, left = [], limit + 1
@@ -100,7 +100,7 @@ def write_over(target: Path, data: bytes, same: Callable[[bytes], bool], changed
         try:
             mode = stat.S_IMODE(os.lstat(target).st_mode)
             if not mode & stat.S_IWUSR:
-                raise Refused(f"{target.name} is read-only.", "Make it writable, if it is to be changed.")
+                raise Refused(f"{target.name} is read-only.", "Make it writable first.")
             with files.beside(target, data, mode) as draft:
                 temporary = str(draft)
                 _copy_attributes(str(target), temporary)
@@ -130,7 +130,7 @@ def move_away(target: Path, folder: Path, same: Callable[[bytes], bool], changed
             with contextlib.suppress(FileExistsError):
                 files.make_folder(folder, None)
             if not stat.S_ISDIR(os.lstat(folder).st_mode):
-                raise Refused(f"{folder.name} is no folder.", "Put a folder in its place.")
+                raise Refused(f"{folder.name} is not a folder.", "Replace it with a folder.")
             away = _free(folder, Path(name if name else target.name))
             os.rename(target, away)
             if not _still(same, str(away)):  # it was saved a moment ago: back with it, if nothing took its place
@@ -155,7 +155,7 @@ def sweep(target: Path, folder: Path, known: Callable[[bytes], bool]) -> None:
             if _still(known, str(left)):
                 left.unlink(missing_ok=True)
             else:
-                move_away(left, folder, lambda raw: True, Conflict(f"{left.name} is gone."), name=target.name)
+                move_away(left, folder, lambda raw: True, Conflict(f"{left.name} no longer exists."), name=target.name)
 
 
 def _free(folder: Path, wanted: Path) -> Path:
@@ -210,7 +210,7 @@ def _translated() -> Iterator[None]:
         yield
     except OSError as fault:
         if fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise VaultUnavailable("No space is left on the vault's disk; nothing was changed.", "Free some.") from None
+            raise VaultUnavailable("No space left on the vault's disk; nothing changed.", "Free some space.") from None
         raise Refused(f"The vault cannot be written to: {fault.strerror}.", "Check its permissions.") from None
 
 

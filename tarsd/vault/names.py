@@ -100,23 +100,25 @@ def safe_parts(relative: str) -> list[str]:
     """The segments of a relative path that can only mean something inside the vault; raises PathRefused."""
 
     def refuse(why: str) -> PathRefused:
-        return PathRefused(f"This path is refused: {why}.", "Give one relative to the vault, such as Folder/Note.md.")
+        return PathRefused(
+            f"This path is not allowed: {why}.", "Give a path relative to the vault, such as Folder/Note.md."
+        )
 
     if not isinstance(relative, str) or not relative.strip():
         raise refuse("it is empty")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in relative):
-        raise refuse("it holds control characters")
+        raise refuse("it contains control characters")
     if "\\" in relative or relative.startswith("/") or _DRIVE.match(relative) or _ENCODED.search(relative):
         raise refuse("it is absolute, has backslashes or is encoded")
     parts = relative.split("/")
     if len(parts) > MAX_FOLDERS or len(relative.encode()) > MAX_PATH_BYTES or any(len(p.encode()) > 255 for p in parts):
         raise refuse("it is too long")
     if parts[0] == "~" or (parts[0].startswith("~") and len(parts) > 1):
-        raise refuse("it begins in a home folder")
+        raise refuse("it starts with ~")
     for part in parts:
         # Other characters that look like dots and slashes become those where a disk or a client normalises names.
         if any(not piece.strip(" .") for piece in re.split(r"[/\\]", unicodedata.normalize("NFKC", part))):
-            raise refuse("it has empty or dotted segments")
+            raise refuse("it has empty parts or . or ..")
         if part.startswith("."):
             raise refuse("it is hidden")
     return parts

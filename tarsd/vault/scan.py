@@ -175,7 +175,7 @@ class Walk:
                 except (FileNotFoundError, NotADirectoryError):
                     continue
                 except OSError as fault:
-                    self._skip(path, "unreadable", f"It cannot be looked at: {fault.strerror}.")
+                    self._skip(path, "unreadable", f"It cannot be read: {fault.strerror}.")
         found = self.files
         self.skipped = [s for s in self.skipped if s.state != "not_downloaded" or (s.collection, s.path) not in found]
 
@@ -186,17 +186,17 @@ class Walk:
         if not self._printable(path):
             return False
         if self._rules.active and (rule := self._rules.hit(path + "/")):
-            self._skip(path, "excluded", f"The folder is left out by the rule {rule}.")
+            self._skip(path, "excluded", f"The folder is excluded by the rule {rule}.")
             return False
         return True
 
     def _passes(self, path: str) -> bool:
         if self._rules.active and (rule := self._rules.hit(path)):
-            self._skip(path, "excluded", f"The note is left out by the rule {rule}.")
+            self._skip(path, "excluded", f"The note is excluded by the rule {rule}.")
             return False
         if is_conflict_copy(path):
             hint = "Compare it with the original, then delete it."
-            self._skip(path, "conflict", "A sync tool kept a second version of a note.", hint)
+            self._skip(path, "conflict", "A sync tool made a second version of a note.", hint)
             return False
         return True
 
@@ -206,9 +206,9 @@ class Walk:
         info = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(info.st_mode):
             if stat.S_ISFIFO(info.st_mode):
-                self._skip(path, "not_downloaded", "Its text is not here: it is a pipe.")
+                self._skip(path, "not_downloaded", "It is a pipe, not a file.")
             else:
-                self._skip(path, "unreadable", "This is no ordinary file.")
+                self._skip(path, "unreadable", "This is not a regular file.")
         elif dataless(info):
             self._skip(path, "not_downloaded", "The note is not downloaded.", DOWNLOAD)
         elif info.st_size > self._max_bytes:
@@ -230,7 +230,7 @@ class Walk:
 
     def _stub(self, path: str) -> None:
         if kind_of(path) and self._printable(path) and self._passes(path):
-            self._skip(path, "not_downloaded", "The note is in iCloud only.", DOWNLOAD)
+            self._skip(path, "not_downloaded", "The note is only in iCloud.", DOWNLOAD)
 
     def _link(self, entry: os.DirEntry[str], path: str) -> None:
         if (kind_of(path) is None and "." in entry.name) or not self._printable(path):
@@ -238,10 +238,10 @@ class Walk:
         # Judged by its words alone: to follow it could wait for a dead network share.
         target = os.path.normpath(os.path.join(os.path.dirname(entry.path), os.readlink(entry.path)))
         if nfc(target + "/").startswith(nfc(self._top).rstrip("/") + "/"):
-            self._skip(path, "duplicate", "A link inside the vault is not followed; its target is read where it is.")
+            self._skip(path, "duplicate", "A link inside the vault is skipped; its target is read anyway.")
         else:
-            hint = "To search what it points at, add that folder as a [[collection]] in config.toml."
-            self._skip(path, "outside", "A link that leaves the vault is not followed.", hint)
+            hint = "To search its target, add that folder as a [[collection]] in config.toml."
+            self._skip(path, "outside", "A link out of the vault is skipped.", hint)
 
     def _printable(self, path: str) -> bool:
         if path.isascii():

@@ -44,12 +44,12 @@ def decode(raw: bytes) -> Decoded:
     except UnicodeDecodeError as fault:
         text, before = body.decode(codec, "replace"), body[: fault.start].decode(codec, "replace")
         problem = f"Some bytes are not valid {codec.upper()}; they are read as {_STRAY}."
-        hint = "Save the note as UTF-8; until then it is never written to."
+        hint = "Save the note as UTF-8; until then tarsd does not change it."
     if "\0" in text:
         if problem is None:
             before = text[: text.index("\0")]
-            problem = f"The note holds NUL characters; they are read as {_STRAY}."
-            hint = "Remove them in a text editor; until then the note is never written to."
+            problem = f"The note contains NUL characters; they are read as {_STRAY}."
+            hint = "Remove them in a text editor; until then tarsd does not change the note."
         text = text.replace("\0", _STRAY)
     line = 1 + len(_LINE_END.findall(before)) if problem else 0
     return Decoded(text, encoding, problem is None, problem, hint, line)

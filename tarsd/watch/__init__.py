@@ -74,7 +74,7 @@ class Watcher:
         self._make_observer = make_observer
         self._filesystem = filesystem
         self._settings_files = frozenset(nfc(str(file)) for file in vault.settings_files)
-        self._state = WatchState("waiting", "The watch is starting.")
+        self._state = WatchState("waiting", "File watching is starting.")
         self._wake = threading.Condition()
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -314,12 +314,12 @@ class Watcher:
     def _told_to_poll(self) -> WatchState | None:
         every = f"every {self._settings.poll_s:g} s"
         if self._settings.mode == "polling":
-            return WatchState("polling", f"Polling is set: the vault is looked at {every}.")
+            return WatchState("polling", f"Polling is on: the vault is checked {every}.")
         kind = self._filesystem(self._vault.root) if self._settings.mode == "auto" else ""
         if is_silent(kind):
             return WatchState(
                 "polling",
-                f"The vault lies on {kind}, which does not tell of changes made elsewhere: it is looked at {every}.",
+                f"The vault lies on {kind}, which does not report changes from other machines: it is checked {every}.",
                 'If all changes are made on this machine, set mode = "events" under [watch].',
             )
         return None
@@ -327,7 +327,7 @@ class Watcher:
     def _failed(self, fault: Exception) -> WatchState:
         limits = {errno.ENOSPC: ("watches", 524288), errno.EMFILE: ("instances", 1024)}
         number = fault.errno if isinstance(fault, OSError) else None
-        instead = f"the vault is looked at every {self._settings.poll_s:g} s instead."
+        instead = f"the vault is checked every {self._settings.poll_s:g} s instead."
         if number in limits:
             name, enough = limits[number]
             return WatchState(
@@ -336,7 +336,7 @@ class Watcher:
                 f"sudo sysctl fs.inotify.max_user_{name}={enough}",
             )
         why = fault.strerror if isinstance(fault, OSError) and fault.strerror else type(fault).__name__
-        return WatchState("polling", f"File events cannot be had ({why}): {instead}", "tarsd doctor says more.")
+        return WatchState("polling", f"File events are not available ({why}): {instead}", "tarsd doctor tells more.")
 
     def _poll(self) -> None:
         started = time.monotonic()

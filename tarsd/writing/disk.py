@@ -46,14 +46,14 @@ class Disk:
         """Undo a change, as a change of its own; returns and raises as `Writer.undo`."""
         entry = self._journal.get(id)
         if entry.state == "undone":
-            raise Conflict("This change was taken back already.", "Its own undo brings it back.")
+            raise Conflict("This change was already undone.", "Undo that undo to get it back.")
         now = self._notebook.raw(entry.path)
         if (None if now is None else content_hash(now)) != entry.after:
-            message = f"{entry.path} changed since that was written, so it is left as it is."
-            raise Conflict(message, "Look at the note, and change it yourself.")
+            message = f"{entry.path} has changed since, so it is left as it is."
+            raise Conflict(message, "Check the note and change it yourself.")
         back = self._journal.before(entry, b"" if now is None else now)
         if entry.before is not None and back is None:
-            raise NotFound("What the note held before is not kept any more.", "Look for it in your backups.")
+            raise NotFound("The earlier text of the note is no longer kept.", "Look for it in your backups.")
         reply = self._reverse(entry, now, back)
         self._journal.settle(reply["id"], "written")
         self._journal.settle(entry.id, "undone")

@@ -27,7 +27,7 @@ def create(path: str, text: str) -> Change:
     """A new note. Its path must be one of a note (PathRefused); its lines end in "\\n", the last one too."""
     parts = safe_parts(path)
     if kind_of(parts[-1]) is None:
-        raise PathRefused("Only notes are written: .md, .canvas and .base.", "Add the ending .md.")
+        raise PathRefused("Only notes can be written: .md, .canvas and .base.", "Add the ending .md.")
     content = _clean(text)
     if content and not content.endswith("\n"):
         content += "\n"
@@ -89,7 +89,7 @@ def _check_properties(text: str, before: str = "") -> None:
     """Raises BadRequest if a property would be there twice that was not so before: Obsidian shows none of them then."""
     doubled = properties.read(source_lines(text)).doubled
     if doubled and len(doubled) > len(properties.read(source_lines(before)).doubled):
-        raise BadRequest(f"{doubled[-1].removesuffix(TWICE)}would be there twice.", "Write it once.", field="text")
+        raise BadRequest(f"{doubled[-1].removesuffix(TWICE)}would appear twice.", "Write it once.", field="text")
 
 
 def _add_after(note: Loaded, outline: Outline, place: LineRange, text: str) -> Change:
@@ -151,7 +151,7 @@ def _fragment(text: str) -> list[str]:
     while lines and not lines[-1].strip():
         lines.pop()
     if not lines:
-        raise BadRequest("There is no text to write.", "Say what is to stand there.", field="text")
+        raise BadRequest("There is no text to write.", "Give the text.", field="text")
     return lines
 
 
@@ -200,7 +200,7 @@ def _outline(note: Loaded) -> Outline:
     """The note's structure, if it is one that can be added to."""
     _check(note)
     if kind_of(note.path) != "note":
-        raise Refused(f"{note.path} is no text that can be added to.", "Change it in Obsidian.")
+        raise Refused(f"{note.path} is not text that can be added to.", "Change it in Obsidian.")
     outline = Outline(note.path, note.text)
     if "excalidraw-plugin" in outline.note.properties or note.path.casefold().endswith(".excalidraw.md"):
         raise Refused(f"{note.path} is a drawing.", "Change it in Obsidian.")
@@ -210,7 +210,7 @@ def _outline(note: Loaded) -> Outline:
 def _check(note: Loaded) -> None:
     read = decode(note.raw)
     if not read.lossless or read.text != note.text or encode(note.text, note.encoding) != note.raw:
-        why = read.problem if read.problem else "Its text cannot be written back as it is."
+        why = read.problem if read.problem else "Its text cannot be written back unchanged."
         raise Refused(f"{note.path} is not changed. {why}", read.hint)
 
 
@@ -231,8 +231,8 @@ def _prove(outline: Outline, start: int, end: int, new: list[str], text: str) ->
     path, old = outline.path, outline.text.lines
     if not _stands(path, [*old[:start], *new], old[end:]):
         if not _stands(path, list(old[:start]), old[start:]):
-            message = f"In {path}, the text would land inside a code block, a comment or the like."
-            raise Refused(message, f"Close what is open above line {start + 1}, or name another place.")
+            message = f"In {path}, the text would end up inside a code block, a comment or the like."
+            raise Refused(message, f"Close what is open above line {start + 1}, or choose another place.")
         message = "The text opens a code block, a comment or the like and does not close it."
         raise BadRequest(message, "Close it.", field="text")
     shape = parse(text, path)
@@ -241,7 +241,7 @@ def _prove(outline: Outline, start: int, end: int, new: list[str], text: str) ->
     after = [(what, line + moved) for what, line in _landmarks(outline.note) if line > end]
     now = [(what, line) for what, line in _landmarks(shape) if not start < line <= start + len(new)]
     if sorted(before + after) != sorted(now) or shape.body_line != outline.note.body_line:
-        message = f"With this text other parts of {path} would mean something else."
+        message = f"This text would change how other parts of {path} are read."
         raise BadRequest(message, "Leave out single marks such as ```, %%, $$, <!-- or ---.", field="text")
 
 
@@ -264,5 +264,7 @@ def _written(note: Loaded, text: str, op: Op, content: str) -> Change:
     raw = encode(text, note.encoding)
     read = decode(raw)
     if read.text != text or read.encoding != note.encoding:
-        raise Refused(f"{note.path} is not changed: it could not be read again with this text.", "Leave odd marks out.")
+        raise Refused(
+            f"{note.path} was not changed: with this text, it could not be read again.", "Leave out unusual marks."
+        )
     return Change(note.path, op, note.raw, raw, content)

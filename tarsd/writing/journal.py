@@ -89,7 +89,7 @@ class Journal:
         with self._lock:
             entry = self._read(id)
         if entry is None:
-            raise NotFound("There is no such change.", f"What was changed is kept for {KEPT_DAYS} days.")
+            raise NotFound("There is no such change.", f"Changes are kept for {KEPT_DAYS} days.")
         return entry
 
     def before(self, entry: JournalEntry, now: bytes) -> bytes | None:
@@ -189,5 +189,5 @@ class Journal:
             files.replace(file, data)
         except OSError as error:
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
-            message = f"What the note held cannot be kept for undo, so it is not changed: {error.strerror}."
-            raise kind(message, f"Look at {self._folder}.") from error
+            message = f"The note was not changed, as its old text cannot be kept for undo: {error.strerror}."
+            raise kind(message, f"Check {self._folder}.") from error

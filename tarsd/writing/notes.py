@@ -43,7 +43,7 @@ class Notebook:
         raw = self.raw(path)
         if raw is None:
             there = self._actual(path)
-            hint = f"There is {there}." if there else "Look at how it is spelled, and in which folder it lies."
+            hint = f"There is {there}." if there else "Check its spelling and folder."
             raise NotFound(f"There is no note at {path}.", hint)
         read = decode(raw)
         return Loaded(self._plain(path), raw, read.text, read.encoding, content_hash(raw))
@@ -53,7 +53,7 @@ class Notebook:
         self.vault.check()
         location = self.vault.resolve(path, excluded=True)
         if kind_of(location.name) is None:
-            raise PathRefused("Only notes are read here: .md, .canvas and .base.", "Add the ending .md.")
+            raise PathRefused("Only notes can be read: .md, .canvas and .base.", "Add the ending .md.")
         actual = self._actual(path)
         if actual is None or nfc(actual) != nfc(path):  # on some disks a wrong case opens the file all the same
             return None

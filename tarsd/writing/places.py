@@ -108,9 +108,9 @@ class Outline:
         if len(found) > 1:
             lines = ", ".join(str(headings[index].line) for index in found[:SHOWN])
             named = sorted({" > ".join(self.trails[index]) for index in found[:SHOWN]})
-            ways = f"Name the headings above it as well: {'; '.join(named)}."
-            same = "Give one of them another name, or name a block by its ^id."
-            message = f"The heading “{target}” stands {len(found)} times in {self.path}, in lines {lines}."
+            ways = f"Give the headings above it, too: {'; '.join(named)}."
+            same = "Rename one of them, or give a block by its ^id."
+            message = f"The heading “{target}” appears {len(found)} times in {self.path}, in lines {lines}."
             raise Conflict(message, ways if len(named) == len(found[:SHOWN]) else same)
         return self._body(found[0])
 
@@ -122,7 +122,7 @@ class Outline:
     def _find(self, target: str) -> list[int]:
         """The headings that are meant, exact spelling first, then the trail, then what links and people write."""
         if not target:
-            raise BadRequest("No heading is named.", "Give its text.", field="heading")
+            raise BadRequest("No heading was given.", "Give its text.", field="heading")
         level = 0
         if marks := _MARKS.match(target):
             level, target = len(marks[1]), target[marks.end() :].strip()
@@ -144,11 +144,11 @@ class Outline:
         found = found or [block for block in self.note.blocks if block.id.casefold() == name.casefold()]
         if not found:
             shown = ", ".join(f"^{block.id}" for block in self.note.blocks[:SHOWN])
-            hint = f"Its blocks are {shown}." if shown else "It has no block ids: name a heading instead."
+            hint = f"Its blocks are {shown}." if shown else "It has no block ids: give a heading instead."
             raise NotFound(f"{self.path} has no block ^{name}.", hint)
         if len(found) > 1:
             hint = "Give one of them another id."
-            raise Conflict(f"The block id ^{name} stands {len(found)} times in {self.path}.", hint)
+            raise Conflict(f"The block id ^{name} appears {len(found)} times in {self.path}.", hint)
         at = found[0].end_line - 1
         while at < len(self.text.lines) - 1 and not self._has_id(at, found[0].id):
             at += 1
@@ -157,7 +157,7 @@ class Outline:
                 return self._body(number)
         start = end = found[0].end_line - 1
         if end in self._headings:
-            raise NotFound(f"In {self.path}, ^{name} stands alone and names no text.", "Name the heading above it.")
+            raise NotFound(f"In {self.path}, ^{name} does not belong to any text.", "Give the heading above it.")
         while start > found[0].start_line - 1 and self._go_together(start - 1, start):
             start -= 1
         return LineRange(start, end + 1, at)

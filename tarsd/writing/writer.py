@@ -249,13 +249,15 @@ class Writer:
         if now != change.if_hash:
             if report is not None and report.ok and report.hash == change.hash:
                 return change.hash  # it was written, and typed into since
-            message = f"{change.path} was changed by someone else while it was written."
-            raise Conflict(message, "Look at the note; repeat the change if it is not there.")
+            message = f"{change.path} was changed by another program while it was being written."
+            raise Conflict(message, "Check the note; repeat the change if it is missing.")
         if report is not None and not report.ok:
             why = " ".join(report.error.split())[:300].rstrip(".")
             raise ToolError(f"{change.path} was not changed: {why if why else 'the client gave no reason'}.")
         said = "reported that it is written, and it is not" if report is not None else "did not say what became of it"
-        raise Conflict(f"{change.path} is not changed: the client that took the change {said}.", "Repeat the change.")
+        raise Conflict(
+            f"{change.path} is not changed: the client that took the change {said}.", "Try the change again."
+        )
 
     async def _in_thread(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: call(*args, **kwargs))

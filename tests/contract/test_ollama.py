@@ -331,7 +331,7 @@ async def test_a_question_behind_another_one_says_what_it_waits_for() -> None:
             second = [event.text for event in await collect(provider, ask("two")) if isinstance(event, Waiting)]
         third = [event for event in await collect(provider, ask("three")) if isinstance(event, Waiting)]
         await provider.close()
-    assert second == ["gemma3:4b is answering another question, too; this one may wait for it …"]
+    assert second == ["gemma3:4b is busy with another question; this one may have to wait …"]
     assert third == [], "the first was left in the middle, and is no more in the way"
 
 

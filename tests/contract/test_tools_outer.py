@@ -187,7 +187,7 @@ async def test_the_weather_is_that_of_the_place_in_the_settings(vault: Path, sky
     await desk.do("weather", days=99)
     assert [call.path for call in sky.calls] == ["/v1/search", "/v1/forecast", "/v1/forecast"]
     assert [call.query.get("forecast_days") for call in sky.calls] == [None, "2", "14"]
-    with pytest.raises(ToolError, match="weather takes no “place”"):
+    with pytest.raises(ToolError, match="weather has no argument “place”"):
         await desk.ask("weather", place="Kyiv")
 
 

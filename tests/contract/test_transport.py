@@ -129,7 +129,7 @@ def serving() -> Iterator[Callable[..., str]]:
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "signed by itself": ({}, "is signed by itself", "ca_file"),
-    "signed by somebody unknown": ({"signed": True}, "nobody whom this machine trusts has signed it", "ca_file"),
+    "signed by somebody unknown": ({"signed": True}, "its issuer is not trusted on this machine", "ca_file"),
     "with its chain missing": ({"signed": True, "chain": False}, "nobody whom this machine trusts has signed", "SSL_"),
     "expired": ({"from_day": -9, "to_day": -2}, "has expired", "renewed"),
     "of tomorrow": ({"from_day": 2, "to_day": 9}, "is not valid yet", "clock"),

@@ -79,15 +79,15 @@ def test_a_sound_index_is_sound(engine: Engine) -> None:
 
 
 GAPS = {
-    "passages are not among the words": "DELETE FROM fts WHERE rowid IN (SELECT id FROM chunks LIMIT 3)",
-    "words belong to no passage": "INSERT INTO fts(rowid, body) VALUES (99999, 'word')",
-    "passages belong to no note": "UPDATE chunks SET file_id = 99999 WHERE id = (SELECT min(id) FROM chunks)",
-    "links belong to no note": "INSERT INTO links SELECT 99999, 1, '', '', '', '', '', 0, NULL",
-    "names belong to no note": "INSERT INTO names VALUES ('x', 99999, 0)",
-    "notes have lost their passages": "UPDATE chunks SET file_id = (SELECT max(id) FROM files) WHERE file_id = 1",
+    "passages without words": "DELETE FROM fts WHERE rowid IN (SELECT id FROM chunks LIMIT 3)",
+    "words without a passage": "INSERT INTO fts(rowid, body) VALUES (99999, 'word')",
+    "passages without a note": "UPDATE chunks SET file_id = 99999 WHERE id = (SELECT min(id) FROM chunks)",
+    "links without a note": "INSERT INTO links SELECT 99999, 1, '', '', '', '', '', 0, NULL",
+    "names without a note": "INSERT INTO names VALUES ('x', 99999, 0)",
+    "notes without passages": "UPDATE chunks SET file_id = (SELECT max(id) FROM files) WHERE file_id = 1",
     "passages lack their vector of table": "DELETE FROM vec_1 WHERE chunk_id IN (SELECT chunk_id FROM vec_1 LIMIT 3)",
-    "vectors of fake belong to no passage": "INSERT INTO vec_2(chunk_id, code) VALUES (99999, vec_bit(zeroblob(8)))",
-    "vectors of fake are not in the cache": "DELETE FROM emb.vectors WHERE embedder = 2 AND id % 5 = 0",
+    "vectors of fake without a passage": "INSERT INTO vec_2(chunk_id, code) VALUES (99999, vec_bit(zeroblob(8)))",
+    "vectors of fake missing from the cache": "DELETE FROM emb.vectors WHERE embedder = 2 AND id % 5 = 0",
 }
 
 
@@ -288,7 +288,7 @@ def settings_of(double: OpenAIDouble) -> Any:
 @pytest.mark.parametrize(
     ("step", "state", "words"),
     [
-        ((Say("ready"),), "ok", "the first word came after"),
+        ((Say("ready"),), "ok", "first word after"),
         ((Think("They want one word."), Say("ready")), "ok", "first word"),
         ((Fail(401, "wrong key"),), "fault", "key"),
         ((Fail(404, "no such model", "not_found_error"),), "fault", "small-model"),

@@ -100,7 +100,7 @@ def test_a_model_asks_before_it_writes_and_can_be_stopped(daemon: Start, vault: 
                 screen.see("Thought: They want it on the list.")
                 if typed:
                     screen.see(f"+{text}\n")
-                    screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
+                    screen.see("Allow this? (a = always in this conversation) [y/N/a] ")
                     screen.type(typed)
                 screen.see("✗ note_append" if typed == "n" else "✓ note_append")
                 screen.see(f"That was {text}.")
@@ -111,7 +111,7 @@ def test_a_model_asks_before_it_writes_and_can_be_stopped(daemon: Start, vault: 
             screen.interrupt("Stopped.")
             screen.see("› ")
             screen.type("/quit")
-            screen.see("Go on with")
+            screen.see("Continue with")
             assert screen.end() == EXIT_OK
     assert shopping.read_text() == "# Shopping\n\n- tea\n- bread\n- salt\n"
     (note,) = (vault / "tars" / "sessions").glob("*.md")

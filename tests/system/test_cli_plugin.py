@@ -65,7 +65,7 @@ def test_an_older_one_is_brought_up_to_date_and_keeps_its_settings(run: Run, vau
 
 def test_where_it_is_not_installed(run: Run, vault: Path) -> None:
     code, out, err = run("plugin", "--vault", str(vault))
-    assert (code, out) == (EXIT_NOTHING, f"The plugin is not in {vault}.\n")
+    assert (code, out) == (EXIT_NOTHING, f"The plugin is not installed in {vault}.\n")
     assert "tarsd plugin install" in err
     code, out, _ = run("plugin", "status", "--vault", str(vault), "--json")
     assert code == EXIT_NOTHING
@@ -91,7 +91,7 @@ def test_without_any_vault_it_says_so(run: Run, built: Path) -> None:
 @pytest.mark.parametrize(
     ("breaks", "said"),
     [
-        (lambda vault, built: shutil.rmtree(vault), "There is no folder"),
+        (lambda vault, built: shutil.rmtree(vault), "There is not a folder"),
         (lambda vault, built: (vault / ".obsidian").rmdir(), "is no vault of Obsidian's yet"),
         (lambda vault, built: (built / "main.js").unlink(), "does not hold the plugin"),
         (lambda vault, built: write(built, "manifest.json", '{"id": "other", "version": "1"}'), "does not hold"),
@@ -159,12 +159,12 @@ def test_a_version_that_is_none(run: Run, vault: Path, built: Path, version: obj
     write(built, "manifest.json", json.dumps({"id": "tarsd", "version": version}))
     code, out, err = run("plugin", "install", "--vault", str(vault), "--from", str(built))
     assert (code, out) == (EXIT_REFUSED, "")
-    assert err == f"{built}/manifest.json names no version such as 1.2.3.\nGet the plugin's files anew.\n"
+    assert err == f"{built}/manifest.json has no version such as 1.2.3.\nGet the plugin's files again.\n"
     assert contents(vault) == {}
     folder = vault / ".obsidian" / "plugins" / "tarsd"
     shutil.copytree(built, folder)
     code, out, _ = run("plugin", "status", "--vault", str(vault))
-    assert (code, out) == (EXIT_OK, f"Tarsd of an unknown version is in {folder}, not enabled.\n")
+    assert (code, out) == (EXIT_OK, f"Tarsd, unknown version is in {folder}, not enabled.\n")
     write(built, "manifest.json", json.dumps({"id": "tarsd", "version": "1.2.3"}))
     assert "(before: unknown)" in run("plugin", "install", "--vault", str(vault), "--from", str(built))[1]
 
@@ -190,8 +190,9 @@ def test_what_would_never_end_is_not_read(run: Run, vault: Path, built: Path, na
     code, out, err = run("plugin", "install", "--vault", str(vault), "--from", str(built))
     assert (code in (EXIT_REFUSED, EXIT_NOTHING), out) == (True, "")
     assert err in (
-        f"{built} does not hold the plugin.\nIt holds main.js, styles.css, manifest.json.\n",
-        f"{built}/{name} cannot be read: File too large.\nLook who owns it, or get the plugin's files anew.\n",
+        f"{built} does not contain the plugin.\nIt should contain main.js, styles.css, manifest.json.\n",
+        f"{built}/{name} cannot be read: File too large.\n"
+        "Check its owner and permissions, or get the plugin's files again.\n",
     )
     assert contents(vault) == {}
 
@@ -204,7 +205,7 @@ def test_what_lies_in_the_vault_may_be_anything(run: Run, vault: Path, built: Pa
     spoil(vault / ".obsidian", "community-plugins.json")
     spoil(folder, "manifest.json")
     code, out, _ = run("plugin", "status", "--vault", str(vault))
-    assert (code, out) == (EXIT_NOTHING, f"The plugin is not in {vault}.\n")
+    assert (code, out) == (EXIT_NOTHING, f"The plugin is not installed in {vault}.\n")
     code, out, _ = run("plugin", "install", "--vault", str(vault), "--from", str(built))
     assert (code, out) == (EXIT_OK, f"Tarsd 1.2.3 is in {folder}.\n{plugin.ENABLE}\n")
     assert json.loads((folder / "manifest.json").read_text())["version"] == "1.2.3"

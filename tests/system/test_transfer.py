@@ -128,7 +128,7 @@ def test_nothing_is_embedded_twice_whether_the_notes_come_first_or_the_vectors(
     pi = machines.daemon("pi")
     code, out, _ = run("index", "import", str(file), *machines.at("pi"))
     assert code == EXIT_OK
-    assert out == "3 vectors of ollama:nomic-embed-text: 3 new, 0 here already.\nNone are left to make.\n"
+    assert out == "3 vectors of ollama:nomic-embed-text: 3 new, 0 here already.\nAll passages have vectors.\n"
     machines.write("pi", NOTES)
     embedded(pi)
     pi.wait(lambda status: status["embedding"]["done"] == len(NOTES))
@@ -208,7 +208,7 @@ def test_vectors_of_another_model_are_said_to_be_of_no_use(machines: Machines, r
     machines.daemon("pi", TARSD_EMBEDDING="minilm")
     code, out, err = run("index", "import", str(file), *machines.at("pi"))
     assert (code, "3 new" in out) == (EXIT_NOTHING, True)
-    assert "They are of no use here: the embedding model is minilm, says the config." in err
+    assert "They are of no use here: the embedding model is minilm, by the config." in err
 
 
 def test_without_a_daemon_and_without_vectors(run: Run, daemon: Start, vault: Path, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_without_a_daemon_and_without_vectors(run: Run, daemon: Start, vault: Pa
     file.unlink()
     daemon()
     code, _, err = run("index", "export", str(file), "--vault", str(vault))
-    assert (code, "There are no vectors of a model to export." in err) == (EXIT_NOTHING, True)
+    assert (code, "There are no model vectors to export yet." in err) == (EXIT_NOTHING, True)
     assert not file.exists()
 
 
@@ -248,7 +248,7 @@ def test_a_file_that_is_cut_short_or_damaged_keeps_what_was_read(run: Run, takin
     file.write_bytes(whole[: len(whole) // 2])
     code, _, err = run("index", "import", str(file))
     assert (code, 0 < taken(taking) < 40) == (EXIT_REFUSED, True)
-    assert "The file ends in the middle. " in err and "Taken in before that: " in err
+    assert "The file is incomplete. " in err and "Taken in before that: " in err
     broken = bytearray(whole)
     broken[len(whole) // 2 : len(whole) // 2 + 40] = bytes(40)
     file.write_bytes(broken)
@@ -393,7 +393,7 @@ def test_a_request_with_a_bad_vector_leaves_nothing_behind(daemon: Start, bad: f
     with pytest.raises(ClientError) as refused:
         one.client.post("/v1/vectors", vectors(*rows))
     assert (refused.value.exit_code, refused.value.message) == (
-        EXIT_USAGE, "1 of the vectors cannot be compared with anything."
+        EXIT_USAGE, "1 of the vectors are invalid."
     )  # fmt: skip
     assert one.client.post("/v1/vectors", vectors(rows[0])) == {"added": 1, "known": 0, "fits": False}
     assert one.client.post("/v1/vectors", vectors(rows[0])) == {"added": 0, "known": 1, "fits": False}

@@ -141,13 +141,13 @@ def test_nothing_goes_without_a_yes(
 ) -> None:
     before = sorted(everything(home))
     code, out, err = run("uninstall", "--purge", "--vault", str(vault))
-    assert (code, "Nothing is removed without a yes." in err) == (EXIT_REFUSED, True)
+    assert (code, "Not removed." in err) == (EXIT_REFUSED, True)
     for what in ("daemon", "index", "vectors", "conversations, undo", "log"):
         assert f"\n  {what} " in out
     assert f"{one.config.paths.cache}  (" in out
     monkeypatch.setattr(uninstall, "somebody", lambda: True)
     code, out, _ = run("uninstall", "--purge", "--vault", str(vault), stdin="\n")
-    assert (code, "Nothing was removed." in out) == (EXIT_OK, True)
+    assert (code, "Nothing removed." in out) == (EXIT_OK, True)
     assert sorted(everything(home)) == before and one.client.alive()
     code, out, _ = run("uninstall", "--purge", "--vault", str(vault), stdin="y\n")
     assert (code, "Removed." in out, one.client.alive()) == (EXIT_OK, True, False)
@@ -161,7 +161,7 @@ def test_a_daemon_that_does_not_end_keeps_everything(
     monkeypatch.setattr(traces, "END_S", 0.2)
     one.config.paths.socket.unlink()  # as tools that tidy /tmp do
     code, _, err = run("uninstall", "--purge", "--yes", "--vault", str(vault))
-    assert (code, "The daemon does not end." in err) == (EXIT_REFUSED, True)
+    assert (code, "The daemon does not stop." in err) == (EXIT_REFUSED, True)
     assert one.config.paths.index_db.exists() and one.process.poll() is None
 
 
@@ -270,7 +270,7 @@ def test_what_cannot_be_removed_is_said(run: Run, one: Daemon, vault: Path, monk
 
     monkeypatch.setattr(traces, "remove", failing)
     code, out, err = run("uninstall", "--purge", "--yes", "--vault", str(vault))
-    assert (code, "Removed all but this." in out) == (EXIT_REFUSED, True)
+    assert (code, "Removed everything else." in out) == (EXIT_REFUSED, True)
     assert f"{one.config.paths.cache} cannot be removed: Permission denied." in err
     assert not one.config.paths.state.exists()
 

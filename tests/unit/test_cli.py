@@ -475,7 +475,7 @@ def test_a_file_of_certificates_that_cannot_be_used_is_named(run: Run, home: Pat
     )
     code, out, _ = run("config", "check")
     assert (code, out.count("ca_file: ")) == (EXIT_OK, 2)
-    assert f"# openai.ca_file: {odd} holds no certificate (PEM) that can be read." in out
+    assert f"# openai.ca_file: {odd} contains no readable certificate (PEM)." in out
     assert "# ollama.ca_file: /nowhere.pem cannot be read (No such file or directory)." in out
     assert len(json.loads(run("config", "check", "--json")[1])["warnings"]) == 2
 
@@ -560,7 +560,7 @@ def test_overlong_names_are_told_in_a_sentence(
 ) -> None:
     assert run("run", "--vault", LONG)[0] == EXIT_CONFIG
     code, _, err = run("init", "--vault", LONG)
-    assert (code, "is no folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
+    assert (code, "is not a folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
     stub.replies["POST /v1/related"] = {"hits": [HIT]}
     assert run("related", LONG)[0] == EXIT_OK
     monkeypatch.setenv("TARSD_VAULT", LONG)
@@ -626,7 +626,7 @@ EMBEDDING_TROUBLE = {"path": "", "reason": "Ollama does not answer.", "hint": "S
     [
         ([{"path": "", "reason": "900 of 1000 notes are missing.", "hint": "x"}], "\x1b[33m● Look at this\x1b[0m"),
         ([EMBEDDING_TROUBLE], "\x1b[33m● Up to date\x1b[0m"),
-        ([{"path": "", "reason": "Embedding failed (x); it begins again."}], "\x1b[33m● Up to date\x1b[0m"),
+        ([{"path": "", "reason": "Embedding failed (x); it starts again."}], "\x1b[33m● Up to date\x1b[0m"),
     ],
 )
 def test_a_headline_is_not_brighter_than_things_are(problems: list[dict[str, Any]], headline: str) -> None:

@@ -124,12 +124,12 @@ def test_tools_and_waiting_are_told_beside_the_answer(run: Run, stub: Stub) -> N
     answer(stub, events)
     _, out, err = run("ask", "x")
     assert err.splitlines() == [
-        "Waits for 1 answer before it.",
+        "Waiting for 1 earlier answer.",
         "The model is loaded.",
         "✓ memory_search boiler, 1 passage",
         "✗ weather: No place is set.",
         "a.md was not written. It changed.",
-        "What stands above was thought aloud; the answer begins here.",
+        "The above was reasoning; the answer starts here.",
     ]
     assert out.startswith("I should\nRead the gauge [1].\n")
 
@@ -193,12 +193,12 @@ def test_what_is_remembered_is_shown_without_its_comment(run: Run, stub: Stub) -
         ("/serch tea", "There is no command /serch.\nDid you mean /search?"),
         ("/xyzzy", "There is no command /xyzzy.\n/help lists them all."),
         ("/", "There is no command /.\n/help lists them all."),
-        ("/w", "There is no answer yet that could be judged."),
-        ("/search", "What shall be looked for?"),
-        ("/remember", "What shall be remembered?"),
-        ("/forget", "What shall be forgotten?"),
-        ("/forget Otto", "Nothing is forgotten without a yes"),
-        ("/review", "A review asks about each proposal"),
+        ("/w", "There is no answer to judge yet."),
+        ("/search", "What should be searched for?"),
+        ("/remember", "What should be remembered?"),
+        ("/forget", "What should be forgotten?"),
+        ("/forget Otto", "Not forgotten. The line is"),
+        ("/review", "A review needs a terminal"),
     ],
 )
 def test_a_slash_command_that_cannot_be_done_says_why(run: Run, stub: Stub, typed: str, said: str) -> None:
@@ -222,7 +222,7 @@ def test_notes_are_attached_until_they_are_not(run: Run, stub: Stub, vault: Path
     _, _, err = run("chat", "-c", "mine", stdin=typed)
     asked = [one.get("notes") for one in bodies(stub, "POST /v1/turns")]
     assert asked == [["My note.md"], ["My note.md", "Here.md"], None]
-    assert "Goes with every message: My note.md, Here.md." in err
+    assert "Attached to every message: My note.md, Here.md." in err
 
 
 def test_a_new_conversation_closes_the_one_before(run: Run, stub: Stub) -> None:
@@ -276,7 +276,7 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
     tool = {"type": "tool", "call": "t1", "name": "memory_search", "arguments": {"query": "boiler"}}
     answer(stub, [*thought, {**tool, "state": "running"}, {**tool, "state": "done"}, *TURN])
     with Screen(["chat", "-c", "mine"]) as screen:
-        screen.see("tars · extractive (no model: quotes the best passages) · /help lists the\ncommands, Ctrl-D leaves.")
+        screen.see("tars · extractive (no model: quotes the best passages) · /help lists the\ncommands, Ctrl-D quits.")
         screen.see("› ")
         screen.type("how much?")
         screen.see("Thought: First ␛[2Jsecond third\n")
@@ -285,7 +285,7 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
         screen.see("[1] Boiler")
         screen.see("› ")
         screen.type("\x04", enter=False)
-        screen.see("It is kept in tars/sessions/Pressure.md. Go on with: tarsd chat -c mine")
+        screen.see("It is kept in tars/sessions/Pressure.md. Continue with: tarsd chat -c mine")
         assert screen.end() == EXIT_OK
         assert "\x1b[2mThought:" in screen.raw
     assert bodies(stub, "POST /v1/turns")[0]["approvals"] is True
@@ -327,7 +327,7 @@ def test_a_change_is_shown_before_it_is_allowed(stub: Stub, typed: str, sent: di
         screen.see("I add it.\nAdd to Shopping\n")
         screen.see("  +milk\n")
         assert "\x1b[32m+milk\x1b[0m" in screen.raw
-        screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
+        screen.see("Allow this? (a = always in this conversation) [y/N/a] ")
         screen.type(typed, enter=typed != "\x04")
         screen.see("Sources")
         assert screen.end() == EXIT_OK
@@ -342,7 +342,7 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(stub: Stub) -> No
         screen.type("y")
         screen.see("y\n")
         ready.set()
-        screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
+        screen.see("Allow this? (a = always in this conversation) [y/N/a] ")
         screen.type("n")
         screen.see("Sources")
         assert screen.end() == EXIT_OK
@@ -351,19 +351,19 @@ def test_what_was_typed_before_the_question_is_no_answer_to_it(stub: Stub) -> No
 
 def test_passages_that_no_answer_cites_are_only_counted(run: Run, stub: Stub) -> None:
     answer(stub, [RETRIEVED, {"type": "done", "text": "Hello!", "citations": [], "notices": []}])
-    assert run("ask", "hi") == (EXIT_OK, "Hello!\n", "1 passage looked at, none cited.\n")
+    assert run("ask", "hi") == (EXIT_OK, "Hello!\n", "1 passage read, none cited.\n")
 
 
 def test_a_call_without_a_diff_shows_what_it_would_send(stub: Stub) -> None:
     call = {**APPROVAL, "name": "weather", "title": "Ask for the weather", "diff": "", "arguments": {"place": "Bergen"}}
     answer(stub, [call, *TURN])
-    gone = {"error": {"code": "conflict", "message": "This call has been answered already.", "hint": ""}}
+    gone = {"error": {"code": "conflict", "message": "This has already been answered.", "hint": ""}}
     stub.replies["POST /v1/turns/t1/approvals/t1"] = (409, gone)
     with Screen(["ask", "is it raining?"]) as screen:
         screen.see("Ask for the weather\n  place: Bergen\n")
-        screen.see("Allow this? (a = this tool, for this conversation) [y/N/a] ")
+        screen.see("Allow this? (a = always in this conversation) [y/N/a] ")
         screen.type("y")
-        screen.see("This call has been answered already.")
+        screen.see("This has already been answered.")
         screen.see("Read the gauge")
         assert screen.end() == EXIT_OK
 
@@ -389,7 +389,7 @@ def test_ctrl_c_stops_the_answer_and_once_more_leaves(stub: Stub) -> None:
         screen.interrupt("[1] Boiler")
         screen.see("Stopped.")
         screen.see("› ")
-        screen.interrupt("Go on with")
+        screen.interrupt("Continue with")
         assert screen.end() == EXIT_OK
         assert screen.text.count("Half of it") == 1
 
@@ -397,7 +397,7 @@ def test_ctrl_c_stops_the_answer_and_once_more_leaves(stub: Stub) -> None:
 def test_ctrl_c_at_the_prompt_leaves_the_second_time(stub: Stub) -> None:
     with Screen(["chat"]) as screen:
         screen.see("› ")
-        screen.interrupt("Ctrl-C again or Ctrl-D leaves.")
+        screen.interrupt("Press Ctrl-C again or Ctrl-D to quit.")
         screen.see("› ")
         screen.interrupt("\n")
         assert screen.end() == EXIT_OK
@@ -472,7 +472,7 @@ def test_it_works_at_a_dumb_terminal(stub: Stub) -> None:
 
 def test_tars_without_a_question_is_the_conversation(stub: Stub) -> None:
     with Screen([], program="tars") as screen:
-        screen.see("Ctrl-D leaves.")
+        screen.see("Ctrl-D quits.")
         screen.type("/help")
         screen.see("/remember [TEXT]")
         screen.type("/quit")
@@ -484,7 +484,7 @@ def test_a_reopened_conversation_shows_where_it_was(stub: Stub) -> None:
     stub.replies["GET /v1/conversations/mine"] = {"id": "mine", "title": "Pressure", "turns": [turn]}
     stub.replies["POST /v1/feedback"] = {"path": "tars/rewards.md"}
     with Screen(["chat", "-c", "mine"]) as screen:
-        screen.see("Goes on: Pressure (1 turn)\n› how much?\n1.2␛ bar.")
+        screen.see("Continuing: Pressure (1 turn)\n› how much?\n1.2␛ bar.")
         screen.type("/r")
         screen.see("Noted in tars/rewards.md.")
         screen.type("/quit")
@@ -568,7 +568,7 @@ def test_remember_without_a_text_means_what_was_stated_last(stub: Stub) -> None:
         screen.type("/remember")
         screen.see("Remember what? ")
         screen.type("/quit")
-        screen.see("What begins with a slash is no fact")
+        screen.see("That is a command, not a fact")
         screen.see("› ")
         screen.type("I like tea")
         screen.see("[1] Boiler")
@@ -628,7 +628,7 @@ def test_citations_without_a_passage_are_named_below_the_answer(run: Run, stub: 
     answer(stub, [{"type": "token", "text": "So [9]."}, done])
     _, out, err = run("ask", "x")
     assert (out, err.splitlines()[0]) == ("So [9].\n", "Unknown sources: [9].")
-    assert "this conversation is private" in err
+    assert "the conversation is private" in err
     reply = json.loads(run("ask", "x", "-c", "mine", "--json")[1])
     assert reply["conversation"] == "mine"
 
@@ -686,7 +686,7 @@ def test_nothing_is_wider_than_sixty_columns(stub: Stub, command: list[str]) -> 
         if command[0] == "chat":
             screen.see("› ")
             screen.type("/help")
-            screen.see("Leave.")
+            screen.see("Quit.")
             screen.type("x")
             screen.see("Sources")
             screen.type("/quit")

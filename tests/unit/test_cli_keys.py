@@ -18,7 +18,7 @@ KEY = "sk-secret-0123"
 
 
 def test_a_key_comes_through_a_pipe_into_the_keyring(run: Run, ring: Ring) -> None:
-    assert run("key", "set", "anthropic", stdin=f"{KEY}\n") == (EXIT_OK, "Kept in the system keyring.\n", "")
+    assert run("key", "set", "anthropic", stdin=f"{KEY}\n") == (EXIT_OK, "Saved in the system keyring.\n", "")
     assert ring.kept == {("tarsd", "anthropic"): KEY}
     assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "The key anthropic is removed.\n")
     assert ring.kept == {}
@@ -55,14 +55,14 @@ def test_keys_are_listed_by_where_they_are(run: Run, ring: Ring, monkeypatch: py
 
 def test_what_goes_before_or_is_left_is_told(run: Run, ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TARSD_OPENAI_KEY", "other")
-    assert "TARSD_OPENAI_KEY is set as well, and goes before it." in run("key", "set", "openai", stdin=KEY)[2]
-    assert "TARSD_OPENAI_KEY still holds one." in run("key", "remove", "openai")[2]
+    assert "TARSD_OPENAI_KEY is also set and takes precedence." in run("key", "set", "openai", stdin=KEY)[2]
+    assert "TARSD_OPENAI_KEY still contains one." in run("key", "remove", "openai")[2]
 
 
 def test_a_key_is_never_an_argument(run: Run, ring: Ring) -> None:
     code, out, err = run("key", "set", "openai", KEY)
     assert (code, KEY in out + err, ring.kept) == (EXIT_USAGE, False, {})
-    assert "A key is no argument" in err
+    assert "Do not give the key as an argument" in err
 
 
 @pytest.mark.parametrize(("name", "stdin"), [("openai", ""), ("openai", "a b"), ("nobody", KEY)])
@@ -79,7 +79,7 @@ def test_a_keyring_that_is_locked_is_told_in_a_sentence(run: Run, ring: Ring, co
     ring.locked = True
     code, _, err = run("key", *command, stdin=KEY)
     assert (code, KEY in err) == (EXIT_REFUSED, False)
-    assert err.startswith("The key cannot be kept or removed: RuntimeError.\n")
+    assert err.startswith("The key cannot be saved or removed: RuntimeError.\n")
 
 
 def test_a_file_that_others_can_read_is_told(run: Run, home: Path) -> None:
@@ -93,9 +93,9 @@ def test_a_file_that_others_can_read_is_told(run: Run, home: Path) -> None:
 
 def test_at_a_terminal_a_key_is_typed_unseen(home: Path) -> None:
     with Screen(["key", "set", "anthropic"]) as screen:
-        screen.see("The key anthropic (it is not shown): ")
+        screen.see("Key anthropic (hidden): ")
         screen.type(KEY)
-        screen.see(f"Kept in {home}/keys.json.")
+        screen.see(f"Saved in {home}/keys.json.")
         assert screen.end() == EXIT_OK
         assert KEY not in screen.raw
     assert json.loads((home / "keys.json").read_text()) == {"anthropic": KEY}
@@ -103,7 +103,7 @@ def test_at_a_terminal_a_key_is_typed_unseen(home: Path) -> None:
 
 def test_a_key_that_is_not_typed_after_all(home: Path) -> None:
     with Screen(["key", "set", "anthropic"]) as screen:
-        screen.see("(it is not shown): ")
+        screen.see("(hidden): ")
         screen.type("\x04", enter=False)
         screen.see("No key was given.")
         assert screen.end() == EXIT_USAGE

@@ -74,7 +74,7 @@ def test_what_is_remembered_is_listed_with_where_it_is_from(run: Run, stub: Stub
         "Rules",
         "  - Answer in metres",
         "",
-        "Noticed, waits for a review",
+        "Noticed, waiting for review",
         "  - Likes tea  2026-11-28 · c1",
     ]
     assert json.loads(run(*command, "--json")[1]) == LISTING
@@ -85,7 +85,7 @@ def test_a_memory_that_is_off_or_broken_says_so(run: Run, stub: Stub) -> None:
     code, out, _ = run("memory")
     assert code == EXIT_NOTHING
     assert "Nothing is remembered yet." in out
-    assert "Memory is switched off" in out
+    assert "Memory is off" in out
     assert "Too long." in out
 
 
@@ -120,7 +120,7 @@ def test_a_person_says_whether_a_line_is_replaced(stub: Stub, typed: str) -> Non
         screen.type("/remember My sister is Anna")
         screen.see("Replace “My sister is Ann.”? [y/N] ")
         screen.type(typed)
-        screen.see("+ My sister is Anna" if typed == "y" else "Nothing was changed.")
+        screen.see("+ My sister is Anna" if typed == "y" else "Nothing changed.")
         screen.type("/quit")
         assert screen.end() == EXIT_OK
     asked = bodies(stub, "POST /v1/memory")
@@ -133,7 +133,7 @@ def test_forgetting_needs_a_yes(run: Run, stub: Stub) -> None:
     code, _, err = run("memory", "forget", "tea")
     assert (code, err) == (
         EXIT_REFUSED,
-        "Nothing is forgotten without a yes. This line is meant:\n- Likes tea\nSay --yes.\n",
+        "Not forgotten. The line is:\n- Likes tea\nAdd --yes to confirm.\n",
     )
     assert "- My sister is Ann.\n- Otto is a cat" in run("memory", "forget", "is")[2], "all that could be meant"
     assert run("memory", "forget", "tea", "--json")[0] == EXIT_REFUSED
@@ -162,7 +162,7 @@ def test_of_several_lines_one_is_chosen(stub: Stub, typed: str, forgotten: int) 
         screen.see("  2  Otto is a cat␛[2J")
         screen.see("Forget which one? [1-2, none] ")
         screen.type(typed)
-        screen.see("Forgotten" if forgotten else "Nothing was changed.")
+        screen.see("Forgotten" if forgotten else "Nothing changed.")
         screen.type("/quit")
         assert screen.end() == EXIT_OK
     assert len(bodies(stub, "POST /v1/memory/forget")) == forgotten
@@ -191,7 +191,7 @@ def test_the_last_change_is_taken_back(run: Run, stub: Stub) -> None:
     assert (code, out.splitlines()) == (
         EXIT_OK,
         [
-            "Taken back: tars/Memory.md is as it was before.",
+            "Undone: tars/Memory.md is as it was before.",
             "  - My sister is Anna",
             "  + My sister is Ann.",
             "  + Otto is a cat␛[2J",
@@ -330,7 +330,7 @@ def test_nothing_to_review_ends_with_1(run: Run, stub: Stub) -> None:
     stub.replies["POST /v1/review"] = {"review": "r", "model": "", "proposals": [], "diff": ""}
     assert run("review", "--json")[0] == EXIT_NOTHING
     with Screen(["review"]) as screen:
-        screen.see("Nothing waits for a review.")
+        screen.see("Nothing to review.")
         assert screen.end() == EXIT_NOTHING
 
 

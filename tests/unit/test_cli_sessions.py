@@ -40,7 +40,7 @@ def test_conversations_are_listed_the_latest_first(run: Run, command: list[str])
 
 def test_no_conversation_ends_with_1(run: Run, stub: Stub) -> None:
     stub.replies["GET /v1/conversations"] = {"conversations": []}
-    assert run("sessions")[:2] == (EXIT_NOTHING, "There is no conversation yet.\n")
+    assert run("sessions")[:2] == (EXIT_NOTHING, "There are no conversations yet.\n")
 
 
 def test_a_search_looks_at_titles_and_at_what_was_said(run: Run, stub: Stub) -> None:
@@ -55,7 +55,7 @@ def test_a_search_looks_at_titles_and_at_what_was_said(run: Run, stub: Stub) -> 
     assert body["query"] == "[tars:session] boiler Pressure"
     stub.replies["POST /v1/search"] = {"hits": []}
     code, out, _ = run("sessions", "--search", "zebra")
-    assert (code, out) == (EXIT_NOTHING, "No conversation has 'zebra'.\n")
+    assert (code, out) == (EXIT_NOTHING, "No conversation contains 'zebra'.\n")
 
 
 def test_a_conversation_is_shown_whole(run: Run) -> None:
@@ -70,7 +70,7 @@ def test_an_id_of_any_letters_reaches_the_daemon_as_one(run: Run, stub: Stub) ->
     renamed: dict[str, Any] = {**TWO, "title": "Green tea"}
     stub.replies["PATCH /v1/conversations/my%20talk%2F2"] = renamed
     code, out, _ = run("sessions", "rename", "my talk/2", "Green", "tea")
-    assert (code, out) == (EXIT_OK, "It is called 'Green tea' now.\n")
+    assert (code, out) == (EXIT_OK, "Renamed to 'Green tea'.\n")
     assert stub.asked[-1][1] == {"title": "Green tea"}
     assert json.loads(run("sessions", "rename", "my talk/2", "x", "--json")[1]) == renamed
 
@@ -83,7 +83,7 @@ def test_an_unknown_id_ends_with_1(run: Run, stub: Stub) -> None:
 
 def test_deleting_needs_a_yes(run: Run, stub: Stub) -> None:
     code, _, err = run("sessions", "delete", "cli-1")
-    assert (code, err) == (EXIT_REFUSED, "It is not deleted without a yes.\nSay --yes.\n")
+    assert (code, err) == (EXIT_REFUSED, "Not deleted.\nAdd --yes to confirm.\n")
     assert run("sessions", "delete", "cli-1", "--json")[0] == EXIT_REFUSED
     assert not [route for route, _ in stub.asked if route.startswith("DELETE")]
     assert run("sessions", "delete", "cli-1", "--yes")[:2] == (EXIT_OK, "Deleted.\n")

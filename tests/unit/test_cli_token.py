@@ -20,10 +20,10 @@ def test_a_token_is_made_and_shown_once(run: Run, home: Path) -> None:
     assert (code, len(token), out) == (EXIT_OK, 43, f"{token}\n")
     assert keys.get("tcp") == token
     assert stat.S_IMODE((home / "keys.json").stat().st_mode) == 0o600
-    assert f"It is kept in {home}/keys.json, and not shown again." in err
+    assert f"Saved in {home}/keys.json; it is not shown again." in err
     assert "Settings → Tarsd → Token" in err
     code, out, err = run("token")
-    assert (code, out) == (EXIT_OK, f"There is a token, kept in {home}/keys.json. It is not shown again.\n")
+    assert (code, out) == (EXIT_OK, f"There is already a token, saved in {home}/keys.json. It is not shown again.\n")
     assert "tarsd token --rotate" in err
     assert token not in out + err
     assert keys.get("tcp") == token
@@ -43,14 +43,14 @@ def test_it_is_kept_in_the_keyring_where_there_is_one(run: Run, ring: Ring) -> N
     ring.locked = True
     code, out, err = run("token", "--rotate")
     assert (code, out) == (EXIT_REFUSED, "")
-    assert err.startswith("The token cannot be kept: RuntimeError.\n")
+    assert err.startswith("The token cannot be saved: RuntimeError.\n")
     assert keys.get("tcp") == token
 
 
 def test_a_token_of_the_environment_is_not_replaced(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TARSD_TCP_KEY", "from-the-environment")
     code, out, err = run("token")
-    assert (code, out) == (EXIT_OK, "There is a token, kept in TARSD_TCP_KEY. It is not shown again.\n")
+    assert (code, out) == (EXIT_OK, "There is already a token, saved in TARSD_TCP_KEY. It is not shown again.\n")
     code, out, err = run("token", "--rotate")
     assert (code, out) == (EXIT_REFUSED, "")
     assert "TARSD_TCP_KEY" in err
@@ -70,7 +70,7 @@ def test_for_programs(run: Run, stub: Stub, home: Path) -> None:
     [
         ({}, "enabled = true under [http]"),
         ({"http": {"enabled": False}}, "does not listen on TCP"),
-        ({"http": {"enabled": True, "url": "http://127.0.0.1:1"}}, "listens on http://127.0.0.1:1"),
+        ({"http": {"enabled": True, "url": "http://127.0.0.1:1"}}, "listens at http://127.0.0.1:1"),
         (
             {"http": {"enabled": True, "url": "", "reason": "Port 1 is taken.", "hint": "Set another."}},
             "1 is taken. Set",

@@ -189,16 +189,16 @@ debounce_s = -1
         ('[embedding]\nmodel = "ollama:"', '2: embedding.model: names no model after "ollama:"'),
         ('[vault]\nmemory_folder = "../x"', '2: vault.memory_folder: "../x" must be a folder in the vault, not hidden'),
         ('[vault]\nexclude = ["/etc"]', '2: vault.exclude: "/etc" can match nothing: rules are relative to the vault'),
-        ('[vault]\nexclude = "x"', '2: vault.exclude: must be a list of texts: ["…", "…"]'),
+        ('[vault]\nexclude = "x"', '2: vault.exclude: must be a list of strings: ["…", "…"]'),
         ('[http]\nenabled = 1', "2: http.enabled: must be true or false"),
         ('[[mcp]]\nname = "a"\nurl = "nowhere"',
-         '3: mcp[1].url: "nowhere" must be a whole URL such as "https://api.openai.com/v1"'),
+         '3: mcp[1].url: "nowhere" must be a full URL such as "https://api.openai.com/v1"'),
         ('[[mcp]]\nname = "a"\nurl = "http://h/mcp"\nenv = { A = 1 }',
-         '4: mcp[1].env: must be a table of texts: { NAME = "value" }'),
+         '4: mcp[1].env: must be a table of strings: { NAME = "value" }'),
         ('[chat]\nfallback = "gtp"',
          '2: chat.fallback: "gtp" is no model; one of auto, extractive, anthropic:MODEL, ollama:MODEL, openai:MODEL'),
-        ('[tools]\nweather_url = "x"', '2: tools.weather_url: "x" must be a whole URL such as "https://api.openai.com/v1"'),
-        ('[[mcp]]\nname = "a"', '1: mcp[1].command: a server has either a command, ["program", "argument"], or a url'),
+        ('[tools]\nweather_url = "x"', '2: tools.weather_url: "x" must be a full URL such as "https://api.openai.com/v1"'),
+        ('[[mcp]]\nname = "a"', '1: mcp[1].command: a server needs either command = ["program", "argument"] or a url'),
     ],
 )  # fmt: skip
 def test_a_fault_says_where_and_what(env: Env, text: str, fault: str) -> None:
@@ -208,7 +208,7 @@ def test_a_fault_says_where_and_what(env: Env, text: str, fault: str) -> None:
 def test_collections_must_be_told_apart(env: Env) -> None:
     text = '[[collection]]\nname = "a"\npath = "~/A"\n[[collection]]\nname = "a"\npath = "~/Notes/sub"\n'
     assert faults(env, text) == [
-        '5: collection[2].name: "a" is taken by an earlier collection',
+        '5: collection[2].name: "a" is already used by another collection',
         f"6: collection[2].path: {env['HOME']}/Notes/sub overlaps with the vault; its notes would be found twice",
     ]
 
@@ -241,7 +241,7 @@ def test_a_named_file_that_is_missing_or_no_text_is_a_fault(env: Env, tmp_path: 
     with pytest.raises(ConfigError, match="there is no such file; TARSD_CONFIG names it"):
         config.load(vault=tmp_path / "V", env={**env, "TARSD_CONFIG": str(file)})
     file.write_bytes(b'[vault]\npath = "\xff"')
-    with pytest.raises(ConfigError, match=":2: is not UTF-8 text"):
+    with pytest.raises(ConfigError, match=":2: not UTF-8 text"):
         config.load(vault=tmp_path / "V", env={**env, "TARSD_CONFIG": str(file)})
 
 
@@ -347,7 +347,7 @@ def test_paths_that_no_file_can_have_are_faults(env: Env) -> None:
 
 def test_an_empty_path_is_no_folder(env: Env, tmp_path: Path) -> None:
     assert faults(env, '[vault]\npath = ""\n', vault="") == [
-        "2: vault.path: is empty and names no folder; run: tarsd init --force --vault PATH"
+        "2: vault.path: is empty; run: tarsd init --force --vault PATH"
     ]
     write(env, '[vault]\npath = "~/Notes"\n')
     assert config.load(env={**env, "TARSD_VAULT": ""}).vault == tmp_path / "Notes"
@@ -360,10 +360,10 @@ def test_a_vault_of_another_type_is_one_fault(env: Env, text: str) -> None:
 
 def test_all_that_an_entry_lacks_is_told_together(env: Env) -> None:
     assert faults(env, '[[collection]]\nname = "a/b"\n[[mcp]]\nname = 1\n') == [
-        "1: collection[1].path: must name a folder",
-        "2: collection[1].name: must be a name without / and :",
-        '3: mcp[1].command: a server has either a command, ["program", "argument"], or a url',
-        "4: mcp[1].name: must be a name that no other server has",
+        "1: collection[1].path: must be a folder",
+        "2: collection[1].name: must be a name without / or :",
+        '3: mcp[1].command: a server needs either command = ["program", "argument"] or a url',
+        "4: mcp[1].name: must be a name that no other server uses",
     ]
 
 

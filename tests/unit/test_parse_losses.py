@@ -104,7 +104,7 @@ def test_a_value_behind_a_hash_is_kept_at_any_depth(lines: list[str]) -> None:
     note = props(*lines)
     assert "#tides" in str(note.properties) and "why" not in str(note.properties)
     assert [problem.reason for problem in note.problems] == [
-        "What begins with # is a comment in properties; it is read as a value here."
+        "In properties, # starts a comment; here it is read as a value."
     ]
 
 

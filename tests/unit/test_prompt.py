@@ -179,4 +179,4 @@ def test_a_megabyte_of_broken_html_is_read_in_one_go(piece: str) -> None:
 
 def test_cap_says_what_was_cut() -> None:
     assert cap("short", 10) == "short"
-    assert cap("line\n" * 100, 52) == "line\n" * 10 + "\n[… cut here: 450 of 500 characters are not shown]"
+    assert cap("line\n" * 100, 52) == "line\n" * 10 + "\n[… cut here: 450 of 500 characters not shown]"

@@ -139,7 +139,7 @@ def test_the_first_pass_is_over_when_what_it_leaves_out_is_counted(
 
 def test_no_rule_is_called_idle_that_matches_anything() -> None:
     assert idle_rules(["a/", "b"], ["#t", "#u", "a/"], ["A/", "x/b"], lambda tag: tag == "t") == [
-        'privacy.local_only: the rule "#u" matches nothing in the vault, and protects nothing.'
+        'privacy.local_only: the rule "#u" matches nothing in the vault, so it protects nothing.'
     ]
 
 

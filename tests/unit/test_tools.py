@@ -94,7 +94,7 @@ async def test_what_is_clear_enough_is_accepted(arguments: Any, expected: list[A
     [
         ({}, "brew: “leaf” is missing. It takes: leaf (text, needed), minutes (a whole number)"),
         ({"leaf": None}, "brew: “leaf” must be text; not null."),
-        ({"leaf": "a", "minute": 3}, "brew takes no “minute”. Did you mean “minutes”? It takes: leaf (text, needed)"),
+        ({"leaf": "a", "minute": 3}, "brew has no argument “minute”. Did you mean “minutes”? It takes: leaf (text,"),
         ({"leaf": "a", "minutes": "soon"}, 'brew: “minutes” must be a whole number; not "soon".'),
         ({"leaf": "a", "minutes": 2.5}, "brew: “minutes” must be a whole number; not 2.5."),
         ({"leaf": "a", "minutes": True}, "brew: “minutes” must be a whole number; not true."),

@@ -200,7 +200,7 @@ function at(...parts: string[]): string {
 function sound<T>(read: (value: unknown) => T | null): (value: unknown) => T {
 	return (value) => {
 		const found = read(value);
-		if (found === null) throw new TransportError("malformed", "this is no reply of tarsd");
+		if (found === null) throw new TransportError("malformed", "this is not a reply from tarsd");
 		return found;
 	};
 }

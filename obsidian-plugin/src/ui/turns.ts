@@ -55,7 +55,7 @@ export function followTurns(store: TurnStore): Turns {
 		if (performed.has(order.id)) return;
 		performed.add(order.id);
 		store.perform(client, order).catch((error: unknown) => {
-			console.warn("A change of a note was not made", error);
+			console.warn("A note was not changed", error);
 		});
 	}
 

@@ -97,7 +97,7 @@ export class Scripted {
 		}
 		this.asked.push({ method, url: request.url ?? "", body, headers: request.headers });
 		if (this.token !== "" && request.headers.authorization !== `Bearer ${this.token}`) {
-			fault(response, 401, "unauthorized", "A token is needed.", "See tarsd token.");
+			fault(response, 401, "unauthorized", "A token is required.", "See tarsd token.");
 			return;
 		}
 		if (url.pathname === "/v1/hello") json(response, 200, HELLO);

@@ -67,7 +67,7 @@ it("adds nothing to a note that is not in UTF-8", async () => {
 		await answered(one, "A leaf.");
 		button(one.el, "Append to note").click();
 		await until(() => notices().length > 0);
-		expect(notices()).toEqual(["The note is not in UTF-8, so nothing was added."]);
+		expect(notices()).toEqual(["The note is not UTF-8, so nothing was added."]);
 		expect(readFileSync(join(folder, "Tea.md"))).toEqual(bytes);
 		writeFileSync(join(folder, "Tea.md"), "café\n");
 		button(one.el, "Append to note").click();
@@ -113,7 +113,7 @@ it("says so when there is no editor to insert into", async () => {
 	const one = await set();
 	await answered(one, "A leaf.");
 	button(one.el, "Insert at cursor").click();
-	expect(notices()).toContain("Put the cursor into a note first.");
+	expect(notices()).toContain("Place the cursor in a note first.");
 });
 
 it("keeps a verdict with the person's words", async () => {
@@ -127,8 +127,8 @@ it("keeps a verdict with the person's words", async () => {
 	expect(document.activeElement).toBe(button(one.el, "Wrong answer"));
 	button(one.el, "Wrong answer").click();
 	type(one.el.querySelector<HTMLTextAreaElement>(".tarsd-feedback textarea") ?? form, "It is a shrub.");
-	button(one.el, "Keep").click();
-	await until(() => notices().includes("Kept."));
+	button(one.el, "Save").click();
+	await until(() => notices().includes("Saved."));
 	expect(one.daemon.bodies("/v1/feedback")).toEqual([{ turn: "turn1", verdict: "wrong", note: "It is a shrub." }]);
 	expect(button(one.el, "Wrong answer").getAttribute("aria-pressed")).toBe("true");
 	expect(button(one.el, "Good answer").getAttribute("aria-pressed")).toBe("false");
@@ -156,7 +156,7 @@ it("shows what would change, and does it only after a yes", async () => {
 	await asks(one, "t1");
 	expect(texts(one.el, ".tarsd-diff-line.is-remove")).toEqual(["Removed: −Green tea is old."]);
 	expect(texts(one.el, ".tarsd-diff-line.is-add .tarsd-diff-changed")).toEqual(["new"]);
-	expect(texts(one.el, ".tarsd-live").join("")).toBe("Your yes is needed: Change t1");
+	expect(texts(one.el, ".tarsd-live").join("")).toBe("Needs your approval: Change t1");
 	expect(one.daemon.bodies("/v1/turns/turn1/approvals/t1")).toEqual([]);
 	const card = one.el.querySelector<HTMLElement>(".tarsd-approval");
 	card?.focus();
@@ -173,12 +173,12 @@ it("shows what would change, and does it only after a yes", async () => {
 		{ type: "tool", call: "t1", name: "note_patch", state: "done", text: "Done" },
 		done("Changed."),
 	);
-	await until(() => texts(one.el, ".tarsd-write").length === 1 && has(one.el, "Undo the change of Tea.md"));
+	await until(() => texts(one.el, ".tarsd-write").length === 1 && has(one.el, "Undo the change to Tea.md"));
 	expect(one.performed.map((order) => order.id)).toEqual(["w1"]);
 	// the list of changes says it, so the card does not say it again
 	expect(texts(one.el, ".tarsd-approval")).toEqual([]);
-	button(one.el, "Undo the change of Tea.md").click();
-	await until(() => texts(one.el, ".tarsd-write")[0] === "“Tea.md” is as it was");
+	button(one.el, "Undo the change to Tea.md").click();
+	await until(() => texts(one.el, ".tarsd-write")[0] === "“Tea.md” was restored");
 	expect(one.daemon.bodies("/v1/writes/w1/undo")).toHaveLength(1);
 });
 
@@ -289,7 +289,7 @@ it("says that an answer was cut off when the daemon was started again meanwhile"
 	const saved = { id: "id1", title: "Tea?", turns: [{ id: "turn1", message: "Tea?", state: "interrupted", text: "Half" }] };
 	one.daemon.replies.set("GET /v1/conversations/id1", saved);
 	one.services.connection.retry();
-	await until(() => texts(one.el, ".tarsd-state-text")[0] === "The daemon was stopped while it answered.");
+	await until(() => texts(one.el, ".tarsd-state-text")[0] === "The daemon stopped during the answer.");
 	expect(texts(one.el, ".tarsd-answer")[0]?.trim()).toBe("Half");
 	expect(has(one.el, "Ask again")).toBe(true);
 });

@@ -222,7 +222,7 @@ it("lists the sources folded, or open if that is wished, or the nearest misses",
 	const next = await ask(one, "Coffee?");
 	one.daemon.send(next, retrieved([], { closest: [source(1, "Tea.md")] }), done("Nothing found."));
 	await until(() => texts(one.el, ".tarsd-sources summary").length === 2);
-	expect(texts(one.el, ".tarsd-sources summary")[1]).toBe("Nothing fitted; the closest: 1 source");
+	expect(texts(one.el, ".tarsd-sources summary")[1]).toBe("No good match. Closest: 1 source");
 });
 
 it("tells what is done, what is behind, and which model it was", async () => {
@@ -243,9 +243,9 @@ it("tells what is done, what is behind, and which model it was", async () => {
 	expect(one.el.querySelector("details.tarsd-steps")?.hasAttribute("open")).toBe(false);
 	expect(texts(one.el, ".tarsd-notices li")).toEqual([
 		"The vault is away.",
-		"Changed and not in the index yet: 2",
-		"Private, and not shown to this model: Diary",
-		"Answered by far, which is not on this machine",
+		"Changed, not indexed yet: 2",
+		"Private, not shown to this model: Diary",
+		"Answered by far, not on this machine",
 	]);
 });
 

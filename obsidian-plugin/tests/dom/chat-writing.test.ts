@@ -97,7 +97,7 @@ it("sends no question that the daemon would refuse for its length, and keeps it"
 	await until(() => turns(one).length === 1);
 	type(box(one.el), "x".repeat(200_001));
 	press(box(one.el), "Enter");
-	expect(notices()).toEqual(["The question is too long: 200000 characters are the most. Put the rest into a note."]);
+	expect(notices()).toEqual(["The question is too long: at most 200000 characters. Put the rest into a note."]);
 	expect(box(one.el).value).toHaveLength(200_001);
 	expect(turns(one)).toHaveLength(1);
 });
@@ -191,13 +191,13 @@ it("stops at once, keeps what came, and offers to go on or to ask again", async 
 	button(one.el, "Stop").click();
 	await until(() => one.daemon.asked.some((call) => call.path === "/v1/turns/turn1/stop"));
 	one.daemon.send("turn1", done("Half an", [], { stopped: true }));
-	await until(() => has(one.el, "Go on"));
+	await until(() => has(one.el, "Continue"));
 	expect(has(one.el, "Stop")).toBe(false);
 	expect(texts(one.el, ".tarsd-answer")[0]?.trim()).toBe("Half an");
 	expect(texts(one.el, ".tarsd-state-text")).toEqual(["Stopped."]);
-	button(one.el, "Go on").click();
+	button(one.el, "Continue").click();
 	await until(() => turns(one).length === 2);
-	expect(turns(one)[1]).toMatchObject({ message: "Please go on." });
+	expect(turns(one)[1]).toMatchObject({ message: "Please continue." });
 });
 
 it("gives a question back that was stopped before its turn", async () => {
@@ -209,7 +209,7 @@ it("gives a question back that was stopped before its turn", async () => {
 	await until(() => turns(one).length === 2);
 	one.daemon.send("turn1", retrieved([]), done("One."));
 	one.daemon.send("turn2", { type: "queued", position: 1 });
-	await until(() => texts(one.el, ".tarsd-state-text").includes("Waits for the question before it"));
+	await until(() => texts(one.el, ".tarsd-state-text").includes("Waiting for the previous question"));
 	button(one.el, "Stop").click();
 	expect(box(one.el).value).toBe("two");
 });
@@ -237,8 +237,8 @@ it("puts an unsent question back into the box", async () => {
 	one.daemon.replies.set("POST /v1/turns", new TransportError("timeout", "slow"));
 	type(box(one.el), "Tea?");
 	press(box(one.el), "Enter");
-	await until(() => has(one.el, "Back to the box"));
-	button(one.el, "Back to the box").click();
+	await until(() => has(one.el, "Back to the input"));
+	button(one.el, "Back to the input").click();
 	expect(box(one.el).value).toBe("Tea?");
 	expect(texts(one.el, ".tarsd-turn")).toEqual([]);
 });

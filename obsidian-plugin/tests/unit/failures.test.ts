@@ -67,12 +67,12 @@ describe("explain", () => {
 
 	it("tells a proxy from the daemon behind it", () => {
 		const came = (status: number, where = FAR) => explain(new TransportError("http", `status ${status}`, { status }), where);
-		expect(came(302)).toMatchObject({ kind: "other", title: "This is not the daemon", text: "Something else answers at http://10.0.0.2:8620. Check the address in the settings." });
-		expect(came(404).title).toBe("This is not the daemon");
+		expect(came(302)).toMatchObject({ kind: "other", title: "This is not the tarsd daemon", text: "Something else answers at http://10.0.0.2:8620. Check the address in the settings." });
+		expect(came(404).title).toBe("This is not the tarsd daemon");
 		for (const status of [500, 502, 504]) {
 			const failure = came(status);
 			expect(failure).toMatchObject({ kind: "unreachable", title: "No connection to the daemon" });
-			expect(failure.text).toBe(`Only the status ${status} came from http://10.0.0.2:8620. Check that the daemon runs behind its proxy.`);
+			expect(failure.text).toBe(`Only the status ${status} came from http://10.0.0.2:8620. Check that the daemon is running behind its proxy.`);
 			expect(needsPerson(failure)).toBe(false);
 		}
 		expect(came(502, { kind: "none", place: "", vault: "" }).text).not.toMatch(/from/);

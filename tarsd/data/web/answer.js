@@ -30,7 +30,7 @@ export class TurnView {
 		this.copy.hidden = !navigator.clipboard;
 		this.copy.onclick = () => navigator.clipboard.writeText(turn.text).then(() => notice("Copied."), () => notice("Not copied."));
 		this.again.onclick = () => chat.send(turn.question);
-		this.goOn.onclick = () => chat.send("Please go on.");
+		this.goOn.onclick = () => chat.send("Please continue.");
 		for (const verdict of ["good", "wrong"]) this[verdict].onclick = () => this.#judge(verdict);
 		this.#over = ended(turn);
 		this.update();
@@ -50,14 +50,14 @@ export class TurnView {
 		this.#draw(this.notes, notesOf(turn), (line) => h("li", { dir: "auto" }, line));
 		const { near, list } = listed(turn);
 		const count = plural(list.length, "source");
-		this.count.textContent = near ? `Nothing fitted; the closest: ${count}` : count;
+		this.count.textContent = near ? `No good match. Closest: ${count}` : count;
 		this.#draw(this.list, list, (source) => this.#source(source));
 		this.sources.hidden = !list.length;
 		this.actions.hidden = !over;
 		this.goOn.hidden = turn.state !== "stopped";
 		const asked = turn.approvals.find(({ state }) => state === "asked");
 		if (over && !this.#over) say(endWords(turn) || `Answer: ${this.text.textContent}`);
-		if (asked && asked !== this.#asked) say(`Your yes is needed: ${asked.title || nameOf(asked.name)}`);
+		if (asked && asked !== this.#asked) say(`Needs your approval: ${asked.title || nameOf(asked.name)}`);
 		[this.#over, this.#asked] = [over, asked];
 	}
 
@@ -92,7 +92,7 @@ export class TurnView {
 		const card = copyOf("t-approval");
 		const about = title || nameOf(name);
 		const asks = state === "asked";
-		card.el.ariaLabel = `Your yes is needed: ${about}`;
+		card.el.ariaLabel = `Needs your approval: ${about}`;
 		card.title.textContent = about;
 		card.end.textContent = ENDS[state] ?? "";
 		card.buttons.hidden = !asks;
@@ -112,7 +112,7 @@ export class TurnView {
 	#write(write) {
 		const { path, op, error, undone } = write;
 		if (error) return h("li", { class: "wrong" }, `“${path}” was not written. ${error.message}`);
-		if (undone) return h("li", {}, `“${path}” is as it was.`);
+		if (undone) return h("li", {}, `“${path}” was restored.`);
 		const done = { create: "Made", append: "Added to" }[op] ?? "Changed";
 		return h("li", {}, `${done} “${path}” `, button("Undo", () => this.chat.undo(this.turn, write)));
 	}
@@ -165,18 +165,18 @@ const endWords = ({ state, error }) => (error ? `No answer. ${error.message}` : 
 
 function waitingWords({ state, waiting, position, text, approvals }) {
 	if (state === "sending") return waiting ? `Not sent yet. ${waiting}` : "Sending…";
-	if (state === "queued") return position > 1 ? `Waits for ${position} questions` : "Waits for the question before it";
-	if (approvals.some((one) => one.state === "asked")) return "Waits for your yes";
-	return waiting || (state === "looking" ? "Looking through your notes…" : text ? "" : "Answering…");
+	if (state === "queued") return position > 1 ? `Waiting for ${position} questions` : "Waiting for the previous question";
+	if (approvals.some((one) => one.state === "asked")) return "Waiting for your approval";
+	return waiting || (state === "looking" ? "Searching your notes…" : text ? "" : "Answering…");
 }
 
 function notesOf({ notices, behind, withheld, model, local, ...turn }) {
 	return [
 		...notices,
 		behindWords(behind),
-		withheld.length && `Private, and not shown to this model: ${withheld.join(", ")}.`,
-		turn.private && "Drew on private notes.",
-		ended(turn) && model && `Answered by ${model}${local ? "" : ", which is not on the daemon's machine"}.`,
+		withheld.length && `Private, not shown to this model: ${withheld.join(", ")}.`,
+		turn.private && "Uses private notes.",
+		ended(turn) && model && `Answered by ${model}${local ? "" : ", not on the daemon's machine"}.`,
 	].filter(Boolean);
 }
 

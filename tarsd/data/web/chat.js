@@ -112,7 +112,7 @@ export class Chat extends EventTarget {
 				apply(turn, event);
 				this.#soon(turn);
 			}
-			if (!ended(turn) && !signal.aborted) throw new Error("The daemon does not know this question any more.");
+			if (!ended(turn) && !signal.aborted) throw new Error("The daemon no longer has this question.");
 		} catch (error) {
 			if (signal.aborted) return;
 			if (turn.state !== "sending") fail(turn, error);
@@ -158,7 +158,7 @@ export class Chat extends EventTarget {
 	/** Keep a verdict; whether that worked. */
 	async judge(turn, verdict, note) {
 		const done = await this.#done(() => this.daemon.json("POST", "v1/feedback", { turn: turn.id, verdict, note }));
-		if (done) notice("Kept.");
+		if (done) notice("Saved.");
 		return done;
 	}
 

@@ -15,7 +15,7 @@ export class Failure extends Error {
 	}
 }
 
-const away = (message) => new Failure("offline", message, "It is tried again by itself. Does the daemon run (tarsd status)? Has this device a network?");
+const away = (message) => new Failure("offline", message, "Trying again. Check that the daemon is running (tarsd status) and that this device is online.");
 
 export class Daemon extends EventTarget {
 	token = "";
@@ -106,13 +106,13 @@ export class Daemon extends EventTarget {
 		} catch (error) {
 			if (signal.aborted) throw error;
 			if (this.state === "connected") this.check();
-			throw away("The daemon cannot be reached.");
+			throw away("Cannot reach the daemon.");
 		}
 		if (response.ok) return response;
 		const { status } = response;
 		const told = (await response.json().catch(() => ({}))).error;
 		// a proxy in front of a daemon that is gone
-		if (status >= 500 && !told) throw away(`The daemon cannot be reached (${status}).`);
+		if (status >= 500 && !told) throw away(`Cannot reach the daemon (${status}).`);
 		const kind = { 401: "token", 429: "tries" }[status] ?? "refused";
 		if (kind === "token" && this.state === "connected") this.check();
 		throw new Failure(kind, told?.message || `The daemon refused this (${status}).`, told?.hint, status);

@@ -105,7 +105,7 @@ function drawHead() {
 function indexing(status) {
 	const { behind, embedding, watch } = status ?? {};
 	if (behind) return `Indexing: ${plural(behind, "note")} behind`;
-	if (embedding?.state === "embedding") return `Reading for meaning: ${plural(embedding.remaining, "passage")} to go`;
+	if (embedding?.state === "embedding") return `Embedding: ${plural(embedding.remaining, "passage")} to go`;
 	return watch?.reason || embedding?.reason;
 }
 

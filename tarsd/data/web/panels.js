@@ -67,7 +67,7 @@ export class History {
 	#draw() {
 		const words = fold($("history-find").value).split(/\s+/);
 		const found = this.#all.filter(({ title }) => words.every((word) => fold(title).includes(word)));
-		const nothing = this.#all.length ? "None has all these words." : "No conversation yet.";
+		const nothing = this.#all.length ? "No title has all these words." : "No conversations yet.";
 		$("history-list").replaceChildren(...(found.length ? found.map((one) => this.#row(one)) : [h("li", { class: "faint" }, nothing)]));
 	}
 

@@ -136,7 +136,7 @@ def test_what_the_daemon_complains_of(subject: DoctorContext, stand_in: Stub) ->
     look(subject, "Daemon", "answers")
     lines = look(subject, "Daemon", "problems")
     assert [line.state for line in lines] == ["warning"] * 3
-    assert (lines[0].text, lines[0].hint) == ("The disk is full: 0 left.", "Free some.")
+    assert (lines[0].text, lines[0].hint) == ("The disk is full: 0 left.", "Free some space.")
     named = "work/Secret0.md, work/Secret1.md:1, work/Secret2.md:2"
     assert lines[1].text == f"Broken: 'my text': {named}, and 4 more."
     assert (lines[2].text, lines[2].hint) == ("8 problems in all.", "tarsd status --all")
@@ -278,6 +278,6 @@ def test_the_daemons_own_lines_are_passed_on(subject: DoctorContext, stand_in: S
 
 def test_a_stream_that_breaks_off_is_a_fault(subject: DoctorContext, stand_in: Stub) -> None:
     look(subject, "Daemon", "answers")
-    stand_in.replies["POST /v1/check"] = (500, {"error": {"message": "It broke.", "hint": "The log says where."}})
+    stand_in.replies["POST /v1/check"] = (500, {"error": {"message": "It broke.", "hint": "See the log for details."}})
     line = one(subject, "Index", "daemon")
     assert (line.state, line.text, line.public) == ("fault", "It broke.", "It failed (error).")

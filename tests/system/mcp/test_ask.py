@@ -52,7 +52,7 @@ async def test_memory_that_is_off_or_full_is_told(daemon: Start, home: Path, vau
     (home / "config.toml").write_text("[memory]\nenabled = false\n", encoding="utf-8")
     one = daemon()
     async with serving(home, vault) as client:
-        assert "Memory is switched off." in await refused(client, "remember", text="Otto is a cat")
+        assert "Memory is off." in await refused(client, "remember", text="Otto is a cat")
         one.stop()
         (home / "config.toml").write_text("", encoding="utf-8")
         rows = "".join(f"- Drawer {number} holds something\n" for number in range(98))

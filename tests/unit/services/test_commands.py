@@ -93,13 +93,13 @@ def test_what_has_not_come_up_is_said(on: Start, run: Run, vault: Path, monkeypa
     system = on("darwin")
     code, out, _ = run("service", "install", "--vault", str(vault))
     assert code == 4
-    assert f"● Started, pid {NOBODY}, and does not answer" in out
+    assert f"● Started, pid {NOBODY}, but not answering" in out
     assert f"tarsd-{vault_id(vault)}.log" in out
     system.ended(78)
     code, out, _ = run("service", "status", "--vault", str(vault))
     assert code == 4
     assert out.startswith(
-        "● Failed. The configuration has faults (exit code 78).\n  They are told by: tarsd config check.\n"
+        "● Failed. The configuration has errors (exit code 78).\n  See them with: tarsd config check.\n"
     )
     code, out, _ = run("service", "restart", "--vault", str(vault))
     assert code == 4 and "Started" in out
@@ -119,7 +119,7 @@ def test_a_daemon_beside_the_service_is_named(
     answering["process"]["pid"] = 77
     code, out, _ = run("service", "install", "--vault", str(vault))
     assert code == 4
-    assert "● Another daemon serves this vault: process 77\n  End that one with tarsd stop" in out
+    assert "● Another daemon already serves this vault: process 77\n  Stop it with tarsd stop" in out
     system.ended(0)
     assert run("service", "status", "--vault", str(vault))[0] == 4
 
@@ -140,7 +140,7 @@ def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering
         code, out, _ = run("service", "status", "--vault", str(vault))
         assert code == 0  # it runs all the same
         assert said in out
-        assert "Install it anew: tarsd service install" in out
+        assert "Install it again: tarsd service install" in out
     assert run("service", "install", "--vault", str(vault))[0] == 0
     assert file.read_text() == text
 
@@ -173,9 +173,9 @@ def test_uninstall_leaves_the_rest_and_says_so(
     code, out, _ = run("service", "uninstall")
     assert code == 0
     assert out.splitlines()[:3] == [
-        f"Stopped, and removed {file}",
-        f"  left: {home / 'config.toml'}",
-        f"  left: {home / 'state' / vault_id(vault)}",
+        f"Stopped and removed {file}",
+        f"  still there: {home / 'config.toml'}",
+        f"  still there: {home / 'state' / vault_id(vault)}",
     ]
     assert "tarsd uninstall --purge" in out
     assert [one for one in system.home.rglob("*") if one.is_file()] == []

@@ -220,7 +220,7 @@ def test_a_supervisor_that_is_not_there_or_hangs(platform: str, on: Start, monke
     service = services.service("0123456789ab", system.machine)
     command = "launchctl" if platform == "darwin" else "systemctl"
     (system.home.parent / "bin" / command).write_text("#!/bin/sh\nexec /bin/sleep 30\n")
-    with pytest.raises(ServiceError, match=r"has not answered within 0\.2 s"):
+    with pytest.raises(ServiceError, match=r"did not answer within 0\.2 s"):
         system.machine.runner.run(command, "print", timeout=0.2)
     (system.home.parent / "bin" / command).write_text("no program")
     with pytest.raises(ServiceError, match="cannot be started"):
