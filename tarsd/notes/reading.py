@@ -30,7 +30,7 @@ from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
-AWAY = "The folder of the notes is not there. This comes from what was indexed before."
+AWAY = "The folder of the notes is not there. This comes from the last index."
 MOST_NAMED = 10
 """So many of the notes that share a name are told."""
 

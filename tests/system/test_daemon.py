@@ -227,12 +227,12 @@ def test_a_vault_that_comes_later_and_goes_again(tmp_path: Path, daemon: Start) 
     assert status["counts"]["notes"] == 1
     reply = one.client.post("/chat", {"message": "how is sencha steeped?"})
     assert "seventy degrees" in reply["reply"]
-    assert "from what was indexed before" in reply["reply"]
+    assert "from the last index" in reply["reply"]
     for route, body in (("/v1/search", {"query": "sencha"}), ("/v1/related", {"path": "Tea"})):
         told = one.client.post(route, body)["degraded"]
-        assert str(vault) in told and "from what was indexed before" in told, route
+        assert str(vault) in told and "from the last index" in told, route
         told = one.client.post(route, body | {"audience": "elsewhere"})["degraded"]
-        assert str(vault) not in told and "from what was indexed before" in told, route
+        assert str(vault) not in told and "from the last index" in told, route
     with pytest.raises(ClientError) as caught:
         list(one.client.stream("/v1/reindex", {}))
     assert caught.value.code == "vault_unavailable"
