@@ -560,7 +560,7 @@ def test_overlong_names_are_told_in_a_sentence(
 ) -> None:
     assert run("run", "--vault", LONG)[0] == EXIT_CONFIG
     code, _, err = run("init", "--vault", LONG)
-    assert (code, "is not a folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
+    assert (code, "is no folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
     stub.replies["POST /v1/related"] = {"hits": [HIT]}
     assert run("related", LONG)[0] == EXIT_OK
     monkeypatch.setenv("TARSD_VAULT", LONG)

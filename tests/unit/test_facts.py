@@ -269,7 +269,7 @@ def test_a_property_of_a_megabyte_is_named_and_breaks_nothing() -> None:
     assert reasons(text) == [(2, "The value of 'long' is cut: only its beginning is compared.")]
     assert reasons("mood:: " + "x" * 900_000) == [(1, "The value of 'mood' is cut: only its beginning is compared.")]
     whole = "---\nlong: " + "x" * 1_000_000 + "\n---\nmood:: 4\n"
-    assert facts(whole) == [("mood", "4", 4)] and reasons(whole) == [(1, "The properties are too long to be read.")]
+    assert facts(whole) == [("mood", "4", 4)] and reasons(whole) == [(1, "The properties are too long to read.")]
 
 
 def test_twenty_thousand_properties_are_read_up_to_a_number_and_named() -> None:

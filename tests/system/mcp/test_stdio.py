@@ -321,7 +321,7 @@ async def test_it_lives_on_while_the_daemon_comes_and_goes(daemon: Start, home: 
 async def test_a_wrong_vault_and_an_old_daemon_are_told(home: Path, vault: Path, stub: Stub) -> None:
     async with serving(home, vault / "nowhere") as client:
         said = await refused(client, "ask", question="anything?")
-        assert said == f"There is not a folder {vault / 'nowhere'}. Correct --vault where this MCP server is set up."
+        assert said == f"There is no folder {vault / 'nowhere'}. Correct --vault where this MCP server is set up."
     async with serving(home, None) as client:  # the only one that runs, and it would not keep private notes back
         stub.replies["GET /v1/hello"]["features"] = ["search", "notes"]
         assert "older than this" in await refused(client, "search_notes", query="quorl")
