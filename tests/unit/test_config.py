@@ -199,7 +199,8 @@ debounce_s = -1
         ('[chat]\nfallback = "gtp"',
          '2: chat.fallback: "gtp" is not a model; use one of auto, extractive, anthropic:MODEL, ollama:MODEL, '
          'openai:MODEL'),
-        ('[tools]\nweather_url = "x"', '2: tools.weather_url: "x" must be a full URL such as "https://api.openai.com/v1"'),
+        ('[tools]\nweather_url = "x"',
+         '2: tools.weather_url: "x" must be a full URL such as "https://api.openai.com/v1"'),
         ('[[mcp]]\nname = "a"', '1: mcp[1].command: a server needs either command = ["program", "argument"] or a url'),
     ],
 )  # fmt: skip
@@ -336,7 +337,7 @@ def test_paths_that_no_file_can_have_are_faults(env: Env) -> None:
     ]
     (long,) = faults(env, f'[vault]\npath = "~/{LONG}"\n', vault="")
     assert long.startswith("2: vault.path: ~/aaa") and len(long) < 200
-    nul = "holds a NUL character, which no path can"
+    nul = "contains a NUL character"
     assert faults(env, '[vault]\npath = "~/nope\\u0000x"\n', vault="") == [f"2: vault.path: {nul}"]
     with pytest.raises(ConfigError, match=r"vault\.path: holds a NUL"):
         config.find_sockets(env=env)

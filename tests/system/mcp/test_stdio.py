@@ -92,7 +92,7 @@ async def test_reading(house: House) -> None:
         ):
             assert (await call(client, "read_note", path=name))[0]["path"] == "Ferry/Dry dock.md", name
         said = await refused(client, "read_note", path="Twin")
-        assert said == "2 notes go by the name “Twin”. Give the path of one: a/Twin.md, b/Twin.md."
+        assert said == "2 notes have the name “Twin”. Give the path of one: a/Twin.md, b/Twin.md."
         assert (await call(client, "read_note", path="b/Twin"))[0]["text"] == "# Second twin\n\nTwo."
         assert "There is no note “Ghost”" in await refused(client, "read_note", path="Ghost")
         assert "has 3 lines" in await refused(client, "read_note", path="Tides", start_line=9)
