@@ -60,7 +60,7 @@ class Client:
         vaults = [str(client.get("/v1/hello").get("vault", {}).get("path", client.socket_path)) for client in alive]
         raise ClientError(
             f"{len(alive)} daemons are running.",
-            f"Name one with --vault: {', '.join(sorted(vaults))}.",
+            f"Choose one with --vault: {', '.join(sorted(vaults))}.",
             code="ambiguous",
             exit_code=EXIT_USAGE,
         )
@@ -118,7 +118,7 @@ class Client:
             if isinstance(error, TimeoutError):
                 raise ClientError("The daemon does not answer.", "See: tarsd status.", code="timeout") from None
             if isinstance(error, PermissionError):
-                raise ClientError(f"{self.socket_path} belongs to somebody else.", code="refused") from None
+                raise ClientError(f"{self.socket_path} belongs to another user.", code="refused") from None
             if isinstance(error, OSError):
                 raise self._no_daemon() from None
             raise
@@ -129,7 +129,7 @@ class Client:
         if self._vault is None:
             return NoDaemon("No daemon is running for this vault.", START)
         if not os.path.isdir(self._vault):
-            return NoDaemon(f"There is no folder {self._vault}.", "Is it spelled right, and its disk connected?")
+            return NoDaemon(f"There is no folder {self._vault}.", "Check the spelling, and that its disk is connected.")
         return NoDaemon(f"No daemon is running for {self._vault}.", START)
 
 
@@ -159,8 +159,8 @@ def _others_write(about: os.stat_result) -> bool:
 
 def _open_to_others(folder: Path) -> ClientError:
     return ClientError(
-        f"{folder} is not a private folder of yours; nothing is sent to a socket in it.",
-        "Look who made it, and remove it, or take the right to write there from others.",
+        f"{folder} is not private to you, so nothing is sent to its socket.",
+        "Check who made it, then remove it or take away others' write permission.",
         code="refused",
     )
 
@@ -174,7 +174,7 @@ class _Response:
         head = self._until(b"\r\n\r\n").split(b"\r\n")
         words = head[0].split(None, 2)
         if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-            raise ClientError("What listens on the socket is no tarsd.", code="bad_answer")
+            raise ClientError("The program on the socket is not tarsd.", code="bad_answer")
         self.status = int(words[1])
         pairs = (line.partition(b":") for line in head[1:])
         self._headers = {name.strip().lower(): value.strip().lower() for name, _, value in pairs}
@@ -204,7 +204,7 @@ class _Response:
     def _until(self, mark: bytes) -> bytes:
         while (at := self._buffer.find(mark)) < 0:
             if len(self._buffer) > MAX_HEAD:
-                raise ClientError("What listens on the socket is no tarsd.", code="bad_answer")
+                raise ClientError("The program on the socket is not tarsd.", code="bad_answer")
             self._more()
         head = bytes(self._buffer[:at])
         del self._buffer[: at + len(mark)]
@@ -220,7 +220,7 @@ class _Response:
         try:
             return self._connection.recv(BLOCK)
         except TimeoutError:
-            raise ClientError("The daemon does not answer any more.", "See: tarsd status.", code="timeout") from None
+            raise ClientError("The daemon no longer answers.", "See: tarsd status.", code="timeout") from None
         except OSError:
             raise _cut() from None
 
@@ -279,7 +279,7 @@ def _object(raw: bytes) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise ClientError("The daemon's answer is not JSON.", "Do client and daemon have the same version?")
+        raise ClientError("The daemon's answer is not JSON.", "Check that client and daemon have the same version.")
     return cast("dict[str, Any]", value)
 
 
@@ -299,4 +299,4 @@ def _error(status: int, reply: Mapping[str, Any]) -> ClientError:
 
 
 def _cut() -> ClientError:
-    return ClientError("The daemon ended the answer half-way.", "Is it still running? See: tarsd status.", code="cut")
+    return ClientError("The daemon broke off the answer.", "Is it still running? See: tarsd status.", code="cut")

@@ -102,7 +102,9 @@ _ERRORS: Final[Mapping[Kind, tuple[type[ProviderError], type[EmbedError], str, s
         "Choose a local model, or allow cloud models in its settings (OLLAMA_NO_CLOUD).",
     ),
     "denied": (ProviderRefused, EmbedError, "{place} does not allow this", "The key has no access to this model."),
-    "unable": (ProviderRefused, ModelMissing, "{model} is not a {use} model", "Set another one in {use}.model."),
+    "unable": (
+        ProviderRefused, ModelMissing, "{model} cannot be used as the {use} model", "Set another one in {use}.model."
+    ),
     "memory": (
         ProviderError, EmbedError,
         "{model} does not fit into memory", "Set a smaller chat.context, or choose a smaller model.",

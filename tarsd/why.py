@@ -63,7 +63,7 @@ def why(
     passages = "1 passage" if len(rows) == 1 else f"{len(rows)} passages"
     steps.append(Step("indexed", True, f"It is in the index with {passages}.{state}"))
     if note.ours:
-        steps.append(Step("evidence", False, "tarsd wrote it: search finds it, answers are not based on it."))
+        steps.append(Step("evidence", False, "tarsd wrote it: search finds it, but answers do not use it."))
     of_notes = searcher.rank(query, "hybrid", _LIMIT)
     talk = searcher.rank_conversations(of_notes, _LIMIT)
     ranking = talk if note.of_conversation and talk is not None else of_notes
@@ -72,7 +72,9 @@ def why(
     ranks = _ranks(ranking, note, [of_notes] if talk is None else [of_notes, talk])
     final = ranks["all together"]
     steps.append(
-        Step("found", final is not None, f"It is note {final} of the answer." if final else "It is not in the answer.")
+        Step(
+            "found", final is not None, f"It is note {final} of the results." if final else "It is not in the results."
+        )
     )
     chunks = [_chunk(ranking, row, held[row.id]) for row in rows[:_SHOWN_CHUNKS]]
     return Explanation(key[1], query, steps, chunks, ranks, final, _verdict(steps, final))
@@ -99,7 +101,7 @@ def _on_disk(vaults: Sequence[Vault], store: Store, key: Key, close: Callable[[]
         detail = left_out[path].strip()
         return [Step("in the vault", True, "The file is there."), Step("not excluded", False, detail)]
     if rule is not None:
-        return [Step("in the vault", True, "The path is below the vault."), Step("not excluded", False, rule)]
+        return [Step("in the vault", True, "The path is inside the vault."), Step("not excluded", False, rule)]
     return [Step("in the vault", False, f"There is no note “{path}” in the vault. {close()}".rstrip())]
 
 
@@ -109,21 +111,21 @@ def _matching(
     steps: list[Step] = []
     if ranking.allowed is not None:
         inside = note.id in ranking.allowed
-        steps.append(Step("filters", inside, "The filters let it pass." if inside else "The filters leave it out."))
+        steps.append(Step("filters", inside, "It passes the filters." if inside else "The filters exclude it."))
     if ranking.terms:
         said: list[str] = []
         for stats in ranking.terms:
             where = "in the note" if stats.chunks or stats.completed else "nowhere in the vault"
             if stats.instead:
-                where = f"nowhere in the vault, read as {' or '.join(stats.instead)}"
+                where = f"nowhere in the vault, searched as {' or '.join(stats.instead)}"
             said.append(f"{stats.term.literal} ({where})" if not stats.chunks else stats.term.literal)
         steps.append(Step("terms", True, "Looked for: " + ", ".join(said) + "."))
         hit = [stats.term.literal for stats in ranking.terms if any(stats in terms for terms in held.values())]
-        detail = f"It holds: {', '.join(hit)}." if hit else "It holds none of the words."
+        detail = f"It contains: {', '.join(hit)}." if hit else "It contains none of the words."
         steps.append(Step("words", bool(hit), detail))
     for listed in ranking.lists:
         nearest = max((listed.cosines.get(row.id, -1.0) for row in rows), default=-1.0)
-        near = f"its nearest passage has cosine {nearest:.2f}" if nearest > -1 else "none of its passages came near"
+        near = f"its nearest passage has cosine {nearest:.2f}" if nearest > -1 else "none of its passages is near"
         detail = f"By the vectors of {listed.name}, {near}."
         steps.append(Step(f"meaning ({listed.name})", nearest > -1, detail))
     title = ranking.titles.get(note.id)
@@ -172,6 +174,6 @@ def _chunk(ranking: Ranking, row: Passage, held: Sequence[TermStats]) -> dict[st
 
 def _verdict(steps: Sequence[Step], final: int | None) -> str:
     if final is not None:
-        return f"Found: note {final} of the answer."
+        return f"Found: note {final} of the results."
     blocked = next((step for step in steps if not step.ok and step.step != "evidence"), None)
-    return f"Not found: {blocked.detail}" if blocked else "Not found: other notes fit better."
+    return f"Not found: {blocked.detail}" if blocked else "Not found: other notes match better."

@@ -136,15 +136,17 @@ def _compose(text: str, line: int) -> yaml.MappingNode | None:
         mark = error.problem_mark or error.context_mark
         at = (mark.line + line, mark.column + 1) if mark else (line, 1)
         raise BasesError(
-            f"The base is no YAML: {error.problem or error.context}", _QUOTES, line=at[0], column=at[1]
+            f"The base is not valid YAML: {error.problem or error.context}", _QUOTES, line=at[0], column=at[1]
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BasesError(f"The base is no YAML: {str(error).splitlines()[0]}", _QUOTES, line=line, column=1) from None
+        raise BasesError(
+            f"The base is not valid YAML: {str(error).splitlines()[0]}", _QUOTES, line=line, column=1
+        ) from None
     if node is None:
         return None
     if not isinstance(node, yaml.MappingNode):
         raise BasesError(
-            "A base begins with filters:, formulas:, properties: or views:",
+            "A base starts with filters:, formulas:, properties: or views:",
             "Obsidian's help describes it on its page “Bases syntax”.",
             line=line,
             column=1,
@@ -176,7 +178,7 @@ def _check_depth(text: str, line: int) -> None:
             flow = max(0, flow - (char in "]}"))
             deepest = max(deepest, flow)
         if len(indents) + deepest > 2 * MAX_DEPTH:
-            raise BasesError(f"The base is nested more than {MAX_DEPTH} deep", "Put some of its filters together.",
+            raise BasesError(f"The base is nested more than {MAX_DEPTH} deep", "Combine some of its filters.",
                              line=number, column=width + 1)  # fmt: skip
 
 
@@ -238,7 +240,7 @@ class _BaseReader:
                         while circle[-1] != name:
                             circle.append(came[circle[-1]])
                         if told.isdisjoint(circle):
-                            self.problems.append(f"Formulas go in a circle: {' → '.join((*reversed(circle), name))}.")
+                            self.problems.append(f"Formulas are circular: {' → '.join((*reversed(circle), name))}.")
                         told.update(circle)
                         at = len(path)
                         break
@@ -251,7 +253,7 @@ class _BaseReader:
         parts = self.mapping(node)
         name, kind = self.text(parts.get("name")), self.text(parts.get("type")) or "table"
         if kind not in VIEW_TYPES:
-            self.tell(f"There is no view of type {kind[:60]!r} here; it is shown as a table", parts["type"])
+            self.tell(f"There is no view of type {kind[:60]!r} here; shown as a table", parts["type"])
         order = [self.known(full_name(self.text(item)), item, formulas) for item in self.sequence(parts.get("order"))]
         drawn = [full_name(text) for key in _DRAWN if (text := self.text(parts.get(key)))]
         sort = []
@@ -298,7 +300,7 @@ class _BaseReader:
         """A filter without the parts that cannot be read; None where nothing is left."""
         if depth > MAX_DEPTH and node is not None:  # an alias may stand in what it stands for
             line, column = self.place(node)
-            raise BasesError(f"The filters are nested more than {MAX_DEPTH} deep", "Put some of them together.",
+            raise BasesError(f"The filters are nested more than {MAX_DEPTH} deep", "Combine some of them.",
                              line=line, column=column)  # fmt: skip
         if isinstance(node, yaml.MappingNode):
             found = []
@@ -316,7 +318,7 @@ class _BaseReader:
             return Condition("and", parts) if parts else None
         if node is None or not self.text(node).strip():
             return None
-        program = self.program(node, "This filter is left out: ", frozenset())
+        program = self.program(node, "This filter is skipped: ", frozenset())
         line, column = self.place(node)
         return program and Condition("", (), self.text(node), program, line, column)
 
@@ -379,6 +381,6 @@ def _descending(direction: str) -> bool:
 
 def _failed(why: str) -> Program:
     def fail(scope: RowScope) -> Value:
-        raise BasesError(why, "It is named above.")
+        raise BasesError(why, "See above.")
 
     return fail

@@ -220,9 +220,9 @@ def formula_value(name: str, scope: RowScope) -> Value:
         raise BasesError(f"There is no formula {name[:60]!r}", "The base's formulas are listed under `formulas`.")
     if name in scope.running:
         circle = " → ".join((*scope.running[scope.running.index(name) :], name))
-        raise BasesError(f"Formulas go in a circle: {circle}", "Take one of them out of the other.")
+        raise BasesError(f"Formulas are circular: {circle}", "Take one of them out of the other.")
     if len(scope.running) >= MAX_NESTED:
-        raise BasesError(f"More than {MAX_NESTED} formulas need each other", "Put some of them together.")
+        raise BasesError(f"More than {MAX_NESTED} formulas need each other", "Combine some of them.")
     scope.running.append(name)
     outer, scope.values = scope.values, {}
     try:
@@ -245,7 +245,7 @@ def _negative(value: Value) -> Value:
         return Duration(-value.months, -value.ms)
     number = None if value is None else as_number(value)
     if number is None and value is not None:
-        raise BasesError(f"- takes no {type_of(value)}", "Only numbers can be reckoned with.")
+        raise BasesError(f"- takes no {type_of(value)}", "Only numbers can be calculated with.")
     return None if number is None else tidy(-number)
 
 
@@ -339,7 +339,7 @@ def _call(node: FunctionCall, variables: frozenset[str]) -> Program:
         function = by_type.get(type_of(value), everyone)
         if function is None:
             raise BasesError(
-                f"{name}() is no function of a {type_of(value)}", _kinds(name), line=node.line, column=node.column
+                f"{name}() is not a function of {type_of(value)}", _kinds(name), line=node.line, column=node.column
             )
         scope.budget.charge(1)
         given = (only(scope),) if only else [argument(scope) for argument in arguments]
@@ -361,7 +361,7 @@ def _each(node: FunctionCall, subject: Program, variables: frozenset[str]) -> Pr
         if value is None:
             return None
         if not isinstance(value, tuple):
-            raise BasesError(f"{name}() is no function of a {type_of(value)}", "list() makes a list of one value.")
+            raise BasesError(f"{name}() is not a function of {type_of(value)}", "list() makes a list of one value.")
         first = start(scope) if start else None
         outer, scope.values = scope.values, dict(scope.values)
         try:

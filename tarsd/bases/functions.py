@@ -60,7 +60,9 @@ def date_of(value: Value) -> Date | None:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         found = _from_epoch(value)
     if found is None:
-        raise BasesError(f"{text_of(value)[:60]!r} is no date", "A date is written YYYY-MM-DD or YYYY-MM-DD HH:mm:ss.")
+        raise BasesError(
+            f"{text_of(value)[:60]!r} is not a date", "A date is written YYYY-MM-DD or YYYY-MM-DD HH:mm:ss."
+        )
     return found
 
 
@@ -80,7 +82,7 @@ def _duration(scope: RowScope, _: Value, given: Arguments) -> Value:
         found = Duration(0, value)
     if found is None:
         raise BasesError(
-            f"{text_of(value)[:60]!r} is no duration", 'A duration is written "1 week", "2h", "3d" or "1M".'
+            f"{text_of(value)[:60]!r} is not a duration", 'A duration is written "1 week", "2h", "3d" or "1M".'
         )
     return found
 
@@ -94,7 +96,7 @@ def _number(scope: RowScope, _: Value, given: Arguments) -> Value:
         return None if ms is None else tidy(ms)
     number = as_number(value)
     if number is None:
-        raise BasesError(f"{text_of(value)[:60]!r} is no number", "isType() tells texts from numbers.")
+        raise BasesError(f"{text_of(value)[:60]!r} is not a number", "isType() tells texts from numbers.")
     return tidy(number)
 
 
@@ -197,7 +199,7 @@ def _date(subject: Value) -> Date:
 def _format(scope: RowScope, subject: Value, given: Arguments) -> Value:
     pattern = text_of(given[0])
     if len(pattern) > 200:
-        raise BasesError("This is too long to be a date's format", 'A format is such as "YYYY-MM-DD".')
+        raise BasesError("This is too long to be a date's format", 'Write a format such as "YYYY-MM-DD".')
     return moment.write(_date(subject).when, pattern)
 
 

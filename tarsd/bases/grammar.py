@@ -206,16 +206,16 @@ def _unreadable(text: str, line: int, column: int, at: int) -> BasesError:
                           line=line, column=column)  # fmt: skip
     word = re.match(r"\w+|\S", rest)
     said = word[0] if word else rest[:1]
-    hint = "Look at what stands before it: an operator such as == or && may be missing."
+    hint = "Check what is before it: an operator such as == or && may be missing."
     if said in "\"'":
-        hint = "A quotation mark is opened here and not closed."
+        hint = "A quotation mark is not closed."
     elif said == "=" or (said in "><!" and rest[1:2] == "="):
         hint = "Write == to compare."
     elif said.casefold() in _WORDS:
         hint = f"Write {_WORDS[said.casefold()]} for {said}."
     elif said in "&|":
         hint = f"Write {said * 2}."
-    return BasesError(f"{said[:40]!r} cannot stand here", hint, line=line, column=column)
+    return BasesError(f"{said[:40]!r} is not allowed here", hint, line=line, column=column)
 
 
 _WORDS = {"and": "&&", "or": "||", "not": "!", "is": "==", "in": ".contains()", "like": ".contains()"}

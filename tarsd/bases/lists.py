@@ -185,7 +185,7 @@ def summarize(name: str, items: Sequence[Value], scope: RowScope) -> Value:
     run = SUMMARIES.get(name)
     if run is None:
         raise BasesError(
-            f"There is no summary {name[:60]!r}", f"Those by default are {', '.join((*SUMMARIES, 'Unique'))}."
+            f"There is no summary {name[:60]!r}", f"The built-in ones are {', '.join((*SUMMARIES, 'Unique'))}."
         )
     return run(items)
 

@@ -230,7 +230,7 @@ def multiply(left: Value, right: Value, scope: RowScope) -> Value:
         times = as_number(right)
         return None if times is None else Duration(left.months * times, left.ms * times)
     if isinstance(right, Duration) and not isinstance(left, Duration):
-        raise BasesError("A duration has to stand on the left of *", 'Write duration("5h") * 2.')
+        raise BasesError("A duration must be on the left of *", 'Write duration("5h") * 2.')
     return _reckon("*", operator.mul, left, right)
 
 
@@ -270,7 +270,7 @@ def _reckon(sign: str, run: Callable[[float, float], float | None], left: Value,
     for value, number in zip((left, right), numbers, strict=True):
         if number is None:
             raise BasesError(
-                f"{sign} takes no {type_of(value)}", _HINTS.get(type_of(value), "Only numbers can be reckoned with.")
+                f"{sign} takes no {type_of(value)}", _HINTS.get(type_of(value), "Only numbers can be calculated with.")
             )
     try:
         result = run(*numbers)  # type: ignore[arg-type]
@@ -281,6 +281,6 @@ def _reckon(sign: str, run: Callable[[float, float], float | None], left: Value,
 
 _HINTS = {
     "date": 'A date takes a duration: + "1 week", - "3d".',
-    "string": "This text is no number; number() reads one.",
+    "string": "This text is not a number; number() reads one.",
     "list": "Take one item, as in x[0], or reduce the list to one value.",
 }  # fmt: skip

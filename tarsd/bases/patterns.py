@@ -60,7 +60,7 @@ def _matches(pattern: Pattern, text: str, budget: Budget) -> Iterator[Any]:
         budget.charge(int(MAX_SECONDS * 1_000_000))
         raise BasesError(
             f"The regular expression /{pattern.source[:60]}/ takes too long",
-            "One repetition in another, as in (a+)+, is what takes so long.",
+            "Nested repetitions, as in (a+)+, take too long.",
         ) from None
 
 
@@ -80,7 +80,8 @@ def _compiled(pattern: Pattern) -> Any:
         return regex.compile(_BRACKET.sub(_python, pattern.source), flags)
     except (regex.error, OverflowError, RecursionError, MemoryError, ValueError) as error:
         raise BasesError(
-            f"/{pattern.source[:60]}/ is no regular expression: {error}", "It is read as in JavaScript."
+            f"/{pattern.source[:60]}/ is not a regular expression: {error}",
+            "Regular expressions are those of JavaScript.",
         ) from None
 
 

@@ -27,18 +27,18 @@ class Budget:
         """Takes off some steps; raises `BasesError` when none are left."""
         self.left -= steps
         if self.left < 0:
-            raise TooMuch("This is more work than a query may be", "Filter more, or work on shorter lists.")
+            raise TooMuch("This query is too expensive", "Filter more, or use shorter lists.")
 
     def text(self, chars: int) -> None:
         """Asks for a text of so many characters."""
         if chars > MAX_CHARS:
-            raise BasesError(f"This makes a text of more than {MAX_CHARS:,} characters", "Work on shorter texts.")
+            raise BasesError(f"This makes a text longer than {MAX_CHARS:,} characters", "Use shorter texts.")
         self.charge(chars // 10 + 1)
 
     def items(self, count: int) -> None:
         """Asks for a list of so many items."""
         if count > MAX_ITEMS:
-            raise BasesError(f"This makes a list of more than {MAX_ITEMS:,} items", "Work on shorter lists.")
+            raise BasesError(f"This makes a list longer than {MAX_ITEMS:,} items", "Use shorter lists.")
         self.charge(count + 1)
 
 

@@ -110,7 +110,7 @@ def fail(error: TarsdError, *, as_json: bool = False) -> None:
     out = Terminal(sys.stderr)
     if isinstance(error, ConfigError):
         count = len(error.problems)
-        click.echo(out.red(f"The configuration has {'a fault' if count == 1 else f'{count} faults'}:"), err=True)
+        click.echo(out.red(f"The configuration has {'an error' if count == 1 else f'{count} errors'}:"), err=True)
         for problem in error.problems:
             click.echo(wrapped(f"  {clean(problem)}", out), err=True)
     else:
@@ -142,12 +142,12 @@ class Folder(click.Path):
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         """As click does it."""
         if value == "":
-            self.fail("An empty path names no folder. Name the folder of your notes.", parameter, context)
+            self.fail("The path is empty. Give the folder of your notes.", parameter, context)
         return super().convert(value, parameter, context)
 
 
 vault_option = click.option(
-    "--vault", type=Folder(), help="The vault whose daemon is meant, if not the configured or only one."
+    "--vault", type=Folder(), help="The vault, if not the configured one or the only one running."
 )
 """`--vault PATH`: whose daemon is meant."""
 

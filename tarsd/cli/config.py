@@ -15,14 +15,14 @@ from tarsd.cli.terminal import ESCAPED, fit, line
 from tarsd.errors import BadRequest, ConfigError, Refused, VaultUnavailable
 
 TEMPLATE = """\
-# Settings of tarsd. Only the vault is needed; what stands behind a # is the default.
-# A daemon that runs reads it again when it is saved; tarsd config check tells the faults.
+# Settings of tarsd. Only the vault is needed; lines starting with # show the defaults.
+# A running daemon reads it again once you save it; tarsd config check shows errors.
 
 [vault]
 path = {path}
 # exclude = ["Templates/", "*.excalidraw.md"]   # besides Obsidian's own excluded files
 # memory_folder = "tars"
-# include_comments = false                       # index %% comments %%, too
+# include_comments = false                       # also index %% comments %%
 
 # [[collection]]                                 # further read-only folders, searched under their own name
 # name = "work"
@@ -33,18 +33,18 @@ path = {path}
 
 [chat]
 # model = "auto"       # or "extractive" (no model), "ollama:MODEL", "openai:MODEL", "anthropic:MODEL"
-# fallback = ""        # the model that answers when that one is away or overloaded
+# fallback = ""        # the model that answers when that one is unavailable or overloaded
 
 [memory]
 # enabled = true        # remember what you tell it, in tars/Memory.md
-# session_notes = true  # conversations become notes in tars/sessions/
-# note_each_question = false  # so do single questions that were answered without a model
+# session_notes = true  # save conversations as notes in tars/sessions/
+# note_each_question = false  # also single questions answered without a model
 
 [tools]
-# allow = []            # tools that need no yes, such as "daily_note_append", "weather"
+# allow = []            # tools that need no approval, such as "daily_note_append", "weather"
 # weather_place = ""    # a place, for the weather
 
-# [[mcp]]               # an MCP server whose tools the model may use, after your yes
+# [[mcp]]               # an MCP server whose tools the model may use, after your approval
 # name = "fetch"
 # command = ["uvx", "mcp-server-fetch"]
 
@@ -58,7 +58,7 @@ path = {path}
 
 @click.command(cls=Command)
 @click.option("--vault", type=Folder(), required=True, help="The folder of notes.")
-@click.option("--force", is_flag=True, help="Replace a config that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing config.")
 @json_option
 def init(vault: Path, force: bool, as_json: bool) -> None:
     """Write a config for the vault at PATH."""
@@ -67,26 +67,29 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
     root, file = expand(str(vault), os.environ), config_file()
     if not os.path.isdir(root):
         raise BadRequest(
-            f"{fit(str(root), 200)} is no folder.", "Name the folder that holds your notes.", field="vault"
+            f"There is no folder {fit(str(root), 200)}.", "Give the folder with your notes.", field="vault"
         )
     try:
         text = TEMPLATE.format(path=json.dumps(str(root), ensure_ascii=False).replace("\x7f", "\\u007f"))
         raw = text.encode()
     except UnicodeEncodeError:
-        raise BadRequest("The vault's path is not UTF-8, which a config must be.", "Rename the folder.") from None
+        raise BadRequest(
+            "The vault's path is not UTF-8, so the config cannot contain it.", "Rename the folder."
+        ) from None
     try:
         files.make_folder(file.parent)
         written = _write(file, raw, root, force=force)
     except OSError as error:
         raise Refused(
-            f"{fit(str(file), 200)} cannot be written: {error.strerror}.", "TARSD_HOME or TARSD_CONFIG moves it."
+            f"{fit(str(file), 200)} cannot be written: {error.strerror}.",
+            "Set TARSD_HOME or TARSD_CONFIG to another place.",
         ) from None
     if as_json:
         print_json({"config": str(file), "vault": str(root), "written": written})
         return
-    click.echo(f"Wrote {line(file)}" if written else f"{line(file)} names this vault already.")
+    click.echo(f"Wrote {line(file)}" if written else f"{line(file)} already has this vault.")
     if not (root / ".obsidian").is_dir():
-        click.echo("The folder has never been opened in Obsidian; any folder of Markdown notes will do.")
+        click.echo("The folder was never opened in Obsidian; that is fine, any folder of Markdown notes works.")
     click.echo("Next: tarsd run")
 
 
@@ -105,9 +108,9 @@ def _write(file: Path, raw: bytes, root: Path, *, force: bool) -> bool:
             named = _named_vault()
             if named is not None and os.path.realpath(named) == os.path.realpath(root):
                 return False
-            of = f" It names {line(named)}." if named is not None else ""
+            of = f" Its vault is {line(named)}." if named is not None else ""
             raise Refused(
-                f"{line(file)} is there already and stays as it is.{of}", "Edit it, or use --force to replace it."
+                f"{line(file)} already exists and was not changed.{of}", "Edit it, or use --force to replace it."
             ) from None
     return True
 
@@ -123,14 +126,14 @@ def _named_vault() -> Path | None:
 
 @click.group(cls=Group)
 def config() -> None:
-    """Look at the settings."""
+    """Show the settings."""
 
 
 @config.command()
-@click.option("--vault", type=Folder(), help="As if run with this vault.")
+@click.option("--vault", type=Folder(), help="Check as if run with this vault.")
 @json_option
 def check(vault: Path | None, as_json: bool) -> None:
-    """Print the settings in force, or every fault of the config (exit code 78); what names nothing is named."""
+    """Print the settings in force, or all errors in the config (exit code 78)."""
     from tarsd.config import as_tables, load
     from tarsd.config.rules import CORRECT
     from tarsd.doctor.settings import certificate_sentences
@@ -161,7 +164,7 @@ def check(vault: Path | None, as_json: bool) -> None:
 @config.command()
 @json_option
 def path(as_json: bool) -> None:
-    """Print where the config is, or would be."""
+    """Print the path of the config."""
     from tarsd.config import config_file
 
     file = config_file()
@@ -172,7 +175,7 @@ def path(as_json: bool) -> None:
 @vault_option
 @json_option
 def socket(vault: Path | None, as_json: bool) -> None:
-    """Print where the daemon listens, for curl and other programs."""
+    """Print the path of the daemon's socket, for curl and other programs."""
     from tarsd.client import Client
 
     path = str(Client.find(vault).socket_path)

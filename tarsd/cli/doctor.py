@@ -31,15 +31,18 @@ COMMAND = re.compile(r"(?:tarsd|chmod|sudo|kill|uv|pipx|ollama|/\S+) ")
 
 
 @click.command(cls=Command)
-@click.option("--all", "every", is_flag=True, help="Show what is fine, too, and import every package.")
-@click.option("--no-model", is_flag=True, help="Ask no server of a model.")
+@click.option("--all", "every", is_flag=True, help="Also show what is fine, and import every package.")
+@click.option("--no-model", is_flag=True, help="Do not ask the models' servers.")
 @click.option(
-    "--report", "target", metavar="FILE", help="Write a report for others, without what is private, to FILE or to -."
+    "--report",
+    "target",
+    metavar="FILE",
+    help="Write a report to share, without private data, to FILE or to - (standard output).",
 )
 @vault_option
 @json_option
 def doctor(every: bool, no_model: bool, target: str | None, vault: Path | None, as_json: bool) -> None:
-    """Look at everything that may be wrong, and say what to do. Repairs nothing; takes a minute at most.
+    """Check everything that may be wrong, and say what to do. Repairs nothing; takes a minute at most.
 
     Exits with 4 if there is a fault. The report names no note, no vault, no user and no machine; read it all the same
     before you give it away.
@@ -48,9 +51,9 @@ def doctor(every: bool, no_model: bool, target: str | None, vault: Path | None, 
     from tarsd.doctor.report import report
 
     if target == "-" and as_json:
-        raise BadRequest("--json and --report - both want the output.", "Name a file for the report.", field="report")
+        raise BadRequest("--json and --report - both want the output.", "Give a file for the report.", field="report")
     if target not in (None, "-") and os.path.lexists(str(target)):
-        raise Refused(f"{target} is there already and stays as it is.", "Name another file.")
+        raise Refused(f"{target} already exists and was not changed.", "Choose another file.")
     logging.getLogger().addHandler(logging.NullHandler())  # what the parts log is not for the terminal
     subject = DoctorContext(vault, model=not no_model, thorough=every)
     out = Terminal(sys.stdout)
@@ -63,7 +66,7 @@ def doctor(every: bool, no_model: bool, target: str | None, vault: Path | None, 
         click.echo(report(subject, lines), nl=False)
     elif target is not None:
         _write(target, report(subject, lines))
-        click.echo(f"Wrote {clean(target)}. Read it before you give it away.", err=as_json)
+        click.echo(f"Wrote {clean(target)}. Read it before you share it.", err=as_json)
     if not _ok(lines):
         click.get_current_context().exit(EXIT_REFUSED)
 
@@ -109,11 +112,9 @@ class _Shown:
         told = [f"{counts[state]} {state}{'s' * (counts[state] != 1)}" for state in WRONG if counts[state]]
         if not self._every:
             fine = f"{counts['ok']} check{'s are' if counts['ok'] != 1 else ' is'} fine"
-            rest = f", {counts['skipped']} had nothing to look at" if counts["skipped"] else ""
+            rest = f", {counts['skipped']} skipped" if counts["skipped"] else ""
             gap = "\n" * any(counts[state] for state in WRONG)
-            click.echo(
-                wrapped(f"{gap}{self._out.dim(f'{fine}{rest}. They are shown by: tarsd doctor --all')}", self._out)
-            )
+            click.echo(wrapped(f"{gap}{self._out.dim(f'{fine}{rest}. To see them: tarsd doctor --all')}", self._out))
         style = self._out.red if counts["fault"] else self._out.yellow if told else self._out.green
         said = " and ".join(told) or "All is well"
         click.echo(f"{chr(10) * self._every}{style(f'{said}.')}")
@@ -144,4 +145,4 @@ def _write(target: str, text: str) -> None:
         with open(handle, "w", encoding="utf-8", errors="replace") as stream:
             stream.write(text)
     except OSError as error:
-        raise Refused(f"{target} cannot be written: {error.strerror}.", "Name another file.") from None
+        raise Refused(f"{target} cannot be written: {error.strerror}.", "Choose another file.") from None

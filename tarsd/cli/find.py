@@ -24,7 +24,7 @@ Query syntax: "a phrase"   -without   tag:idea   path:Work/   file:plan
 
 
 _limit = click.option(
-    "--limit", "-n", type=click.IntRange(1, 200), default=10, show_default=True, help="At most so many results."
+    "--limit", "-n", type=click.IntRange(1, 200), default=10, show_default=True, help="The most results to show."
 )
 
 
@@ -35,11 +35,11 @@ class _Score(click.FloatRange):
         """As click does it, which takes nan and inf for numbers in the range."""
         number = super().convert(value, parameter, context)
         if not math.isfinite(number):
-            self.fail(f"{value} is no number to compare with. Write one such as 0.5.", parameter, context)
+            self.fail(f"{value} is not a usable number. Write one such as 0.5.", parameter, context)
         return number
 
 
-_min_score = click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results that score less.")
+_min_score = click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results with a lower score.")
 
 
 def _query(function: Function) -> Function:
@@ -55,7 +55,7 @@ def _query(function: Function) -> Function:
     type=click.Choice(["hybrid", "fts", "vec"]),
     default="hybrid",
     show_default=True,
-    help="By word and meaning, by word alone, by meaning alone.",
+    help="By word and meaning, by word only, by meaning only.",
 )
 @_query
 def search(mode: str, **given: Any) -> None:
@@ -66,21 +66,21 @@ def search(mode: str, **given: Any) -> None:
 @click.command(cls=Command, epilog=QUERY_HELP)
 @_query
 def sgrep(**given: Any) -> None:
-    """Find passages by word alone (search --mode fts)."""
+    """Find passages by word only (search --mode fts)."""
     _search("fts", **given)
 
 
 @click.command(cls=Command, epilog=QUERY_HELP)
 @_query
 def svec(**given: Any) -> None:
-    """Find passages by meaning alone (search --mode vec)."""
+    """Find passages by meaning only (search --mode vec)."""
     _search("vec", **given)
 
 
 def _search(mode: str, query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
     text = words(query)
     if not text.strip():
-        raise BadRequest("The query is empty.", "Say what to look for.", field="query")
+        raise BadRequest("The query is empty.", "Give something to search for.", field="query")
     more = {"min_score": min_score} if min_score else {}
     _exit(find(Client.find(vault), text, mode, limit, more, as_json=as_json))
 
@@ -110,7 +110,7 @@ def _exit(any_found: bool) -> None:
 @vault_option
 @json_option
 def related(note: tuple[str, ...], limit: int, vault: Path | None, as_json: bool) -> None:
-    """Find notes like NOTE: a path, name, alias or [[link]], or the path of the file."""
+    """Find notes like NOTE: a path, name, alias or [[link]]."""
     client, name = Client.find(vault), words(note)
     reply = client.post("/v1/related", {"path": note_path(client, name), "limit": limit})
     _exit(_print(client, reply, "", f"Nothing is related to {clean(name)}.", as_json))
@@ -126,7 +126,7 @@ def _print(client: Client, reply: Mapping[str, Any], query: str, nothing: str, a
         if not hits:
             click.echo(nothing)
         elif all(float(hit.get("relevance") or 0) < WEAK for hit in hits):
-            click.echo(out.yellow("Nothing that is surely relevant; the closest:\n"))
+            click.echo(out.yellow("No good match. Closest:\n"))
         elif any(float(hit.get("relevance") or 0) >= GOOD for hit in hits):
             hits = [hit for hit in hits if float(hit.get("relevance") or 0) >= WEAK]
         for text in show(hits, query, roots(client), out):

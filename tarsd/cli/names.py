@@ -42,7 +42,7 @@ def attach(talk: TerminalChat, given: str) -> None:
     """Has the note that is meant go with every message. Raises NotFound, and Conflict if it does already."""
     path = meant(talk.client, given)
     if path in talk.notes:
-        raise Conflict(f"“{line(path)}” goes with every message already.", "/note alone lets go of all notes.")
+        raise Conflict(f"“{line(path)}” is already attached.", "/note alone detaches all notes.")
     talk.notes.append(path)
 
 

@@ -120,7 +120,7 @@ def notes_below(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     said = []
     behind = int(reply.get("behind") or 0)
     if behind:
-        said.append(f"The index is behind: {behind:,} note{'s' * (behind != 1)} changed and not indexed yet.")
+        said.append(f"The index is behind: {behind:,} changed note{'s' * (behind != 1)} not indexed yet.")
     if reply.get("degraded"):
         said.append(clean(reply["degraded"]))
     return [out.yellow(text) for text in said]

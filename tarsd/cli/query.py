@@ -26,7 +26,7 @@ Conditions are those of Obsidian's Bases:
   file.day >= date("2026-03-01")     file.mtime > now() - "1 week"
   authors.contains(link("Ada"))      file.hasLink("Harbour")"""
 
-_limit = click.option("--limit", "-n", type=click.IntRange(0), default=0, help="At most so many rows; 0 for all.")
+_limit = click.option("--limit", "-n", type=click.IntRange(0), default=0, help="The most rows to show; 0 for all.")
 _csv = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values.")
 
 
@@ -43,7 +43,7 @@ def _reply(function: Function) -> Function:
 @click.option("--sort", "-s", multiple=True, metavar="[-]EXPR", help="What to sort by; with - the largest first.")
 @click.option("--group", "-g", default="", metavar="EXPR", help="What to group by.")
 @click.option("--sum", "sums", multiple=True, metavar="EXPR", help="What to add up.")
-@click.option("--average", "averages", multiple=True, metavar="EXPR", help="What to take the mean of.")
+@click.option("--average", "averages", multiple=True, metavar="EXPR", help="What to average.")
 @_limit
 @_reply
 def notes(
@@ -56,16 +56,16 @@ def notes(
     asked["summaries"] = {**dict.fromkeys(averages, "average"), **dict.fromkeys(sums, "sum")}
     client = Client.find(vault)
     reply = client.post("/v1/query", asked)
-    _print(client, reply, "No note is like that.", as_json=as_json, as_csv=as_csv)
+    _print(client, reply, "No matching notes.", as_json=as_json, as_csv=as_csv)
 
 
 @click.command(cls=Command)
 @click.argument("saying", metavar="WORDS", nargs=-1)
-@click.option("--open", "state", flag_value="open", default=True, help="Those that are to be done (the default).")
-@click.option("--done", "state", flag_value="done", help="Those that are done.")
-@click.option("--overdue", "state", flag_value="overdue", help="Open ones that were due before today.")
-@click.option("--cancelled", "state", flag_value="cancelled", help="Those that were given up.")
-@click.option("--all", "state", flag_value="all", help="Whatever their state.")
+@click.option("--open", "state", flag_value="open", default=True, help="Open tasks (the default).")
+@click.option("--done", "state", flag_value="done", help="Done tasks.")
+@click.option("--overdue", "state", flag_value="overdue", help="Open tasks due before today.")
+@click.option("--cancelled", "state", flag_value="cancelled", help="Cancelled tasks.")
+@click.option("--all", "state", flag_value="all", help="All tasks.")
 @click.option("--due", default="", metavar="DAY", help="today, week, a date, before:DATE or after:DATE.")
 @click.option("--in", "folder", default="", metavar="FOLDER", help="Only in this folder and below.")
 @click.option("--tag", default="", metavar="TAG", help="Only with this tag, on the task or its note.")
@@ -75,16 +75,16 @@ def tasks(
     saying: tuple[str, ...], state: str, due: str, folder: str, tag: str,
     limit: int, as_csv: bool, vault: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """List tasks, those that are due first; with WORDS those that say all of these."""
+    """List tasks, earliest due first; with WORDS, only tasks with all of these words."""
     client = Client.find(vault)
     asked = {"state": state, "due": due, "folder": folder, "tag": tag, "words": words(saying), "limit": limit}
-    _print(client, client.post("/v1/tasks", asked), "No task is like that.", as_json=as_json, as_csv=as_csv)
+    _print(client, client.post("/v1/tasks", asked), "No matching tasks.", as_json=as_json, as_csv=as_csv)
 
 
 @click.command(cls=Command)
 @click.argument("file", metavar="FILE.base", shell_complete=completion.notes)
 @click.option("--view", default="", metavar="NAME", help="The view to show, if not the first.")
-@click.option("--this", default="", metavar="NOTE", help="The note that `this` stands for.")
+@click.option("--this", default="", metavar="NOTE", help="The note that `this` means.")
 @_reply
 def base(file: str, view: str, this: str, as_csv: bool, vault: Path | None, as_json: bool) -> None:
     """Show a view of a base: of FILE.base, or of a note with a ```base block."""

@@ -31,11 +31,11 @@ STUCK = ("unavailable", "unreachable", "model_missing", "failing", "failed")
 
 @click.command(cls=Command)
 @click.option("--all", "every", is_flag=True, help="List every problem.")
-@click.option("--wait", is_flag=True, help="Wait until all is indexed and embedded, showing progress.")
+@click.option("--wait", is_flag=True, help="Wait until everything is indexed and embedded, showing progress.")
 @vault_option
 @json_option
 def status(every: bool, wait: bool, vault: Path | None, as_json: bool) -> None:
-    """Say at a glance how things are: freshness, counts, problems."""
+    """Show the status: freshness, counts, problems."""
     client = Client.find(vault)
     reply = client.get("/v1/status")
     if wait:
@@ -98,9 +98,9 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
 
 
 NOT_EMBEDDED = (
-    ("failed", "could not be embedded"),
-    ("held_back", "kept on this machine"),
-    ("not_read", "in scripts that it cannot read are found by their words"),
+    ("failed", "passages could not be embedded"),
+    ("held_back", "passages kept on this machine"),
+    ("not_read", "passages in other scripts: word search only"),
 )
 LEFT_OUT = (("excluded", "excluded"), ("skipped", "skipped"), ("failed", "unreadable"))
 
@@ -113,12 +113,12 @@ def _headline(reply: Mapping[str, Any], out: Terminal) -> str:
     problems = reply.get("problems") or []
     trouble = f" · {_count(problems)}" if problems else ""
     if (reply.get("watch") or {}).get("state") == "waiting" and (reply.get("watch") or {}).get("hint"):
-        return f"{out.red('● Vault not available')} · {size} from before{trouble}"
+        return f"{out.red('● Vault not available')} · {size} from the last index{trouble}"
     if behind:
         return f"{out.yellow(f'● Indexing, {behind:,} to go')} · {size}{trouble}"
     embedding = reply.get("embedding") or {}
     if _general(problems, embedding):
-        return f"{out.yellow('● Look at this')} · {size}{out.yellow(trouble)}"
+        return f"{out.yellow('● Needs attention')} · {size}{out.yellow(trouble)}"
     style = out.yellow if embedding.get("reason") or embedding.get("state") in STUCK else out.green
     return f"{style('● Up to date')} · {size}{out.yellow(trouble)}"
 
@@ -140,12 +140,12 @@ def _watch(watch: Mapping[str, Any]) -> str:
     state = str(watch.get("state") or watch.get("mode") or "unknown")
     words = {
         "events": "watched",
-        "polling": "looked at every few seconds",
-        "waiting": "waiting for it to be there",
+        "polling": "checked every few seconds",
+        "waiting": "waiting for it to appear",
         "stopped": "not watched",
     }
     if state == "waiting" and not watch.get("hint"):
-        return "about to be watched"
+        return "starting to watch"
     reason = f" ({line(watch['reason'])})" if watch.get("reason") else ""
     reason += " (see below)" if watch.get("below") else ""
     return f"{words.get(state, line(state))}{reason}"
@@ -157,14 +157,14 @@ def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
     done, remaining = int(embedding.get("done") or 0), int(embedding.get("remaining") or 0)
     if remaining:
         total = done + remaining
-        text += f" {100 * done // total} % ({done:,} of {total:,} passages; words and the instant table serve the rest)"
+        text += f" {100 * done // total} % ({done:,} of {total:,} passages; words and the instant table cover the rest)"
     elif state in ("ready", "complete"):
         text += ", complete"
     elif state:
         text += f", {line(state)}"
     for name, what in NOT_EMBEDDED:
         if embedding.get(name):
-            text += f" · {embedding[name]:,} {what}"
+            text += f" · {embedding[name]:,} {what.replace('passages', 'passage') if embedding[name] == 1 else what}"
     if embedding.get("below"):
         text += out.yellow(" · see below")
     elif embedding.get("reason"):
@@ -211,7 +211,7 @@ def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal)
 
 @click.command(cls=Command)
 @click.argument("paths", nargs=-1)
-@click.option("--full", is_flag=True, help="Read every note again, even those that did not change.")
+@click.option("--full", is_flag=True, help="Read every note again, also unchanged ones.")
 @vault_option
 @json_option
 def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: bool) -> None:
@@ -246,7 +246,7 @@ def summary(report: Mapping[str, Any]) -> str:
     values = inner if isinstance(inner, dict) else report
     parts = [f"{values[name]:,} {name}" for name in REPORTED if isinstance(values.get(name), int) and values[name]]
     seconds = float(values.get("seconds") or 0)
-    return clean(f"{', '.join(parts) or 'Nothing there to index'}{f' in {seconds:.1f} s' if seconds else ''}.")
+    return clean(f"{', '.join(parts) or 'Nothing to index'}{f' in {seconds:.1f} s' if seconds else ''}.")
 
 
 REPORTED = ("added", "changed", "moved", "removed", "unchanged", "skipped", "failed")

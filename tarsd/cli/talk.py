@@ -20,7 +20,7 @@ from tarsd.client import Client
 @click.argument("question", nargs=-1)
 @completion.conversation_option
 @completion.notes_option("Attach a note; may be given several times.")
-@click.option("--save", is_flag=True, help="Keep question and answer as a note, also without a model.")
+@click.option("--save", is_flag=True, help="Save question and answer as a note, also without a model.")
 @vault_option
 @json_option
 def ask(

@@ -17,7 +17,7 @@ SOCKET_BYTES = 103
 """Longest socket path in bytes that every system takes (macOS: 104 with the closing NUL)."""
 
 
-NO_PATH = "holds a NUL character, which no path can"
+NO_PATH = "contains a NUL character"
 
 
 def vault_id(path: Path) -> str:

@@ -27,7 +27,7 @@ def check_model(kind: Literal["embedding", "chat"], text: str) -> str | None:
     close = difflib.get_close_matches(family.lower(), families, n=1, cutoff=0.6)
     likely = [spelling for spelling in spellings if close and spelling.startswith(close[0])]
     guess = f'did you mean "{likely[0]}"?' if likely else ""
-    return f'"{text}" is not a model; {guess or "one of " + ", ".join(spellings)}'
+    return f'"{text}" is not a model; {guess or "use one of " + ", ".join(spellings)}'
 
 
 def ollama_host(text: str) -> str:

@@ -93,7 +93,7 @@ class Console:
 
     def begin(self, vault: Path) -> None:
         """The daemon is about to start."""
-        self.write(f"tarsd watches {_plain(vault)}. Ctrl-C ends it.\n")
+        self.write(f"tarsd watches {_plain(vault)}. Press Ctrl-C to stop.\n")
 
     def say(self, text: str) -> None:
         """A line with the time of day."""

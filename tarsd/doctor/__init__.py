@@ -66,7 +66,7 @@ def _begin(check: Check, subject: DoctorContext) -> Findings:
 def _findings(check: Check, subject: DoctorContext, seconds: float, findings: Findings | None) -> Iterator[Finding]:
     """What a check finds, begun now unless it was before, and abandoned when it takes longer than `seconds`."""
     if seconds <= 0:
-        yield skipped("There was no time left for it.")
+        yield skipped("There was no time left for this check.")
         return
     findings = findings or _begin(check, subject)
     end = time.monotonic() + seconds
@@ -75,8 +75,8 @@ def _findings(check: Check, subject: DoctorContext, seconds: float, findings: Fi
             finding = findings.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             yield fault(
-                f"It did not end within {seconds:.0f} s.",
-                "A disk, a share or a server that does not answer is waited for.",
+                f"It did not finish within {seconds:.0f} s.",
+                "Probably a disk, a network share or a server does not answer.",
             )
             return
         if finding is None:
@@ -95,6 +95,6 @@ def _look(check: Check, subject: DoctorContext, put: Callable[[Finding | None], 
         put(fault(error.message, error.hint, public=f"It failed ({error.code})."))
     except BaseException as error:  # in a thread that belongs to nothing else, and may end without a word
         what = f"This check failed by itself ({type(error).__name__})."
-        put(fault(what, "Please report it: tarsd doctor --report FILE"))
+        put(fault(what, "Please report this: tarsd doctor --report FILE"))
     finally:
         put(None)

@@ -30,10 +30,10 @@ def socket(subject: DoctorContext) -> Finding:
     """Whether a socket can be where every client looks for it."""
     path = subject.config.paths.socket
     if path.parent.exists() and not path.parent.is_dir():
-        return fault(f"{path.parent} is no folder.", "Move it away; the daemon makes one.")
+        return fault(f"{path.parent} is not a folder.", "Move it away; the daemon makes a new one.")
     if os.path.lexists(path) and not stat.S_ISSOCK(path.lstat().st_mode):
-        return fault(f"{path} is in the way: it is no socket.", "Move it away; the daemon makes one.")
-    short = " (where it usually is, its path would be too long)" if path.parent == short_folder() else ""
+        return fault(f"{path} is in the way: it is not a socket.", "Move it away; the daemon makes a new one.")
+    short = " (its usual path would be too long)" if path.parent == short_folder() else ""
     return ok(f"{path}{short}.")
 
 
@@ -76,7 +76,7 @@ def _hung(pid: int, subject: DoctorContext) -> Finding:
         text,
         f"kill -KILL {pid}; then: {_start(subject)}"
         if pid
-        else f"Look who it is: fuser {quoted(subject.config.paths.socket)}",
+        else f"Find its process: fuser {quoted(subject.config.paths.socket)}",
     )
 
 
@@ -118,7 +118,7 @@ def version(subject: DoctorContext) -> Finding:
         return fault(f"The daemon speaks protocol {hello.get('protocol')}, this command {PROTOCOL}.", restart)
     if hello.get("version") != tarsd.__version__:
         return warning(f"The daemon is tarsd {hello.get('version')}, installed is {tarsd.__version__}.", restart)
-    return ok(f"The daemon is tarsd {tarsd.__version__}, as this command.")
+    return ok(f"The daemon has the same version: tarsd {tarsd.__version__}.")
 
 
 def behind(subject: DoctorContext) -> Finding:
@@ -141,7 +141,7 @@ def problems(subject: DoctorContext) -> Iterator[Finding]:
     if count > 1:
         yield warning(f"{number(count, 'problem')} in all.", "tarsd status --all")
     if not count:
-        yield ok("The daemon has none.")
+        yield ok("The daemon reports none.")
 
 
 def _problem(reason: str, hint: str, places: Mapping[str, Sequence[int]]) -> Finding:
@@ -161,16 +161,16 @@ def service(subject: DoctorContext) -> Finding:
 
     state = services.service(subject.config.vault_id).state()
     if not state.installed:
-        return skipped("None is installed: the daemon runs when somebody runs it.", "tarsd service install")
+        return skipped("None is installed: the daemon only runs when you start it.", "tarsd service install")
     if state.failed:
         return fault(state.reason or "It has failed.", state.hint or "tarsd service logs")
     if not state.loaded or not state.running:
-        return warning("It is installed, and does not run.", "tarsd service start")
+        return warning("It is installed but not running.", "tarsd service start")
     with contextlib.suppress(Skip):
         pid = (subject.status.get("process") or {}).get("pid")
         if pid != state.pid:
             return warning(
-                f"Process {pid} answers, and not the service's {state.pid}.", "tarsd stop; then: tarsd service start"
+                f"Process {pid} answers, not the service's {state.pid}.", "tarsd stop; then: tarsd service start"
             )
     return ok(f"It runs: process {state.pid}.")
 
@@ -182,7 +182,7 @@ def log(subject: DoctorContext) -> Finding:
     told = f"{sum(sizes) / 1e6:.1f} MB in {number(len(sizes), 'file')}"
     if sum(sizes) > LOG_BYTES:
         return warning(
-            f"{told}: the old ones are not removed.", f"Look who owns them: ls -l {paths.logs}", public=f"{told}."
+            f"{told}: old ones are not removed.", f"Check their owner: ls -l {paths.logs}", public=f"{told}."
         )
     return ok(f"{told}." if sizes else "There is none yet.")
 

@@ -16,9 +16,9 @@ SILENT_S: Final = 20.0
 def inside(subject: DoctorContext) -> Iterator[Finding]:
     """The lines of `POST /v1/check`, as they come."""
     if subject.hello is None:
-        raise Skip("No daemon answers, and nobody else opens the index.")
+        raise Skip("No daemon answers; only the daemon opens the index.")
     if "check" not in (subject.hello.get("features") or []):
-        yield fault("This daemon is of a version that cannot look at itself.", f"tarsd stop; then: {subject.start}")
+        yield fault("This version of the daemon cannot check itself.", f"tarsd stop; then: {subject.start}")
         return
     for line in subject.client(SILENT_S).stream("/v1/check", {"model": subject.model}):
         yield _finding(line)

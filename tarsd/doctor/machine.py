@@ -35,9 +35,11 @@ def clock(subject: DoctorContext) -> Finding:
     drift = (time.time() - wall) - (time.monotonic() - even)
     now = datetime.datetime.now(datetime.UTC)
     if now.year < BUILT:
-        return fault(f"The clock shows {now:%Y-%m-%d}, which is over.", "Set the clock: timedatectl set-ntp true")
+        return fault(
+            f"The clock shows {now:%Y-%m-%d}, which is in the past.", "Set the clock: timedatectl set-ntp true"
+        )
     if abs(drift) > JUMP_S:
-        return warning(f"The clock jumped by {drift:.1f} s while it was looked at.", "Is something setting it?")
+        return warning(f"The clock jumped by {drift:.1f} s during the check.", "Does another program set the clock?")
     return ok(f"{now:%Y-%m-%d %H:%M} UTC, and it runs evenly.")
 
 
@@ -48,7 +50,7 @@ def zone(subject: DoctorContext) -> Finding:
         try:
             zoneinfo.ZoneInfo(named)
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-            return warning(f"TZ names “{named}”, which is no time zone known here: UTC is taken.", "Set TZ anew.")
+            return warning(f"TZ names “{named}”, which is not a known time zone; UTC is used.", "Correct TZ.")
     local = datetime.datetime.now().astimezone()
     return ok(f"{local.tzname()}, UTC{local.isoformat()[-6:]}.")
 
@@ -58,9 +60,9 @@ def future(subject: DoctorContext) -> Finding:
     limit = time.time_ns() + int(AHEAD_S * 1e9)
     notes = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
     if not notes:
-        return ok("No note comes from the future.")
+        return ok("No note has a date in the future.")
     text = f"{number(len(notes), 'note')} with a date in the future"
-    return warning(f"{text}: {', '.join(notes[:PLACES])}.", "Set it anew: touch FILE", public=f"{text}.")
+    return warning(f"{text}: {', '.join(notes[:PLACES])}.", "Reset it: touch FILE", public=f"{text}.")
 
 
 def space(subject: DoctorContext) -> Iterator[Finding]:
@@ -77,9 +79,9 @@ def space(subject: DoctorContext) -> Iterator[Finding]:
         free = shutil.disk_usage(there).free
         told = f"{free / 1e9:.1f} GB free for {', '.join(names)}"
         if free < NEXT_TO_NOTHING:
-            yield fault(f"{told}: too little to go on.", "Free some.")
+            yield fault(f"{told}: too little to continue.", "Free some space.")
         elif free < LITTLE or ("index" in names and free < TIMES * index):
-            yield warning(f"{told}: little.", "Free some.")
+            yield warning(f"{told}: little.", "Free some space.")
         else:
             yield ok(f"{told}.")
 
@@ -92,7 +94,7 @@ def sizes(subject: DoctorContext) -> Finding:
     told = ", ".join(f"{name} {_size(path) / 1e6:.1f} MB" for name, path in files.items())
     told += f", logs of both {sum(logs.values()) / 1e6:.1f} MB"
     if max(logs.values()) > LONG_WAL:
-        return warning(f"{told}: a log that long slows everything down.", f"tarsd stop; then: {subject.start}")
+        return warning(f"{told}: such a long log slows everything down.", f"tarsd stop; then: {subject.start}")
     return ok(f"{told}.")
 
 

@@ -30,7 +30,7 @@ from tarsd.embed.base import is_bad
 for name in sys.argv[1:]:
     print(name, flush=True)
     if is_bad(embed.make(EmbeddingSettings(model=name)).embed(["The kettle stands on the stove."], "document")).any():
-        sys.exit("it makes no vector")
+        sys.exit("it cannot embed a sentence")
 """
 RUN_S: Final = 20.0
 SLOW: Final = f"it takes longer than {RUN_S:.0f} s"
@@ -52,7 +52,7 @@ def python(subject: DoctorContext) -> Finding:
         return fault(f"{about}: too old.", f"Install tarsd with Python {OLDEST[0]}.{OLDEST[1]} or newer.")
     if "/shims/" in sys.executable:
         return warning(
-            f"{about}; it was started through {sys.executable}, which starts another Python whenever that is changed.",
+            f"{about}; it was started through {sys.executable}, which may start a different Python later.",
             f"Start it by its own path: {quoted(real)} -m tarsd.cli",
         )
     return ok(f"{about}.")
@@ -76,7 +76,7 @@ def sqlite(subject: DoctorContext) -> Finding:
 
     engine = examine.engine()
     if not engine.fts5:
-        return fault(f"SQLite {engine.sqlite} cannot look for words: it has no FTS5.", _reinstall("apsw"))
+        return fault(f"SQLite {engine.sqlite} cannot search words: it has no FTS5.", _reinstall("apsw"))
     if not engine.vec:
         return warning(
             f"SQLite {engine.sqlite}; sqlite-vec does not work here, so vectors are compared in memory.",
@@ -97,7 +97,7 @@ def packages(subject: DoctorContext) -> Finding:
             if "extra ==" not in requirement
         ]
     except metadata.PackageNotFoundError:
-        return warning("tarsd runs from a folder and is not installed.", "Install it: scripts/setup")
+        return warning("tarsd runs from a folder; it is not installed.", "Install it: scripts/setup")
     modules: dict[str, list[str]] = {}
     for module, owners in metadata.packages_distributions().items():
         for owner in owners:
@@ -115,7 +115,7 @@ def packages(subject: DoctorContext) -> Finding:
     }
     at, why = _run(subject, IMPORT, *owner_of)
     if why == SLOW:
-        return warning(f"Importing everything takes longer than {RUN_S:.0f} s; it was at {at}.", "Try once more.")
+        return warning(f"Importing everything takes longer than {RUN_S:.0f} s; it was at {at}.", "Try again.")
     if why:
         return fault(f"{owner_of.get(at, at)} cannot be imported: {why}.", _reinstall(owner_of.get(at, at)))
     slow = not subject.thorough and any(package in COMPILED for package in wanted)
@@ -127,8 +127,8 @@ def models(subject: DoctorContext) -> Finding:
     """The models that come with the package."""
     at, why = _run(subject, EMBED, "table", "minilm")
     if why:
-        return fault(f"The model {at} in the package does not work: {why}.", _reinstall("tarsd"))
-    return ok("The models in the package, table and minilm, embed a sentence.")
+        return fault(f"The built-in model {at} does not work: {why}.", _reinstall("tarsd"))
+    return ok("The built-in models, table and minilm, work.")
 
 
 def _folded(name: str) -> str:
@@ -154,7 +154,7 @@ def _run(subject: DoctorContext, code: str, *arguments: str) -> tuple[str, str]:
         return _last(late.stdout), SLOW
     at = _last(done.stdout)
     if done.returncode < 0:
-        return at, f"its process was ended by {signal.Signals(-done.returncode).name}"
+        return at, f"its process was killed by {signal.Signals(-done.returncode).name}"
     return at, _last(done.stderr).rstrip(".") or f"exit code {done.returncode}" if done.returncode else ""
 
 

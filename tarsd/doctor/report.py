@@ -66,9 +66,9 @@ def _settings(subject: DoctorContext, scrub: Redactor) -> Iterator[str]:
         yield str(reason)
         return
     if subject.problems:
-        yield "They have faults; these are the defaults."
+        yield "They have errors; these are the defaults."
     changed = list(_changed(config))
-    yield "All have their defaults, but for:" if changed else "All have their defaults."
+    yield "All have their defaults, except:" if changed else "All have their defaults."
     if changed:
         yield "\n".join(f"- `{name}` = {scrub.places(value)}" for name, value in changed)
 
@@ -100,7 +100,7 @@ def _log(subject: DoctorContext, scrub: Redactor) -> Iterator[str]:
         paths, name = subject.config.paths, f"tarsd-{subject.config.vault_id}.log"
         raw = read_file(str(paths.logs / name))
     except (Skip, NotFound, Unreadable):
-        yield "There is none to be read."
+        yield "There is no readable log."
         return
     lines = raw.decode("utf-8", "replace").splitlines()[-LOG_LINES:]
     yield "```\n" + "\n".join(_logged(line, scrub) for line in lines) + "\n```"
@@ -111,7 +111,7 @@ def _logged(line: str, scrub: Redactor) -> str:
     try:
         fields: dict[str, Any] = dict(json.loads(line))
     except (ValueError, TypeError):
-        return "(a line that is not ours)"
+        return "(a line from another program)"
     event = str(fields.get("event") or "").partition(": ")[0]
     words = [str(fields.get(key) or "") for key in ("time", "level", "logger")]
     some = [f"{key}={fields[key]}" for key in FIELDS if fields.get(key) not in (None, "")]

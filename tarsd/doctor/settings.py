@@ -27,10 +27,10 @@ def file(subject: DoctorContext) -> Iterator[Finding]:
     place = config_file(subject.env)
     for problem in subject.problems:
         at = LINE.search(problem)
-        yield fault(problem, "Mend it, then: tarsd config check", public=f"A fault{f' on line {at[1]}' if at else ''}.")
+        yield fault(problem, "Fix it, then: tarsd config check", public=f"An error{f' on line {at[1]}' if at else ''}.")
     if not subject.problems:
         there = os.path.exists(place)
-        yield ok(f"{place}: no fault in it." if there else f"{place} is not there: everything has its default.")
+        yield ok(f"{place}: no errors." if there else f"{place} does not exist: all settings have their defaults.")
 
 
 def models(subject: DoctorContext) -> Finding:
@@ -42,25 +42,23 @@ def models(subject: DoctorContext) -> Finding:
     if not asked:
         return ok(f"{told}.")
     if not subject.model:
-        return skipped(f"{told}: their servers are not asked.")
+        return skipped(f"{told}: not checked.")
     try:
         reply = subject.client(15.0).get("/v1/models")
     except Skip:
-        return skipped(f"{told}: no daemon answers to ask their servers.")
+        return skipped(f"{told}: not checked, as no daemon answers.")
     listed = {provider["provider"]: provider for provider in reply.get("providers") or []}
     for model in asked:
         about = listed.get(model.partition(":")[0]) or {}
         if about.get("state") != "ready":
             return warning(
-                f"{model}: {about.get('reason') or 'its provider is not known'}",
+                f"{model}: {about.get('reason') or 'unknown provider'}",
                 about.get("hint") or "",
                 public=f"{model}: {about.get('state')}.",
             )
         ids = [model.get("id") for model in about.get("models") or []]
         if ids and not {model, f"{model}:latest"} & set(ids):
-            return warning(
-                f"{model} is not among the {number(len(ids), 'model')} that its server lists.", "tarsd models"
-            )
+            return warning(f"{model} is not among the {number(len(ids), 'model')} of its server.", "tarsd models")
     return ok(f"{told}.")
 
 
@@ -68,9 +66,9 @@ def certificates(subject: DoctorContext) -> Iterator[Finding]:
     """Whether the files of certificates that the settings and the environment name can be read."""
     found = certificate_sentences(subject.config, subject.env)
     for sentence in found:
-        yield warning(sentence, "tarsd help settings", public="A file of certificates cannot be read.")
+        yield warning(sentence, "tarsd help settings", public="A certificate file cannot be read.")
     if not found:
-        yield ok("Files of certificates: each that is named can be read, if any is.")
+        yield ok("Certificate files: all readable, if any are set.")
 
 
 def certificate_sentences(config: Config, env: Mapping[str, str]) -> list[str]:
@@ -97,18 +95,18 @@ def secrets(subject: DoctorContext) -> Iterator[Finding]:
     for name in wanted:
         where = keys.source(name, subject.env)
         if where is not None:
-            shell = " (a service does not see it; tarsd key set keeps it)" if VARIABLE.fullmatch(where) else ""
+            shell = " (a service does not see it; save it with tarsd key set)" if VARIABLE.fullmatch(where) else ""
             yield ok(f"{name}: from {where}{shell}.")
         elif name == "openai" and config.chat.openai_base_url != OPENAI:
             yield ok(
-                f"openai: none, and {urlsplit(config.chat.openai_base_url).netloc} may not want one.",
-                public="openai: none, for a server of one's own.",
+                f"openai: none, but {urlsplit(config.chat.openai_base_url).netloc} may not need one.",
+                public="openai: none, for an own server.",
             )
         else:
             command = "tarsd token" if name == "tcp" else f"tarsd key set {name}"
-            yield fault(f"{name}: there is no key.", command)
+            yield fault(f"{name}: no key.", command)
     if not wanted:
-        yield ok("The settings ask for none.")
+        yield ok("The settings need none.")
 
 
 def places(subject: DoctorContext) -> Iterator[Finding]:
@@ -123,7 +121,7 @@ def places(subject: DoctorContext) -> Iterator[Finding]:
         finding for path, about in there.items() if (finding := _open_to(path, about, wanted[path])) is not None
     ]
     findings += _unwritable(folders, subject.env)
-    yield from findings or [ok(f"{number(len(there), 'place')} that tarsd keeps: closed to everybody else.")]
+    yield from findings or [ok(f"{number(len(there), 'place')} of tarsd's: closed to other users.")]
 
 
 def _unwritable(folders: Sequence[Path], env: Mapping[str, str]) -> list[Finding]:
@@ -133,8 +131,8 @@ def _unwritable(folders: Sequence[Path], env: Mapping[str, str]) -> list[Finding
     for place in dict.fromkeys(place for place in existing if not os.access(place, os.W_OK | os.X_OK)):
         hint = f"chmod u+rwx {quoted(place)}"
         if os.statvfs(place).f_flag & os.ST_RDONLY or place == user_home(env):
-            hint = "Set TARSD_HOME to a folder that can be written to."
-        what = "Nothing can be written there: index, conversations and log have no place."
+            hint = "Set TARSD_HOME to a writable folder."
+        what = "Index, conversations and log cannot be written there."
         found.append(fault(f"{place} is read-only. {what}", hint, public=f"A folder is read-only. {what}"))
     return found
 

@@ -23,8 +23,8 @@ Json = Mapping[str, Any]
 
 
 MISSING = {
-    "config": "It is not known which vault is meant.",
-    "scan": "The vault could not be looked through.",
+    "config": "It is unclear which vault is meant.",
+    "scan": "The vault could not be scanned.",
     "status": "No daemon answers.",
 }
 """What a check finds out for those after it, and why these are skipped as long as it is not known."""

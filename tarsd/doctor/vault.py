@@ -54,8 +54,8 @@ def _program(subject: DoctorContext) -> str:
 def obsidian(subject: DoctorContext) -> Finding:
     """Whether Obsidian has opened the folder before."""
     if os.path.isdir(subject.root / ".obsidian"):
-        return ok("Obsidian has opened it.")
-    return ok("Obsidian has never opened it; any folder of Markdown notes will do.")
+        return ok("It was opened in Obsidian.")
+    return ok("It was never opened in Obsidian; any folder of Markdown notes works.")
 
 
 def notes(subject: DoctorContext) -> Finding:
@@ -66,13 +66,13 @@ def notes(subject: DoctorContext) -> Finding:
     config = subject.config
     scan = subject.scan = Vault(subject.root, "", config.exclude).scan()
     states = Counter[str](skip.state for skip in scan.skipped)
-    left = {"excluded": "left out by rules", "outside": "links that leave the vault", "too_large": "too large"}
+    left = {"excluded": "excluded by rules", "outside": "links out of the vault", "too_large": "too large"}
     told = [f"{states[state]:,} {what}" for state, what in left.items() if states[state]]
     unreadable = [skip.path for skip in scan.skipped if skip.state in KEPT and not _is_away(skip)]
     if unreadable:
         names = ", ".join(unreadable[:PLACES])
         text = f"{number(len(scan.files), 'note')}; {len(unreadable)} cannot be read"
-        return warning(f"{text}: {names}.", "tarsd status says why.", public=f"{text}.")
+        return warning(f"{text}: {names}.", "tarsd status shows why.", public=f"{text}.")
     if not scan.files:
         return warning("There are no notes in it.", f"Is {quoted(config.vault)} the right folder?", public="No notes.")
     return ok(f"{', '.join([number(len(scan.files), 'note'), *told])}.")
@@ -88,7 +88,7 @@ def rules(subject: DoctorContext) -> Iterator[Finding]:
     for sentence in found:
         yield warning(sentence, CORRECT, public="A rule matches nothing in the vault.")
     if not found:
-        yield ok(f"{number(count, 'rule')}, each of something that is there." if count else "There are none.")
+        yield ok(f"{number(count, 'rule')}, each matches something." if count else "There are none.")
 
 
 def idle_sentences(config: Config) -> list[str]:
@@ -123,9 +123,9 @@ def downloads(subject: DoctorContext) -> Finding:
 
     away = [skip for skip in subject.scan.skipped if _is_away(skip)]
     if not away:
-        return ok("Every note is on this machine.")
+        return ok("All notes are on this machine.")
     stubs = sum("iCloud" in skip.reason for skip in away)
-    told = f"{stubs} as stubs of iCloud, {len(away) - stubs} without their bytes"
+    told = f"{stubs} in iCloud, {len(away) - stubs} without their bytes"
     return warning(f"{number(len(away), 'note is', 'notes are')} not downloaded: {told}.", DOWNLOAD)
 
 
@@ -140,8 +140,8 @@ def conflicts(subject: DoctorContext) -> Finding:
     """Second versions that a sync tool kept."""
     paths = sorted(skip.path for skip in subject.scan.skipped if skip.state == "conflict")
     if not paths:
-        return ok("No sync tool has kept second versions.")
-    text = f"{number(len(paths), 'second version')} kept by a sync tool"
+        return ok("There are no second versions from sync tools.")
+    text = f"{number(len(paths), 'second version')} from a sync tool"
     return warning(f"{text}: {', '.join(paths[:PLACES])}.", "Compare them, then delete them.", public=f"{text}.")
 
 
@@ -151,10 +151,10 @@ def memory(subject: DoctorContext) -> Finding:
     place = subject.root / config.memory_folder
     existing = next(folder for folder in (place, *place.parents) if folder.exists())
     if os.access(existing, os.W_OK | os.X_OK):
-        what = "can be written to" if existing == place else "is not there yet, and can be made"
+        what = "can be written to" if existing == place else "does not exist yet and can be created"
         return ok(f"{config.memory_folder}/ {what}.", public=f"It {what}.")
     if not (config.memory.enabled or config.memory.session_notes):
-        return skipped("The settings want nothing written.")
+        return skipped("Nothing is to be written, by the settings.")
     text = "cannot be written to: nothing is remembered, and no conversation is kept as a note."
     return warning(f"{config.memory_folder}/ {text}", f"chmod u+rwx {quoted(existing)}", public=f"It {text}")
 
@@ -170,8 +170,8 @@ def filesystem(subject: DoctorContext) -> Finding:
         told += f", where A and a are {'two names' if case else 'one name'}"
     if is_silent(kind):
         mode = subject.config.watch.mode
-        hint = 'Set mode = "polling" under [watch].' if mode == "events" else "It is looked at every few seconds."
-        return warning(f"{told}; it does not tell of changes made elsewhere.", hint)
+        hint = 'Set mode = "polling" under [watch].' if mode == "events" else "It is checked every few seconds."
+        return warning(f"{told}; changes from other machines are not reported.", hint)
     return ok(f"{told}.")
 
 

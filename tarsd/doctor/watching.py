@@ -39,9 +39,9 @@ def events(subject: DoctorContext) -> Finding:
 
     root, mode = subject.root, subject.config.watch.mode
     if mode == "polling" or (mode == "auto" and is_silent(filesystem_of(root))):
-        return skipped("None are needed: the vault is looked at every few seconds.")
+        return skipped("Not needed: the vault is checked every few seconds.")
     if not os.access(root, os.W_OK | os.X_OK):
-        return skipped("It was not tried: nothing can be written into the vault.")
+        return skipped("Not tried: the vault is read-only.")
     # Obsidian, its Sync and tarsd itself pass over names that begin with a dot.
     path = str(root / f".tarsd-doctor-{secrets.token_hex(4)}")
     listener, observer = _Listener(path), native_observer()
@@ -52,12 +52,12 @@ def events(subject: DoctorContext) -> Finding:
         listener.heard.get(timeout=EVENT_S)
     except queue.Empty:
         hint = 'If changes are found late, set mode = "polling" under [watch].'
-        return fault(f"A file was made in the vault, and the system told nothing within {EVENT_S:.0f} s.", hint)
+        return fault(f"A file was made in the vault, but the system did not report it within {EVENT_S:.0f} s.", hint)
     except OSError as error:
         return fault(f"The system gives no file events: {error.strerror}.", _raise("max_user_watches"))
     finally:
         end(observer)
-    return ok("A file was made in the vault, and the system told of it.")
+    return ok("A file was made in the vault, and the system reported it.")
 
 
 def _make_and_remove(path: str) -> None:
@@ -78,14 +78,14 @@ def limits(subject: DoctorContext) -> Iterator[Finding]:
     allowed = _limit("max_user_watches")
     told = f"{number(folders, 'folder')} to watch, {allowed:,} allowed"
     if folders > allowed:
-        yield fault(f"{told}: the rest is looked at every few seconds only.", _raise("max_user_watches"))
+        yield fault(f"{told}: the rest is only checked every few seconds.", _raise("max_user_watches"))
     elif folders > allowed // 2:
-        yield warning(f"{told} to all programs of this user together.", _raise("max_user_watches"))
+        yield warning(f"{told} for all programs of this user together.", _raise("max_user_watches"))
     else:
         yield ok(f"{told}.")
     instances = _limit("max_user_instances")
     if instances < FEW_INSTANCES:
-        yield warning(f"Only {instances} programs may watch at a time.", _raise("max_user_instances"))
+        yield warning(f"Only {instances} programs may watch files at a time.", _raise("max_user_instances"))
 
 
 def _limit(name: str) -> int:
@@ -112,8 +112,8 @@ def watch(subject: DoctorContext) -> Finding:
     public = f"State: {state}."
     if state == "events":
         restarts = int(about.get("restarts") or 0)
-        again = f" It had stopped to tell, and was started again, {number(restarts, 'time')}." if restarts else ""
-        return ok(f"The daemon watches by events.{again}")
+        again = f" It had stopped reporting and was restarted {number(restarts, 'time')}." if restarts else ""
+        return ok(f"The daemon gets file events.{again}")
     if state == "polling":
         asked = subject.config.watch.mode == "polling"
         return ok(reason) if asked else warning(reason, hint, public=public)

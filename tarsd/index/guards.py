@@ -61,7 +61,7 @@ class ChangeGuard:
         if not familiar or (lost < known and not scan.marker):
             # An absent disk that comes back without its notes yet is a first look, however long it was away.
             self._doubts.pop(name, None)
-            hint = "If they were deleted on purpose, run `tarsd reindex --full`; otherwise connect the disk and wait."
+            hint = "If this is intended, run `tarsd reindex --full`; otherwise connect the disk and wait."
             return IndexState("suspicious", f"{missing}.", hint), look_again_s
         now = time.monotonic()
         since, before = self._doubts.get(name, (now, lost))

@@ -206,7 +206,7 @@ class NoteLibrary:
         """A note by name with its passages, as the index has them; while the vault is away nothing else is known."""
         rows = self.named(name)
         if not rows:
-            raise NotFound(f"There is no note “{name}” to read.")
+            raise NotFound(f"There is no readable note “{name}”.")
         passages = self.searcher().store.notes.passages_of(rows[0].id)
         return rows[0], [replace(passage, note=rows[0]) for passage in passages]
 

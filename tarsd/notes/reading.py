@@ -30,7 +30,7 @@ from tarsd.vault.files import Unreadable
 from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
-AWAY = "The folder of the notes is not there. This comes from the last index."
+AWAY = "The folder of the notes is missing. These results are from the last index."
 MOST_NAMED = 10
 """So many of the notes that share a name are told."""
 
@@ -119,7 +119,7 @@ class Reader:
         if note.local_only and not self.sees_private:
             raise _private(name)
         if note.ours and not note.memory_type:
-            raise Refused(f"“{note.title}” is a conversation with tars and is not used as a source.")
+            raise Refused(f"“{note.title}” is a conversation with tars and not used as a source.")
         return passages
 
     # -------------------------------------------------------------------------------------------- notes for tools
@@ -351,7 +351,7 @@ class Reader:
         if len(found) > 1:
             places = sorted(f"{row.collection}/{row.path}".lstrip("/") for row in found)
             listed = ", ".join(places[:MOST_NAMED]) + (", …" if len(places) > MOST_NAMED else "")
-            raise Conflict(f"{len(found)} notes go by the name “{name}”.", f"Give the path of one: {listed}.")
+            raise Conflict(f"{len(found)} notes have the name “{name}”.", f"Give the path of one: {listed}.")
         return found[0] if found else None
 
 
@@ -380,7 +380,7 @@ def _missing(name: str) -> NotFound:
 
 def _private(name: str) -> Refused:
     """`name` is what was asked for: what the note calls itself is private too."""
-    return Refused(f"“{name}” is private and would leave this machine: it is not read.")
+    return Refused(f"“{name}” is private and would leave this machine, so it is not read.")
 
 
 def _seen(text: str) -> str:

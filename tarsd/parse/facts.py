@@ -15,7 +15,7 @@ from tarsd.parse.tasks import Task, marks_of, task_of
 MOST = 10_000
 """Most facts of a note, and most tasks: what goes beyond is found as text only."""
 _FAULTS = 100
-HINT = "Mend it in the note, or leave it: it stays text and is found as that."
+HINT = "Fix it in the note, or leave it: it is still found as text."
 
 _BOX = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+\[[^\[\]\n]\][ \t]+\S", re.MULTILINE)
 _ITEM = re.compile(
@@ -43,7 +43,7 @@ def read(block: PropertyBlock, shape: Structure, shown: list[str], first: int) -
     data = Data()
     for name, value, line in block.leaves:
         if isinstance(value, str) and len(value) > LONGEST:
-            data.faults.append((line, f"The value of {name[:60]!r} is cut: only its beginning is compared."))
+            data.faults.append((line, f"The value of {name[:60]!r} is too long: only its start is compared."))
         data.facts += facts_of(name, value, line, "property")
     if "::" in shape.prose or _BOX.search(shape.prose):
         _read_body(shape, shown, first, data)
@@ -84,7 +84,7 @@ def _read_body(shape: Structure, shown: list[str], first: int, data: Data) -> No
             data.items.append(Item(number, without(source[at:], fields) or source[at:].strip(), headings.above(number)))
         data.facts += found
         data.faults += (
-            (number, f"The value of {one.name[:60]!r} is cut: only its beginning is compared.")
+            (number, f"The value of {one.name[:60]!r} is too long: only its start is compared.")
             for one in fields
             if len(one.value) > LONGEST
         )

@@ -94,7 +94,7 @@ class Marks:
             day = iso_day(value)
             if not day:
                 self.others.setdefault(name, value)
-                self.faults.append(f"The {key} date {value[:40]!r} of this task is no date.")
+                self.faults.append(f"The {key} date {value[:40]!r} of this task is not a date.")
                 return
             value = day
         elif key == "priority" and value.casefold() not in PRIORITIES.values():

@@ -246,7 +246,7 @@ def _summary(kind: str) -> str:
     found = SUMMARIES.get(kind.casefold())
     if found is None:
         raise BadRequest(
-            f"There is no summary {kind[:60]!r}.", f"Those there are: {', '.join(SUMMARIES)}.", field="summaries"
+            f"There is no summary {kind[:60]!r}.", f"There are: {', '.join(SUMMARIES)}.", field="summaries"
         )
     return found
 

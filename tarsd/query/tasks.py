@@ -66,7 +66,7 @@ def _due(due: str, today: date) -> str:
 
 def _no_day(due: str) -> BadRequest:
     return BadRequest(
-        f"{due[:60]!r} is no day that a task is due.",
-        "Say today, tomorrow, week, a day such as 2026-03-01, or before:2026-03-01.",
+        f"{due[:60]!r} is not a due date.",
+        "Write today, tomorrow, week, a day such as 2026-03-01, or before:2026-03-01.",
         field="due",
     )

@@ -202,8 +202,8 @@ class Facts:
                 collection,
                 path,
                 line,
-                f"The value of {name[:60]!r} is no {wanted[key]}, as Obsidian has it; it is kept as text.",
-                "Mend the value, or choose another type for the property in Obsidian.",
+                f"The value of {name[:60]!r} is no {wanted[key]}, which is its type in Obsidian; it is read as text.",
+                "Fix the value, or choose another type for the property in Obsidian.",
             )
             for path, line, name, value, kind, key in rows
             if not fits(_value(value, kind), wanted[key])

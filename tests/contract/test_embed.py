@@ -223,8 +223,8 @@ def test_check_refuses_what_cannot_be_compared() -> None:
 
 @pytest.mark.report("https://github.com/tobi/qmd/issues/497")
 def test_check_notices_another_model_under_the_name() -> None:
-    """768 numbers where 384 were expected are not stored beside them."""
-    with pytest.raises(EmbedError, match="768 numbers") as caught:
+    """768 dimensions where 384 were expected are not stored beside them."""
+    with pytest.raises(EmbedError, match="768 dimensions") as caught:
         check([[0.1] * 768], 1, 384)
     assert not caught.value.permanent and isinstance(caught.value, OtherWidth)
     with pytest.raises(EmbedError, match=r"sent no vectors for 1 text\."):
@@ -348,7 +348,7 @@ class TestRemote:
 
     def test_a_redirect_is_not_followed(self, model: str, made: Make, double: Double) -> None:
         double.answer = lambda batch: (307, {}, {"location": f"{double.url}/elsewhere"})
-        with pytest.raises(EmbedError, match="points to another address"):
+        with pytest.raises(EmbedError, match="redirects to another address"):
             made(model).embed(["one"], "query")
         assert len(double.batches) == 1
 
@@ -415,7 +415,7 @@ class TestRemote:
         before = it.fingerprint
         assert it.embed(["one"], "document").shape == (1, 16)
         double.dim = 24
-        with pytest.raises(OtherWidth, match="24 numbers a text where 16") as caught:
+        with pytest.raises(OtherWidth, match="24 dimensions instead of 16") as caught:
             it.embed(["one", "two"], "document")
         assert not caught.value.permanent
         after = it.fingerprint
@@ -505,7 +505,7 @@ def test_ollama_rate_and_loading_messages(made: Make, double: Double) -> None:
     with pytest.raises(EmbedError, match="is loading nomic"):
         it.embed(["one"], "document")
     double.answer = lambda batch: (403, {"error": "ollama cloud is disabled: remote model is unavailable"}, {})
-    with pytest.raises(ModelMissing, match=r"no models in the cloud, and nomic-embed-text is one\.$") as caught:
+    with pytest.raises(ModelMissing, match=r"no cloud models, but nomic-embed-text is one\.$") as caught:
         it.embed(["one"], "document")
     assert "OLLAMA_NO_CLOUD" in caught.value.hint
     double.answer = lambda batch: (200, "<html>hello</html>", {})
@@ -527,7 +527,7 @@ def test_a_chat_model_that_is_asked_for_vectors_is_named_and_no_text_is_to_blame
 ) -> None:
     it = made(model)
     double.answer = lambda batch: (status, {"error": {"code": status, "message": message}}, {})
-    with pytest.raises(ModelMissing, match="no embedding model") as caught:
+    with pytest.raises(ModelMissing, match="used as the embedding model") as caught:
         it.embed(["one", "two"], "document")
     assert not caught.value.permanent and "embedding.model" in caught.value.hint
     assert len(double.batches) == 1, "each try may load it"
@@ -612,7 +612,7 @@ def test_openai_errors(made: Make, double: Double) -> None:
     with pytest.raises(EmbedError):
         it.embed(["one"], "document")
     double.answer = lambda batch: (200, {"data": [{"index": 7, "embedding": [1.0]}]}, {})
-    with pytest.raises(EmbedError, match="no text"):
+    with pytest.raises(EmbedError, match="unknown texts"):
         it.embed(["one"], "document")
 
 

@@ -400,7 +400,7 @@ async def test_a_model_that_was_never_pulled_is_told_with_the_command() -> None:
 async def test_an_embedding_model_is_no_chat_model() -> None:
     with OllamaDouble(capabilities=("embedding",)) as double:
         provider = OllamaProvider(double.model, host=double.url)
-        with pytest.raises(ProviderRefused, match="no chat model"):
+        with pytest.raises(ProviderRefused, match="used as the chat model"):
             await provider.prepare()
         await provider.close()
 

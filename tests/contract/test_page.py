@@ -127,7 +127,7 @@ async def test_another_method_is_refused_in_our_words(place: Place, method: str)
     for token in (None, TOKEN):
         reply = await place(method, "/", token=token)
         assert (reply.status, reply.code) == (405, "wrong_method")
-        assert reply.json["error"]["hint"] == "It takes GET, HEAD."
+        assert reply.json["error"]["hint"] == "It supports GET, HEAD."
 
 
 async def test_a_body_that_is_announced_for_it_is_not_waited_for(place: Place) -> None:

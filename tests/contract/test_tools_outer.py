@@ -104,22 +104,25 @@ async def test_a_task_that_is_gone_is_told(desk: Desk, todoist: TodoistDouble) -
     id = todoist.add("Water plants")
     await desk.do("todoist_list")
     todoist.tasks.clear()
-    with pytest.raises(ToolError, match="no such task any more"):
+    with pytest.raises(ToolError, match="no longer has this task"):
         await desk.do("todoist_complete", task=id)
 
 
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply("Unauthorized", 401), "does not take the token"),
-        (todo.error(403, "Forbidden", "FORBIDDEN"), "does not take the token"),
-        (todo.error(429, "Too many", "LIMITS_REACHED", retry_after=3), "takes no more requests now; again in 3 s"),
+        (Reply("Unauthorized", 401), "does not accept the token"),
+        (todo.error(403, "Forbidden", "FORBIDDEN"), "does not accept the token"),
+        (
+            todo.error(429, "Too many", "LIMITS_REACHED", retry_after=3),
+            "accepts no more requests for now; try again in 3 s",
+        ),
         (Reply("slow down", 429, {"retry-after": "7"}), "again in 7 s"),
-        (Reply("oops", 503), r"fault of its own \(503\)"),
+        (Reply("oops", 503), r"has a problem \(503\)"),
         (todo.error(400, "Bad\nthing", "BAD"), "Todoist refused that: Bad thing"),
         (Reply("", 302, {"location": "http://127.0.0.1:9/"}), r"refused that \(302\)"),
-        (Reply({"results": "none"}), "form that tarsd does not know"),
-        (Reply(stream=[b"not json"], content_type="application/json"), "form that tarsd does not know"),
+        (Reply({"results": "none"}), "an unexpected answer"),
+        (Reply(stream=[b"not json"], content_type="application/json"), "an unexpected answer"),
         (Reply(stream=[b'{"res', ABORT], headers={"content-length": "99"}), "broke off"),
     ],
 )
@@ -140,7 +143,7 @@ async def test_a_date_that_is_none_can_be_put_right(desk: Desk) -> None:
 
 async def test_a_change_of_unknown_effect_is_said_to_be_one(desk: Desk, todoist: TodoistDouble) -> None:
     todoist.shape_broken = True
-    with pytest.raises(ToolError, match="may have been made"):
+    with pytest.raises(ToolError, match="may have made the change"):
         await desk.do("todoist_add", content="x")
     assert len(todoist.calls) == 1
     todoist.failure = Reply(stream=[ABORT])
@@ -156,7 +159,7 @@ async def test_no_server_and_no_token_are_told_apart(vault: Path, todoist: Todoi
     with pytest.raises(ToolError, match="Todoist cannot be reached"):
         await desk.do("todoist_list")
     desk = Desk(Notes(vault), Toolbox(TodoistTools(lambda: None, todoist.base).tools()))
-    with pytest.raises(ToolError, match="no Todoist token") as error:
+    with pytest.raises(ToolError, match="Todoist token is missing") as error:
         await desk.do("todoist_list")
     assert error.value.hint == "tarsd key set todoist"
     assert todoist.calls == []
@@ -198,7 +201,7 @@ async def test_a_place_may_be_given_by_its_degrees(vault: Path, sky: WeatherDoub
 
 
 async def test_a_place_that_is_not_known_is_told(vault: Path, sky: WeatherDouble) -> None:
-    with pytest.raises(ToolError, match="knows no place “Atlantis”") as error:
+    with pytest.raises(ToolError, match="does not know “Atlantis”") as error:
         await looking(vault, sky, "Atlantis").do("weather")
     assert "tools.weather_place" in error.value.hint
 
@@ -217,12 +220,12 @@ async def test_what_is_missing_in_a_report_is_left_out(vault: Path, sky: Weather
     ("reply", "said"),
     [
         (Reply({"error": True, "reason": "Latitude must be\nin range"}, 400), "400: Latitude must be in range"),
-        (Reply({}, 429), "takes no more requests"),
-        (Reply({}, 500), r"did not answer as it should \(500\)"),
-        (Reply([1, 2]), "did not answer as it should"),
-        (Reply({}), "without any weather"),
-        (Reply({"daily": {"time": "x"}, "current": [1]}), "without any weather"),
-        (Reply(stream=[b"<html>"]), "did not answer as it should"),
+        (Reply({}, 429), "accepts no more requests"),
+        (Reply({}, 500), r"sent an error \(500\)"),
+        (Reply([1, 2]), "sent an error"),
+        (Reply({}), "sent no weather"),
+        (Reply({"daily": {"time": "x"}, "current": [1]}), "sent no weather"),
+        (Reply(stream=[b"<html>"]), "sent an error"),
         (Reply(stream=[ABORT]), "broke off"),
     ],
 )

@@ -128,13 +128,13 @@ def serving() -> Iterator[Callable[..., str]]:
 # ------------------------------------------------------------------------------------------------ certificates
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "signed by itself": ({}, "is signed by itself", "ca_file"),
+    "signed by itself": ({}, "is self-signed", "ca_file"),
     "signed by somebody unknown": ({"signed": True}, "its issuer is not trusted on this machine", "ca_file"),
-    "with its chain missing": ({"signed": True, "chain": False}, "nobody whom this machine trusts has signed", "SSL_"),
-    "expired": ({"from_day": -9, "to_day": -2}, "has expired", "renewed"),
+    "with its chain missing": ({"signed": True, "chain": False}, "its issuer is not trusted", "SSL_"),
+    "expired": ({"from_day": -9, "to_day": -2}, "has expired", "Renew it"),
     "of tomorrow": ({"from_day": 2, "to_day": 9}, "is not valid yet", "clock"),
-    "for another name": ({"names": ("models.example.org",)}, "is for another name", "made for"),
-    "for another address": ({"names": ("192.0.2.1",)}, "is for another name", "made for"),
+    "for another name": ({"names": ("models.example.org",)}, "is for another host name", "certificate is for"),
+    "for another address": ({"names": ("192.0.2.1",)}, "is for another host name", "certificate is for"),
 }
 
 
@@ -207,7 +207,7 @@ async def test_a_file_that_holds_no_certificates_is_named(
     if way != "ca_file":
         monkeypatch.setenv(way, str(file))
     told = await ask(HERE, str(file) if way == "ca_file" else "")
-    assert told and f"own.pem, which {way} names," in told[0] and way in told[1]
+    assert told and f"own.pem, set by {way}," in told[0] and way in told[1]
     assert certificates_problem(str(file))
 
 
@@ -231,7 +231,7 @@ async def test_faults_of_tls_do_not_matter_to_a_server_without(
 @every
 async def test_a_server_that_speaks_no_tls_is_told_from_one_that_is_away(ask: Ask, serving: Callable[..., str]) -> None:
     told = await ask(serving(None).replace("http:", "https:"), "")
-    assert told and "does not speak HTTPS" in told[0] and "http://" in told[1]
+    assert told and "does not speak proper HTTPS" in told[0] and "http://" in told[1]
 
 
 # ------------------------------------------------------------------------------------------------ proxies
@@ -341,4 +341,4 @@ async def test_a_key_that_cannot_be_sent_is_no_bug(name: str, monkeypatch: pytes
     monkeypatch.setenv(name, "schlüssel")
     for ask in (ASKS["chat ollama:m"], ASKS["embed ollama:m"]):
         told = await ask(HERE, "")
-        assert told and "cannot be asked" in told[0] and "schl" not in told[0]
+        assert told and "cannot be reached" in told[0] and "schl" not in told[0]

@@ -496,10 +496,10 @@ def test_another_length_under_the_same_name(short_tmp: Path, kind: str) -> None:
             server.dim = 48
             write(engine.vault, "new.md", "# Kettle\n\nThe kettle whistles.\n")
             results = engine.answer("bowline dinghy")
-            assert results.hits[0].path == "rope.md" and "table stands in" in (results.degraded or "")
+            assert results.hits[0].path == "rope.md" and "table is used" in (results.degraded or "")
             engine.restart(made())
             results = engine.answer("bowline dinghy")
-            assert results.hits[0].path == "rope.md" and "another one than before" in (results.degraded or "")
+            assert results.hits[0].path == "rope.md" and "has changed" in (results.degraded or "")
             engine.index()
             (now,) = (one for one in engine.store.vectors.spaces() if one.role == "model")
             assert (now.dim, now.coverage, now.state) == (48, 1.0, "active")
@@ -561,7 +561,7 @@ def test_a_server_that_hangs_keeps_no_question_waiting(short_tmp: Path) -> None:
             took = time.monotonic() - started
             assert 1.0 < took < 4.0 and results.hits[0].path == "rope.md"
             assert "did not answer within 2 s" in (results.degraded or "")
-            assert "table stands in" in (results.degraded or "")
+            assert "table is used" in (results.degraded or "")
             asked, started = len(server.batches), time.monotonic()
             assert engine.answer("light of the harbour").hits[0].path == "harbour.md"
             assert time.monotonic() - started < 1.0 and len(server.batches) == asked
@@ -589,4 +589,4 @@ def test_no_fault_of_an_embedder_fails_a_search(short_tmp: Path) -> None:
             for mode in MODES:
                 results = engine.answer("bowline dinghy", mode)
                 assert results.hits[0].path == "rope.md"
-                assert mode == "fts" or "table stands in" in (results.degraded or "")
+                assert mode == "fts" or "table is used" in (results.degraded or "")

@@ -91,7 +91,7 @@ def test_without_any_vault_it_says_so(run: Run, built: Path) -> None:
 @pytest.mark.parametrize(
     ("breaks", "said"),
     [
-        (lambda vault, built: shutil.rmtree(vault), "There is not a folder"),
+        (lambda vault, built: shutil.rmtree(vault), "There is no folder"),
         (lambda vault, built: (vault / ".obsidian").rmdir(), "is no vault of Obsidian's yet"),
         (lambda vault, built: (built / "main.js").unlink(), "does not hold the plugin"),
         (lambda vault, built: write(built, "manifest.json", '{"id": "other", "version": "1"}'), "does not hold"),

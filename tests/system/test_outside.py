@@ -200,7 +200,7 @@ def test_memory_with_a_private_line_stays_whole_whatever_it_says_of_itself(desk:
 def test_a_name_leads_where_a_link_would(desk: Desk) -> None:
     for name in ("Quorl", "quorl.md", "[[Quorl#Heading|so]]", "![[Quorl]]"):
         assert desk.reader("elsewhere").note(name)["path"] == "Quorl.md"
-    with pytest.raises(Conflict, match="2 notes go by the name “Twin”") as clash:
+    with pytest.raises(Conflict, match="2 notes have the name “Twin”") as clash:
         desk.reader("here").note("Twin")
     assert clash.value.hint == "Give the path of one: Private/Twin.md, a/Twin.md."
     # elsewhere only one of them is there, and nothing tells of the other

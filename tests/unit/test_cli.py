@@ -97,7 +97,7 @@ def test_nothing_found_is_said_and_ends_with_1(run: Run, stub: Stub) -> None:
 def test_weak_hits_are_called_the_closest(run: Run, stub: Stub) -> None:
     stub.replies["POST /v1/search"] = {"hits": [{**HIT, "relevance": 0.2}] * 2}
     code, out, _ = run("search", "gauge")
-    assert (code, out.splitlines()[0]) == (EXIT_OK, "Nothing that is surely relevant; the closest:")
+    assert (code, out.splitlines()[0]) == (EXIT_OK, "No good match. Closest:")
     assert "silver key" not in out, "one line of each is enough"
 
 
@@ -213,7 +213,7 @@ def test_status_is_read_at_a_glance(run: Run, stub: Stub) -> None:
     code, out, _ = run("status")
     assert code == EXIT_OK
     assert out.splitlines()[0] == "● Up to date · 6,571 notes · 24,103 passages · 1 problem"
-    assert "24 % (6,000 of 24,103 passages; words and the instant table serve the rest)" in out
+    assert "24 % (6,000 of 24,103 passages; words and the instant table cover the rest)" in out
     assert "12 excluded" in out
     assert "pid 7, up 3 h 12 min, 143 MB" in out
     assert "  Not a date.\n    Write 2026-01-31.\n    a.md:3\n" in out
@@ -560,7 +560,7 @@ def test_overlong_names_are_told_in_a_sentence(
 ) -> None:
     assert run("run", "--vault", LONG)[0] == EXIT_CONFIG
     code, _, err = run("init", "--vault", LONG)
-    assert (code, "is not a folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
+    assert (code, "is no folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
     stub.replies["POST /v1/related"] = {"hits": [HIT]}
     assert run("related", LONG)[0] == EXIT_OK
     monkeypatch.setenv("TARSD_VAULT", LONG)
@@ -615,7 +615,7 @@ def test_a_least_score_is_a_number(run: Run, stub: Stub, score: str) -> None:
 @pytest.mark.parametrize("command", ["search", "sgrep", "svec"])
 def test_an_empty_query_is_wrong_usage(run: Run, stub: Stub, command: str) -> None:
     code, _, err = run(command, " ")
-    assert (code, err) == (EXIT_USAGE, "The query is empty.\nSay what to look for.\n")
+    assert (code, err) == (EXIT_USAGE, "The query is empty.\nGive something to search for.\n")
 
 
 EMBEDDING_TROUBLE = {"path": "", "reason": "Ollama does not answer.", "hint": "Start it."}
@@ -624,7 +624,7 @@ EMBEDDING_TROUBLE = {"path": "", "reason": "Ollama does not answer.", "hint": "S
 @pytest.mark.parametrize(
     ("problems", "headline"),
     [
-        ([{"path": "", "reason": "900 of 1000 notes are missing.", "hint": "x"}], "\x1b[33m● Look at this\x1b[0m"),
+        ([{"path": "", "reason": "900 of 1000 notes are missing.", "hint": "x"}], "\x1b[33m● Needs attention\x1b[0m"),
         ([EMBEDDING_TROUBLE], "\x1b[33m● Up to date\x1b[0m"),
         ([{"path": "", "reason": "Embedding failed (x); it starts again."}], "\x1b[33m● Up to date\x1b[0m"),
     ],

@@ -91,7 +91,7 @@ def test_the_last_conversation_goes_on(run: Run, stub: Stub) -> None:
     assert run("chat", "--last", "-c", "mine")[0] == EXIT_USAGE
     stub.replies["GET /v1/conversations"] = {"conversations": []}
     code, _, err = run("chat", "--last")
-    assert (code, "no conversation to go on with" in err) == (EXIT_NOTHING, True)
+    assert (code, "no conversation to continue" in err) == (EXIT_NOTHING, True)
 
 
 def test_no_daemon_ends_with_3(run: Run, tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_an_answer_at_a_terminal_and_how_to_go_on(stub: Stub, home: Path) -> Non
         screen.see("[1] Boiler")
         screen.see("› ")
         screen.type("\x04", enter=False)
-        screen.see("It is kept in tars/sessions/Pressure.md. Continue with: tarsd chat -c mine")
+        screen.see("Saved in tars/sessions/Pressure.md. Continue with: tarsd chat -c mine")
         assert screen.end() == EXIT_OK
         assert "\x1b[2mThought:" in screen.raw
     assert bodies(stub, "POST /v1/turns")[0]["approvals"] is True

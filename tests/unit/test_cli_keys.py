@@ -20,7 +20,7 @@ KEY = "sk-secret-0123"
 def test_a_key_comes_through_a_pipe_into_the_keyring(run: Run, ring: Ring) -> None:
     assert run("key", "set", "anthropic", stdin=f"{KEY}\n") == (EXIT_OK, "Saved in the system keyring.\n", "")
     assert ring.kept == {("tarsd", "anthropic"): KEY}
-    assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "The key anthropic is removed.\n")
+    assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "Removed the key anthropic.\n")
     assert ring.kept == {}
     assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "No key anthropic was kept.\n")
 

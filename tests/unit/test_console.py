@@ -113,7 +113,7 @@ def test_a_terminal_that_cannot_go_back_gets_only_lines_that_stay(stream: io.Str
     console.show(Look(20, 0, 20, 0))
     console.end()
     assert shown(stream) == [
-        "tarsd watches /V. Ctrl-C ends it.",
+        "tarsd watches /V. Press Ctrl-C to stop.",
         "–  Up to date: 20 notes, 20 passages.",
         "Stopped.",
         "",

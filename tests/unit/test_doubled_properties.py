@@ -89,9 +89,9 @@ def test_the_mark_of_private_text_is_never_a_second_one(key: str, value: str) ->
 @REPORT
 @pytest.mark.parametrize("lines", [["a: 1", "a: 2"], ["tags: [a]", "b: c", "tags: [d]"], ["m:", "  a: 1", "  a: 2"]])
 def test_a_text_with_a_property_twice_is_not_written(lines: list[str]) -> None:
-    with pytest.raises(BadRequest, match="would be there twice"):
+    with pytest.raises(BadRequest, match="would appear twice"):
         create("n.md", note(*lines))
-    with pytest.raises(BadRequest, match="would be there twice"):
+    with pytest.raises(BadRequest, match="would appear twice"):
         replace_text(loaded(note("a: 1")), note(*lines))
     assert replace_text(loaded(note(*lines)), note(*lines) + "more\n")  # it is so already
     assert replace_text(loaded(note(*lines)), note("a: 1"))

@@ -237,7 +237,7 @@ def test_a_date_that_no_calendar_has_stays_text_and_is_named(day: str, form: str
     text = f"text\n- [ ] a {form.format(day)}"
     (found,) = note(text).tasks
     assert (found.text, found.due, dict(found.fields)) == ("a", "", {"due": day})
-    assert reasons(text) == [(2, f"The due date {day!r} of this task is no date.")]
+    assert reasons(text) == [(2, f"The due date {day!r} of this task is not a date.")]
 
 
 def test_words_in_place_of_a_date_stay_in_the_text_and_are_named() -> None:
@@ -266,10 +266,10 @@ def test_a_property_of_a_megabyte_is_named_and_breaks_nothing() -> None:
         ("rating", 1),
         ("mood", 1),
     ]
-    assert reasons(text) == [(2, "The value of 'long' is cut: only its beginning is compared.")]
-    assert reasons("mood:: " + "x" * 900_000) == [(1, "The value of 'mood' is cut: only its beginning is compared.")]
+    assert reasons(text) == [(2, "The value of 'long' is too long: only its start is compared.")]
+    assert reasons("mood:: " + "x" * 900_000) == [(1, "The value of 'mood' is too long: only its start is compared.")]
     whole = "---\nlong: " + "x" * 1_000_000 + "\n---\nmood:: 4\n"
-    assert facts(whole) == [("mood", "4", 4)] and reasons(whole) == [(1, "The properties are too long to be read.")]
+    assert facts(whole) == [("mood", "4", 4)] and reasons(whole) == [(1, "The properties are too long to read.")]
 
 
 def test_twenty_thousand_properties_are_read_up_to_a_number_and_named() -> None:

@@ -83,7 +83,7 @@ def test_a_file_that_others_can_read_is_refused(env: Env, mode: int) -> None:
 def test_a_broken_file_is_named_and_not_quoted(env: Env, text: str) -> None:
     keys.put("openai", "x", env)
     (Path(env["TARSD_HOME"]) / "keys.json").write_text(text)
-    with pytest.raises(ConfigError, match="is no file of keys") as caught:
+    with pytest.raises(ConfigError, match="is not a key file") as caught:
         keys.get("openai", env)
     assert "sk-secret" not in f"{caught.value!r} {caught.value.__cause__!r} {caught.value.hint}"
 

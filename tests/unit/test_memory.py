@@ -241,9 +241,9 @@ def test_a_file_of_nearly_the_same_name_is_not_written_beside(desk: Desk) -> Non
     desk.put("- I like tea\n", "memory.md")
     if (desk.root / "tars" / "Memory.md").exists():
         pytest.skip("this disk takes both for one name")
-    with pytest.raises(Refused, match="nearly"):
+    with pytest.raises(Refused, match="almost the same name"):
         desk.memory.remember("I like coffee")
-    assert "nearly" in desk.memory.problem()
+    assert "almost the same name" in desk.memory.problem()
 
 
 # ------------------------------------------------------------------------------------------------ known already
@@ -400,7 +400,7 @@ def test_comparing_takes_any_text(one: str, other: str) -> None:
 
 def test_what_is_known_is_not_remembered_twice(desk: Desk) -> None:
     desk.put("## People\n- My sister is Ann %% 2026-01-01 %%\n")
-    with pytest.raises(Conflict, match="already: My sister is Ann") as fault:
+    with pytest.raises(Conflict, match="Already remembered: My sister is Ann") as fault:
         desk.memory.remember("my sister is ann.")
     assert not isinstance(fault.value, Contradiction)
 

@@ -24,7 +24,7 @@ def props(*lines: str) -> Note:
 def test_a_date_that_does_not_exist_is_kept_and_named(date: str) -> None:
     for note in (props(f"due: {date}"), props("days:", f"  - {date}")):
         assert date in str(note.properties)
-        assert len(note.problems) == 1 and "no such date" in note.problems[0].reason
+        assert len(note.problems) == 1 and "date does not exist" in note.problems[0].reason
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_tool_results_are_data_and_capped() -> None:
     assert text.count("</tool-result>") == 1
     assert "<system>" not in text
     assert len(text) < 20_000
-    assert "characters are not shown" in text
+    assert "characters not shown" in text
 
 
 def test_old_turns_go_first_then_passages_never_the_rules() -> None:

@@ -218,7 +218,7 @@ def test_without_a_model_the_persons_own_words_are_proposed_as_remarks(desk: Des
         ("rule", "this short, please", "person"),
         ("memory", "I row on Sundays", "noticed"),
     ]
-    assert proposals[0].why == "From the reply that you called wrong on 2026-11-28, to “How far is Oslo?”."
+    assert proposals[0].why == "From the answer you called wrong on 2026-11-28, to “How far is Oslo?”."
     assert [one.as_json()["remark"] for one in proposals] == [True, True, False]
     assert sources.asks
 
@@ -497,7 +497,7 @@ def test_a_rule_that_holds_already_only_clears_its_source(desk: Desk) -> None:
     desk.put("- Be brief\n", "Procedural.md")
     desk.judge("wrong", "q1", "be brief.")
     (proposal,) = desk.propose()[0]
-    assert "already" in proposal.why
+    assert "Already" in proposal.why
     desk.apply(yes(proposal))
     assert desk.text("Procedural.md") == "- Be brief\n" and feedback.entries(desk.memory) == []
 
@@ -538,5 +538,5 @@ def test_the_json_of_a_proposal_says_what_is_shown(desk: Desk) -> None:
     (proposal,) = desk.propose()[0]
     assert proposal.as_json() == {
         "id": proposal.id, "kind": "rule", "text": "Be brief", "replaces": "", "private": False, "remark": True,
-        "why": "From the reply that you called wrong on 2026-11-28, to “q1”.",
+        "why": "From the answer you called wrong on 2026-11-28, to “q1”.",
     }  # fmt: skip

@@ -238,7 +238,7 @@ def test_a_failing_model_is_said_and_the_table_serves(two: Engine) -> None:
     assert two.answer("celadon").degraded is None
     model.broken = True
     answer = two.answer("celadon reduction")
-    assert answer.hits[0].path == "Glazes.md" and "table stands in" in (answer.degraded or "")
+    assert answer.hits[0].path == "Glazes.md" and "table is used" in (answer.degraded or "")
     assert any("(table)" in reason for reason in answer.hits[0].why)
     assert "Ollama does not answer" in (answer.degraded or "")
 

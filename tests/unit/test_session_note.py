@@ -314,7 +314,7 @@ def test_notices_and_tools_are_said() -> None:
 
 
 NOTICES = [
-    "“Diary” is private and would leave this machine: it is not read.",
+    "“Diary” is private and would leave this machine, so it is not read.",
     PRIVATE_PASSAGES,
     PRIVATE_SELECTION,
     PRIVATE_HISTORY,

@@ -214,7 +214,7 @@ async def test_whatever_goes_wrong_is_a_tool_error_without_its_insides(caplog: p
     with pytest.raises(ToolError) as error:
         await box.call("clash", {}, CONTEXT)
     assert (error.value.message, error.value.hint) == ("It changed.", "Read it again.")
-    with pytest.raises(ToolError, match=r"slow did not answer within 0\.01 seconds and was given up"):
+    with pytest.raises(ToolError, match=r"slow did not answer within 0\.01 seconds and was stopped"):
         await box.call("slow", {}, CONTEXT)
 
 

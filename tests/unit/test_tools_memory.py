@@ -66,7 +66,7 @@ async def test_a_contradiction_is_told_with_the_way_out(desk: Desk) -> None:
 
 
 async def test_what_is_known_is_not_kept_twice(desk: Desk) -> None:
-    with pytest.raises(ToolError, match="told me that already"):
+    with pytest.raises(ToolError, match="Already remembered"):
         await desk.ask("memory_remember", text="Otto the cat is diabetic.")
     with pytest.raises(ToolError, match="“text” is empty"):
         await desk.ask("memory_remember", text=" ")

@@ -154,7 +154,7 @@ async def test_a_long_note_is_read_in_parts(desk: Desk) -> None:
 async def test_a_note_of_one_endless_line_is_cut(desk: Desk) -> None:
     toolkit.fill(desk.notes.vault.root, {"Long.md": "word " * 1_000_000})
     read = await desk.result("note_read", name="Long")
-    assert len(read.evidence[0].text) < 9_000 and "are not shown" in read.evidence[0].text
+    assert len(read.evidence[0].text) < 9_000 and "characters not shown" in read.evidence[0].text
 
 
 async def test_an_empty_note_and_an_unknown_one_are_told_apart(desk: Desk) -> None:
@@ -317,7 +317,7 @@ async def test_a_title_that_is_no_file_name_becomes_one(desk: Desk) -> None:
 async def test_what_is_left_out_of_the_vault_is_not_written(desk: Desk) -> None:
     settings = {"userIgnoreFilters": ["Archive/"]}
     toolkit.fill(desk.notes.vault.root, {".obsidian/app.json": json.dumps(settings)})
-    with pytest.raises(ToolError, match="left out by the rule"):
+    with pytest.raises(ToolError, match="excluded by the rule"):
         await desk.ask("note_create", path="Archive/New", text="x")
 
 
@@ -433,7 +433,7 @@ async def test_no_text_and_too_much_of_it_are_refused(desk: Desk, text: str) -> 
 async def test_a_change_that_changes_nothing_is_said_to(desk: Desk) -> None:
     toolkit.fill(desk.notes.vault.root, {"One.md": "# One\n\nSame.\n"})
     version = version_in(await desk.result("note_read", name="One"))
-    with pytest.raises(ToolError, match="would change nothing"):
+    with pytest.raises(ToolError, match="changes nothing"):
         await desk.ask("note_patch", name="One", target="One", text="Same.", version=version)
 
 

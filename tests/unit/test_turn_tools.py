@@ -383,10 +383,10 @@ async def test_length_and_refusal_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stream", "said"),
     [
-        ([Thinking("hm"), StreamEnd("length")], "none was left for an answer"),
-        ([Text(" \n"), StreamEnd("length")], "none was left for an answer"),
-        ([StreamEnd("length")], "none was left for an answer"),
-        ([Text("all of it."), 0.0], "without saying that it was finished"),
+        ([Thinking("hm"), StreamEnd("length")], "none were left for an answer"),
+        ([Text(" \n"), StreamEnd("length")], "none were left for an answer"),
+        ([StreamEnd("length")], "none were left for an answer"),
+        ([Text("all of it."), 0.0], "the end of the answer may be missing"),
     ],
 )
 async def test_an_answer_without_a_proper_end_says_which(tmp_path: Path, stream: list[Any], said: str) -> None:

@@ -256,7 +256,7 @@ def test_the_vault_is_moved_away_and_back(vault: Path, start: Start) -> None:
     watcher, listener = start()
     os.rename(vault, vault.with_name("away"))
     state = wait_for_state(watcher, listener, "waiting")
-    assert "is not there" in state.reason and state.hint
+    assert "is missing" in state.reason and state.hint
     write(vault.with_name("away"), "while away.md")
     listener.forget()
     os.rename(vault.with_name("away"), vault)

@@ -247,7 +247,7 @@ def test_a_block_is_no_more_than_what_its_id_names() -> None:
     for above in (code, "| a |\n|---|\n", "- item ^other\n", "A\n===\n", "%% c %%\n", "# A ^y\n"):
         change = patch(note(f"{above}text ^x\n"), "^x", "new ^z", "replace")
         assert text_of(change) == f"{above}new ^x\n", above
-    with pytest.raises(NotFound, match="stands alone"):
+    with pytest.raises(NotFound, match="does not belong to any text"):
         patch(note("## B\n^x\n"), "^x", "new", "replace")
     with pytest.raises(BadRequest):  # the blank line would end the HTML, and begin a code block
         patch(note(f"<div>\n{code}text\n"), "^x", "new", "append")
@@ -262,7 +262,7 @@ def test_a_block_is_no_more_than_what_its_id_names() -> None:
     "text", ["Text\n\n```python\ncode\n", "Text %% a comment\n", "<!-- x\n", "~~~\n", "<pre>\nx\n"]
 )
 def test_nothing_is_added_inside_what_is_open(text: str) -> None:
-    with pytest.raises(Refused, match="would land inside"):
+    with pytest.raises(Refused, match="would end up inside"):
         append(note(text), "New.")
 
 

@@ -209,7 +209,7 @@ async def test_a_client_that_fails_says_why(desk: Desk) -> None:
     desk.writer.claim(id)
     desk.put("a.md", "typed\n")
     desk.writer.report(id, WriteReport(False, error="It changed."))
-    with pytest.raises(Conflict, match="someone else"):
+    with pytest.raises(Conflict, match="another program"):
         await task
 
 

@@ -95,7 +95,7 @@ def test_what_listens_and_is_no_daemon(subject: DoctorContext, listening: socket
     thread.start()
     line = one(subject, "Daemon", "answers")
     thread.join()
-    assert (line.state, line.text) == ("fault", "What listens on the socket is no tarsd.")
+    assert (line.state, line.text) == ("fault", "The program on the socket is not tarsd.")
 
 
 def test_a_socket_that_cannot_be(subject: DoctorContext, tmp_path: Path) -> None:

@@ -278,7 +278,7 @@ def test_places_of_another_user_are_faults(subject: DoctorContext) -> None:
 
 
 def test_keys_are_asked_for_and_never_shown(home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert one(keyed(home, vault, ""), "Settings", "keys").text == "The settings ask for none."
+    assert one(keyed(home, vault, ""), "Settings", "keys").text == "The settings need none."
     settings = '[chat]\nmodel = "anthropic:claude"\nfallback = "openai:gpt"\n[http]\nenabled = true\n'
     lines = look(keyed(home, vault, settings), "Settings", "keys")
     assert [line.hint for line in lines] == ["tarsd key set anthropic", "tarsd key set openai", "tarsd token"]

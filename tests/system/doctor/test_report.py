@@ -84,7 +84,7 @@ def test_what_is_fine_is_counted_and_what_is_wrong_is_shown(
     assert [row.split()[1] for row in rows if row.startswith("  ✗")] == ["answers"]
     assert "✓" not in out and "–" not in out and " ms" not in out
     assert re.fullmatch(
-        r"\d+ checks are fine, \d+ had nothing to look at\. They are shown by: tarsd doctor --all", rows[-2]
+        r"\d+ checks are fine, \d+ had nothing to look at\. To see them: tarsd doctor --all", rows[-2]
     )
     assert rows[-1].startswith("1 fault")
     daemon()
@@ -216,7 +216,7 @@ def until_logged(log: Path, words: str) -> None:
 def test_a_report_without_anything_to_look_at(run: Run, quick: None, home: Path) -> None:
     code, out, _ = run("doctor", "--report", "-")
     assert (
-        code == EXIT_REFUSED and "It is not known which vault is meant." in out and "There is none to be read." in out
+        code == EXIT_REFUSED and "It is unclear which vault is meant." in out and "There is no readable log." in out
     )
 
 
@@ -224,7 +224,7 @@ def test_a_log_that_is_a_pipe_keeps_nobody_waiting(run: Run, quick: None, subjec
     logs = subject.config.paths.logs
     logs.mkdir()
     os.mkfifo(logs / f"tarsd-{subject.config.vault_id}.log")
-    assert "There is none to be read." in run("doctor", "--vault", str(vault), "--report", "-")[1]
+    assert "There is no readable log." in run("doctor", "--vault", str(vault), "--report", "-")[1]
 
 
 def test_a_user_without_an_account_has_a_report(

@@ -146,7 +146,7 @@ def test_whether_memory_can_be_written_is_asked_not_tried(
     subject: DoctorContext, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = sorted(vault.rglob("*"))
-    assert one(subject, "Vault", "own folder").text == "tars/ is not there yet, and can be made."
+    assert one(subject, "Vault", "own folder").text == "tars/ does not exist yet and can be created."
     assert sorted(vault.rglob("*")) == before
     (vault / "tars").mkdir()
     assert one(subject, "Vault", "own folder").text == "tars/ can be written to."

@@ -92,7 +92,7 @@ async def test_reading(house: House) -> None:
         ):
             assert (await call(client, "read_note", path=name))[0]["path"] == "Ferry/Dry dock.md", name
         said = await refused(client, "read_note", path="Twin")
-        assert said == "2 notes go by the name “Twin”. Give the path of one: a/Twin.md, b/Twin.md."
+        assert said == "2 notes have the name “Twin”. Give the path of one: a/Twin.md, b/Twin.md."
         assert (await call(client, "read_note", path="b/Twin"))[0]["text"] == "# Second twin\n\nTwo."
         assert "There is no note “Ghost”" in await refused(client, "read_note", path="Ghost")
         assert "has 3 lines" in await refused(client, "read_note", path="Tides", start_line=9)
@@ -321,7 +321,7 @@ async def test_it_lives_on_while_the_daemon_comes_and_goes(daemon: Start, home: 
 async def test_a_wrong_vault_and_an_old_daemon_are_told(home: Path, vault: Path, stub: Stub) -> None:
     async with serving(home, vault / "nowhere") as client:
         said = await refused(client, "ask", question="anything?")
-        assert said == f"There is not a folder {vault / 'nowhere'}. Correct --vault where this MCP server is set up."
+        assert said == f"There is no folder {vault / 'nowhere'}. Correct --vault where this MCP server is set up."
     async with serving(home, None) as client:  # the only one that runs, and it would not keep private notes back
         stub.replies["GET /v1/hello"]["features"] = ["search", "notes"]
         assert "older than this" in await refused(client, "search_notes", query="quorl")

@@ -174,7 +174,7 @@ def test_what_is_wrong_is_named_and_the_rest_works(text: str, told: list[str], r
 def test_circular_formulas_are_named_and_the_others_work(formulas: dict[str, str], circle: str) -> None:
     lines = "".join(f"  {name}: {text}\n" for name, text in {**formulas, "fine": "1 + 1"}.items())
     result = table(f"formulas:\n{lines}views:\n  - order: [formula.a, formula.fine]\n    limit: 1\n")
-    assert f"Formulas go in a circle: {circle}." in result.problems
+    assert f"Formulas are circular: {circle}." in result.problems
     assert shown(result) == [[None, 2]]
 
 

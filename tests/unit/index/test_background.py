@@ -470,7 +470,7 @@ def test_cached_vectors_of_another_length_count_as_missing(bench: Bench) -> None
     assert space is not None and len(bench.store.vectors.knn(space.id, np.ones(48), 9)) == 4
     bench.store.vectors.warm(space.id)
     assert len(bench.store.vectors.knn(space.id, np.ones(48), 9)) == 4
-    with pytest.raises(StoreError, match="another model"):
+    with pytest.raises(StoreError, match="different models"):
         bench.store.vectors.put(space.id, hashes[:1], np.ones((1, 96), np.float32))
 
 

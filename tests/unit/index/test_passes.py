@@ -266,7 +266,7 @@ def test_an_empty_mount_point_is_not_believed(bench: Bench) -> None:
     assert report.removed == 0 and report.again_s is not None
     assert bench.state == "suspicious" and len(bench.paths()) == 5
     (told,) = bench.indexer._faults.values()
-    assert told.reason.endswith("is kept.") and "and wait" in told.hint and "deleted" not in told.hint
+    assert told.reason.endswith("they stay in the index.") and "and wait" in told.hint and "deleted" not in told.hint
     bench.root.rmdir()
     away.rename(bench.root)
     assert numbers(bench.run()) == (0, 0, 0, 0, 5) and bench.state == "ready"

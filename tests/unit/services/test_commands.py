@@ -131,7 +131,7 @@ def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering
     file = services.service(vault_id(vault), system.machine).file
     text = file.read_text()
     for old, said in (
-        (text.replace("WatchdogSec=60", "WatchdogSec=99"), "installed by another version, or with other variables"),
+        (text.replace("WatchdogSec=60", "WatchdogSec=99"), "or with other environment variables"),
         (text.replace(f"{sys.prefix}/bin/python3", "/bin/sh"), f"starts /bin/sh, and this is {sys.prefix}/bin/python3"),
         (text.replace(f"{sys.prefix}/bin/python3", "/old/bin/python3.9"), "that it starts is gone: /old/bin/python3.9"),
         ("[Unit]\n", "is no file of tarsd's any more"),
@@ -209,7 +209,7 @@ def test_whose_service_is_meant(
     third = tmp_path / "third"
     code, out, _ = run("service", "status", "--vault", str(third))
     assert code == 1
-    assert out.count("there is:") == 2
+    assert out.count("installed:") == 2
     assert json.loads(run("service", "status", "--json", "--vault", str(third))[1])["installed"] is False
     (home / "config.toml").write_text(f'[vault]\npath = "{other}"\n')
     assert json.loads(run("service", "status", "--json")[1])["vault"]["path"] == str(other)

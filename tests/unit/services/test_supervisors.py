@@ -91,13 +91,13 @@ def test_launchd_needs_a_moment_after_the_old_one(on: Start) -> None:
 @pytest.mark.parametrize(
     ("verb", "code", "text", "message", "hint"),
     [
-        ("print", 112, "Could not find domain for: gui/501\n", "no session of this user", "Log in at the Mac"),
+        ("print", 112, "Could not find domain for: gui/501\n", "no session for this user", "Log in at the Mac"),
         ("bootstrap", 125, "Bootstrap failed: 125: Domain does not support specified action\n",
-         "no session", "over SSH"),
+         "no session", "SSH alone"),
         ("bootstrap", 5, "Bootstrap failed: 5: Input/output error\nTry re-running the command as root\n",
          "launchctl bootstrap failed: Bootstrap failed: 5: Input/output error.", "plutil -lint"),
         ("bootstrap", 1, "Bootstrap failed: 1: Operation not permitted\n", "not permitted", "Login Items"),
-        ("bootstrap", 13, "Bootstrap failed: 13: Permission denied\n", "Permission denied", "your own"),
+        ("bootstrap", 13, "Bootstrap failed: 13: Permission denied\n", "Permission denied", "you own the file"),
         ("bootstrap", 99, "", "exit code 99", "tarsd service status"),
         ("bootout", 150, "Boot-out failed: 150: Operation not permitted\n", "launchctl bootout failed", "status"),
     ],
@@ -120,7 +120,7 @@ def test_what_launchd_refuses_is_said(on: Start, verb: str, code: int, text: str
     [
         ("\tstate = running\n\tpid = 81\n\tlast exit code = 1\n", (81, None, False, "")),
         ("\tstate = not running\n\tlast exit code = 0\n", (0, 0, False, "another daemon")),
-        ("\tstate = spawn scheduled\n\tlast exit code = 78: EX_CONFIG\n", (0, 78, True, "configuration has faults")),
+        ("\tstate = spawn scheduled\n\tlast exit code = 78: EX_CONFIG\n", (0, 78, True, "configuration has errors")),
         ("\tstate = not running\n\tlast exit code = (never exited)\n", (0, None, False, "")),
         ("\tstate = waiting\n\tlast terminating signal = Killed: 9\n", (0, None, True, "signal (Killed: 9)")),
         (
@@ -201,7 +201,7 @@ def test_units_lie_where_the_user_keeps_settings(on: Start, monkeypatch: pytest.
 def test_without_a_manager_nothing_is_written(on: Start, text: str) -> None:
     system, service = unit_on(on)
     system.answer("show", 1, err=text, times=4)
-    with pytest.raises(ServiceError, match="No systemd of this user is running") as caught:
+    with pytest.raises(ServiceError, match="systemd is not running for this user") as caught:
         service.install(LAUNCH)
     assert "tarsd run" in caught.value.hint
     assert not service.file.exists()
@@ -226,14 +226,14 @@ def test_a_supervisor_that_is_not_there_or_hangs(platform: str, on: Start, monke
     with pytest.raises(ServiceError, match="cannot be started"):
         service.install(LAUNCH)
     system.without(command)
-    with pytest.raises(services.CommandMissing, match=f"no command {command}") as caught:
+    with pytest.raises(services.CommandMissing, match=f"command {command} was not found") as caught:
         service.install(LAUNCH)
     assert "tarsd run" in caught.value.hint
     assert not service.file.exists()
 
 
 def test_other_systems_have_no_services() -> None:
-    with pytest.raises(ServiceError, match="no services on freebsd14"):
+    with pytest.raises(ServiceError, match="not supported on freebsd14"):
         services.service("0123456789ab", Machine("freebsd14", {}, 1, CommandRunner({})))
 
 
@@ -244,16 +244,16 @@ def test_other_systems_have_no_services() -> None:
         ({"ActiveState": "activating", "MainPID": "9", "SubState": "start"}, (9, None, False, "")),
         ({"ActiveState": "inactive", "Result": "success", "ExecMainCode": "1"}, (0, 0, False, "")),
         ({"ActiveState": "failed", "Result": "exit-code", "ExecMainCode": "1", "ExecMainStatus": "78"},
-         (0, 78, True, "configuration has faults")),
+         (0, 78, True, "configuration has errors")),
         ({"ActiveState": "failed", "Result": "exit-code", "ExecMainCode": "1", "ExecMainStatus": "203"},
          (0, 203, True, "cannot be started")),
         ({"ActiveState": "failed", "Result": "protocol", "ExecMainCode": "1"}, (0, 0, True, "another daemon")),
         ({"ActiveState": "failed", "Result": "watchdog", "ExecMainCode": "3", "ExecMainStatus": "6"},
          (0, None, True, "hung")),
         ({"ActiveState": "failed", "Result": "start-limit-hit", "ExecMainCode": "2"},
-         (0, None, True, "again and again")),
+         (0, None, True, "failed too often")),
         ({"ActiveState": "activating", "SubState": "auto-restart", "Result": "oom-kill", "ExecMainCode": "2"},
-         (0, None, True, "no memory")),
+         (0, None, True, "out of memory")),
         ({"ActiveState": "failed", "Result": "resources"}, (0, None, True, "resources")),
     ],
 )  # fmt: skip

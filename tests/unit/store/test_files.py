@@ -278,7 +278,7 @@ def test_all_names_are_found_at_the_first_chunk_and_some_at_every_one(store: Sto
     assert dump(store) == before
     with store.database.write() as db:
         db.execute("DELETE FROM fts")
-    assert store.check() == ["The keyword index differed: 4 passages added, 0 removed."]
+    assert store.check() == ["The keyword index was wrong: 4 passages added, 0 removed."]
     assert dump(store) == before
     check()
 

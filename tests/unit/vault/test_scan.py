@@ -279,7 +279,7 @@ def test_files_and_folders_that_vanish_meanwhile_are_passed_over(vault: Path, mo
 def test_a_vault_that_is_not_there(tmp_path: Path) -> None:
     for root in (tmp_path / "missing", tmp_path / "file"):
         (tmp_path / "file").write_text("")
-        with pytest.raises(VaultUnavailable, match="is not there"):
+        with pytest.raises(VaultUnavailable, match="is missing"):
             Vault(root).scan()
 
 
@@ -433,7 +433,7 @@ def test_which_changes_are_no_reason_to_look(vault: Path) -> None:
     for ignored in ("a~.png", ".a.md.tmp", "a.md~", ".obsidian/x.md", "a/.git/x"):
         assert look.excluded_by(ignored, folder=False)
     assert look.excluded_by("Private", folder=True) and not look.excluded_by("Private.md", folder=False)
-    assert look.excluded_by("Private/x.md") == "It is left out by the rule Private/."
+    assert look.excluded_by("Private/x.md") == "It is excluded by the rule Private/."
     assert look.excluded_by("ok.md") is None
 
 
