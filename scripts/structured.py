@@ -125,6 +125,7 @@ def _layer_b(folder: Path, vault: Path, score: ModuleType, today: str) -> float:
     faked = glob.glob(FAKETIME)
     if faked and day != date.today().isoformat():
         env |= {"LD_PRELOAD": faked[0], "FAKETIME": f"@{day} 12:00:00"}
+        env |= {"DONT_FAKE_MONOTONIC": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}  # else its waits never end
     elif day != date.today().isoformat():
         print(f"The questions are of {day}, and without libfaketime the daemon takes today for another day.")
     os.environ["TARSD_HOME"] = str(home)

@@ -173,8 +173,8 @@ def _place(row: Json, root: Path | None, out: Terminal) -> list[Cell]:
     """The first cells of a row: what a task or item says, and where it stands, to be clicked."""
     path = str(row.get("path", ""))
     full = root / path if root else None
-    near = (full is not None and full.is_relative_to(Path.cwd()) and os.path.relpath(full)) or path
-    where = line(f"{near}:{row['line']}" if "line" in row else near)
+    shown = _shown(path, full, out)
+    where = line(f"{shown}:{row['line']}" if "line" in row else shown)
 
     def painted(text: str) -> str:
         return out.link(out.cyan(text), full) if full else out.cyan(text)
@@ -183,6 +183,18 @@ def _place(row: Json, root: Path | None, out: Terminal) -> list[Cell]:
         return [Cell(where, painted)]
     box = f"[{row['status']}] " if "status" in row else ""
     return [Cell(line(f"{box}{row['text']}")), Cell(where, painted)]
+
+
+def _shown(path: str, full: Path | None, out: Terminal) -> str:
+    """A path as a terminal or an editor opens it: relative below this folder, whole where it cannot be a link."""
+    if full is None:
+        return path
+    try:
+        if full.is_relative_to(Path.cwd()):
+            return os.path.relpath(full)
+    except FileNotFoundError:  # the folder was removed under the shell
+        pass
+    return path if out.links else str(full)
 
 
 def _heading(group: Json, out: Terminal) -> str:

@@ -14,11 +14,13 @@ from tarsd.protocol import (
     Audience,
     CheckRequest,
     FeedbackRequest,
+    QueryRequest,
     ReindexRequest,
     RelatedRequest,
     RememberRequest,
     ReviewDecisions,
     SearchRequest,
+    TasksRequest,
     VectorsRequest,
     WhyRequest,
     WriteReport,
@@ -101,6 +103,12 @@ class Stub(Application):
     def related(self, request: RelatedRequest) -> dict[str, Any]:
         self.library.check(request.path)
         return {"hits": []}
+
+    def query(self, request: QueryRequest) -> dict[str, Any]:
+        return {"rows": [], "where": request.where}
+
+    def tasks(self, request: TasksRequest) -> dict[str, Any]:
+        return {"rows": [], "state": request.state}
 
     def why(self, request: WhyRequest) -> dict[str, Any]:
         self.library.check(request.path)
