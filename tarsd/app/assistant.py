@@ -8,18 +8,22 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from tarsd import keys, providers, tools
+from tarsd.app.tasks import CONVERSATION as TASKS
+from tarsd.app.tasks import TaskChanges
 from tarsd.chat import Chat, SessionNotes, TurnServices
 from tarsd.config import Config
 from tarsd.errors import Conflict, NotFound, TarsdError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review, session_name
 from tarsd.notes import WITHOUT_LOG, NoteLibrary
 from tarsd.passage import Origin
-from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, WriteReport
+from tarsd.protocol import FeedbackRequest, RememberRequest, ReviewDecisions, TaskChangeRequest, WriteReport
 from tarsd.providers.base import Message, ModelRequest, Provider, complete
 from tarsd.session import Sessions
+from tarsd.tools.daily import DailyTools
 from tarsd.tools.mcp import McpServers
 from tarsd.writing import Change, Journal, Notebook, Writer, until_written
 
@@ -35,6 +39,10 @@ class _Review:
     id: str
     proposals: Sequence[review.ReviewProposal]
     sources: review.Sources
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
 
 
 class Assistant:
@@ -94,6 +102,8 @@ class Assistant:
         each = config.memory.note_each_question
         kept = session_notes(sessions, parts, self.notebook, config.memory_folder, executor, each_question=each)
         self.chat = Chat(sessions, parts, kept if config.memory.session_notes else None, executor)
+        daily = DailyTools(self.notebook, config.vault, _now)
+        self._task_changes = TaskChanges(library, daily, config.memory_folder, self._write_task, _now)
         self._review: _Review | None = None
         self._memory_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -155,6 +165,15 @@ class Assistant:
         """What became of a write that a client claimed."""
         self.writer.report(write, report)
         return {"id": write, "ok": report.ok}
+
+    async def change_task(self, request: TaskChangeRequest) -> Json:
+        """What would be done with a task, or was."""
+        return await self._task_changes.change(request)
+
+    async def _write_task(self, change: Change) -> str:
+        hash = await self.writer.perform(change, by="daemon", kind="note", conversation=TASKS)
+        await self._indexed([change.path])
+        return hash
 
     async def undo(self, write: str) -> Json:
         """Take a write back, if the note is still as it was left."""

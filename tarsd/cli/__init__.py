@@ -29,7 +29,7 @@ COMMANDS = {
     "related": "find",
     "why": "find",
     "notes": "query",
-    "tasks": "query",
+    "tasks": "tasks",
     "base": "query",
     "ask": "talk",
     "chat": "chat",

@@ -1,4 +1,4 @@
-"""The commands that answer from the vault as data: notes, tasks, base."""
+"""The commands that answer from the vault as data: notes, the list of tasks, base."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def notes(
     _print(client, reply, "No matching notes.", as_json=as_json, as_csv=as_csv)
 
 
-@click.command(cls=Command)
+@click.command("list", cls=Command)
 @click.argument("saying", metavar="WORDS", nargs=-1)
 @click.option("--open", "state", flag_value="open", default=True, help="Open tasks (the default).")
 @click.option("--done", "state", flag_value="done", help="Done tasks.")
@@ -71,7 +71,7 @@ def notes(
 @click.option("--tag", default="", metavar="TAG", help="Only with this tag, on the task or its note.")
 @_limit
 @_reply
-def tasks(
+def list_tasks(
     saying: tuple[str, ...], state: str, due: str, folder: str, tag: str,
     limit: int, as_csv: bool, vault: Path | None, as_json: bool,
 ) -> None:  # fmt: skip

@@ -154,6 +154,16 @@ WAITING = _object(
     }
 )
 
+PROPOSED = _object(
+    {
+        "title": _text("What would be done"),
+        "path": _text("The note"),
+        "line": _count("The task's line", 1),
+        "state": _text("How it stands", enum=["waits for a yes"]),
+        "command": _text("What the person runs to do it"),
+    }
+)
+
 ANSWER = _object(
     {
         "answer": _text("The answer; [1] stands after what citation 1 supports"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from tarsd.config.rules import fold_name
-from tarsd.errors import BadRequest
+from tarsd.errors import BadRequest, ClientError
 from tarsd.mcp_stdio import places, results, shapes
 from tarsd.mcp_stdio.ask import AskArguments, ask
 from tarsd.mcp_stdio.call import Call
@@ -191,6 +192,35 @@ def remember(arguments: RememberArguments, call: Call) -> ToolReply:
     return ToolReply({"text": arguments.text, "state": "waits for review", "review": REVIEW}, said)
 
 
+class CompleteArguments(RequestBody, frozen=True):
+    """What `complete_task` takes."""
+
+    path: NotePath
+    line: Annotated[
+        int, Meta(ge=0, le=MOST_LINES, description="The task's line in the note; not needed where the path has :line")
+    ] = 0
+
+
+def complete_task(arguments: CompleteArguments, call: Call) -> ToolReply:
+    """`POST /v1/tasks/change` without a yes, which is the person's alone."""
+    link = call.link
+
+    def propose(name: str) -> Json:
+        line = arguments.line or next(
+            (at.start for at in places.read(arguments.path, link.vault) if at.name == name), 0
+        )
+        if not line:
+            # the same text may name the note and its line
+            raise ClientError("It is not said which task.", "Give its line.", code="not_found")
+        return link.post("/v1/tasks/change", {"action": "done", "note": name, "line": line}) | {"line": line}
+
+    reply, _ = places.found(arguments.path, link.vault, propose)
+    command = shlex.join(["tarsd", "tasks", "done", f"{reply['path']}:{reply['line']}"])
+    said = f"Nothing is changed yet. To do it, the person runs: {command}"
+    about = {name: reply[name] for name in ("title", "path", "line")}
+    return ToolReply({**about, "state": "waits for a yes", "command": command}, f"{reply['title']}\n\n{said}")
+
+
 TOOLS = {
     tool.name: tool
     for tool in (
@@ -242,6 +272,15 @@ TOOLS = {
             shapes.WAITING,
             remember,
             reads=False,
+        ),
+        McpTool(
+            "complete_task",
+            "Complete a task",
+            "Check whether a task of a note, a check box in a list, can be ticked off, and say what the person runs to "
+            "do it: no note is changed here. Give the note and the task's line.",
+            CompleteArguments,
+            shapes.PROPOSED,
+            complete_task,
         ),
         McpTool(
             "ask",

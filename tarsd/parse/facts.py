@@ -66,17 +66,17 @@ def _read_body(shape: Structure, shown: list[str], first: int, data: Data) -> No
         if status is None and "::" not in prose:
             continue
         source = line.rstrip()
-        masked = _masked(source) if source != prose.rstrip() else source
-        start = (_ITEM if item else _QUOTED).match(masked)
+        hidden = masked(source) if source != prose.rstrip() else source
+        start = (_ITEM if item else _QUOTED).match(hidden)
         if start is None:
             continue
         at = start.end()
-        fields = fields_of(masked[at:], source[at:])
+        fields = fields_of(hidden[at:], source[at:])
         if status is not None:
-            marks = marks_of(masked[at:], source[at:], fields)
+            marks = marks_of(hidden[at:], source[at:], fields)
             if marks.text or marks.known:
                 heading = headings.above(number)
-                data.tasks.append(task_of(number, status, marks, masked[at:], heading=heading, parent=parent))
+                data.tasks.append(task_of(number, status, marks, hidden[at:], heading=heading, parent=parent))
                 data.faults += ((number, reason) for reason in marks.faults)
             continue
         found = [fact for one in fields for fact in _facts(one, number, item is not None)]
@@ -94,7 +94,7 @@ def _facts(one: Field, line: int, in_item: bool) -> Iterator[Fact]:
     return facts_of(one.name, one.value, line, "item" if in_item else "field", line if in_item else 0)
 
 
-def _masked(line: str) -> str:
+def masked(line: str) -> str:
     """The line with backticks in place of its code and comments."""
     parts = list(line)
     for span in spans(line):

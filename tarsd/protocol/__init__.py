@@ -40,6 +40,7 @@ from tarsd.protocol.requests import (
     RequestBody,
     ReviewDecisions,
     SearchRequest,
+    TaskChangeRequest,
     TasksRequest,
     TurnRequest,
     VectorsRequest,
@@ -53,7 +54,8 @@ __all__ = [
     "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
     "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
     "Mode", "QueryRequest", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "RequestBody",
-    "ReviewDecisions", "Route", "SearchRequest", "TasksRequest", "TurnRequest", "VectorsRequest", "WhyRequest",
+    "ReviewDecisions", "Route", "SearchRequest", "TaskChangeRequest", "TasksRequest", "TurnRequest", "VectorsRequest",
+    "WhyRequest",
     "WriteReport", "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
 ]  # fmt: skip
 
@@ -85,6 +87,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", "/v1/writes/{write}/claim", "claim_write"),
     Route("POST", "/v1/writes/{write}", "report_write"),
     Route("POST", "/v1/writes/{write}/undo", "undo_write"),
+    Route("POST", "/v1/tasks/change", "change_task"),
     Route("GET", "/v1/conversations", "conversations"),
     Route("GET", "/v1/conversations/{conversation}", "conversation"),
     Route("PATCH", "/v1/conversations/{conversation}", "rename_conversation"),

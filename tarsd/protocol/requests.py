@@ -238,6 +238,23 @@ class ForgetRequest(RequestBody, frozen=True):
     line: Query
 
 
+class TaskChangeRequest(RequestBody, frozen=True):
+    """A task to be done, at a `line` of a `note`, or to be added, with its `text` and the day on which it is `due`.
+
+    Without a `note`, it is added to today's; `heading` is the section that it goes to. Nothing is changed but with the
+    `yes` that the reply to the same request had, which is for the change that was shown.
+    """
+
+    action: Literal["done", "add"]
+    note: OptionalPath = ""
+    line: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    text: OptionalQuery = ""
+    heading: OptionalQuery = ""
+    due: OptionalId = ""
+    yes: OptionalId = ""
+    audience: Audience = "person"
+
+
 class FeedbackRequest(RequestBody, frozen=True):
     """A verdict on a turn, with the person's own words on it."""
 

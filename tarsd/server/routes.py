@@ -179,6 +179,10 @@ class Routes:
     async def undo_write(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.undo(request.match_info["write"]))
 
+    async def change_task(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.TaskChangeRequest.read(await _body(request))
+        return json_reply(await self._app.assistant.change_task(wanted))
+
     async def memory(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.memory())
 

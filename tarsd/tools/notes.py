@@ -159,7 +159,7 @@ class NoteTools:
         heading: Annotated[str, "Add it at the end of this section; empty: at the end of the note"] = "",
     ) -> ToolProposal:
         """Propose to add text to the end of a note or of one of its sections. The person says yes or no."""
-        view, inside = self._open_to_write(name, context)
+        view, inside = self.open_to_write(name, context)
         text = checked(text, "note_append")
         under = heading.strip() or inside
 
@@ -180,7 +180,7 @@ class NoteTools:
         mode: Annotated[Literal["replace", "append", "prepend"], "What to do with the section's text"] = "replace",
     ) -> ToolProposal:
         """Propose to change the text under a heading, or a block. Read the note first. The person says yes or no."""
-        view, _ = self._open_to_write(name, context)
+        view, _ = self.open_to_write(name, context)
         given = version.strip().casefold()
         if len(given) < min(8, VERSION_CHARS) or not view.loaded.hash.startswith(given):
             raise ToolError(
@@ -206,7 +206,8 @@ class NoteTools:
         except NotFound:
             raise ToolError(f"There is no note “{_short(wanted)}”. {self._alike(wanted, context)}") from None
 
-    def _open_to_write(self, name: str, context: Context) -> tuple[NoteView, str]:
+    def open_to_write(self, name: str, context: Context) -> tuple[NoteView, str]:
+        """A note that may be changed, and the heading that its name had with it. Raises `ToolError`."""
         view, heading = self._open(name, context)
         if view.collection:
             raise ToolError(f"{view.path} lies in the collection {view.collection}, which is only read.")

@@ -85,6 +85,11 @@ def replace_text(note: Loaded, new_text: str) -> Change:
     return _written(note, content, "modify", content)
 
 
+def replace_lines(note: Loaded, line: int, new: list[str]) -> Change:
+    """Line `line` (1-based) exchanged for these lines. Raises as `append`."""
+    return _change(note, _outline(note), line - 1, line, new)
+
+
 def _check_properties(text: str, before: str = "") -> None:
     """Raises BadRequest if a property would be there twice that was not so before: Obsidian shows none of them then."""
     doubled = properties.read(source_lines(text)).doubled

@@ -20,6 +20,7 @@ from tarsd.protocol import (
     RememberRequest,
     ReviewDecisions,
     SearchRequest,
+    TaskChangeRequest,
     TasksRequest,
     VectorsRequest,
     WhyRequest,
@@ -69,6 +70,9 @@ class Desk(Assistant):
 
     async def apply_review(self, decisions: ReviewDecisions) -> dict[str, Any]:
         return {"decisions": [[one.proposal, one.action, one.text] for one in decisions.decisions]}
+
+    async def change_task(self, request: TaskChangeRequest) -> dict[str, Any]:
+        return {"done": bool(request.yes)}
 
     async def close_conversation(self, conversation: str) -> dict[str, Any]:
         return {"closed": conversation}

@@ -178,6 +178,8 @@ def _index(player: Player) -> None:
     ramp.unlink()
     player.client.post("/index")
     player.daemon.wait()
+    task = {"action": "add", "note": "Tides", "text": "Oil the ramp", "due": DAY}
+    player.keep("change_task", "POST", "/v1/tasks/change", task)
 
 
 def _talk(player: Player) -> None:

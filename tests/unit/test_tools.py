@@ -268,7 +268,10 @@ def test_what_is_allowed_needs_no_yes_except_outside_with_private_text() -> None
     ]  # fmt: skip
 
 
-NATIVE = ["memory_search", "note_read", "note_list", "note_create", "note_append", "note_patch", "daily_note_append"]
+NATIVE = [
+    "memory_search", "note_read", "note_list", "note_create", "note_append", "note_patch", "daily_note_append",
+    "complete_task",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

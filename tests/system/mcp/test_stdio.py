@@ -32,7 +32,9 @@ from tests.support.stub import Stub
 async def test_tools_have_schemas_hints_and_words(house: House) -> None:
     async with serving(house.home, house.vault) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["search_notes", "read_note", "related_notes", "recent_notes", "remember", "ask"]
+        assert list(tools) == [
+            "search_notes", "read_note", "related_notes", "recent_notes", "remember", "complete_task", "ask",
+        ]  # fmt: skip
         for tool in tools.values():
             for schema in (tool.input_schema, tool.output_schema):
                 jsonschema.Draft202012Validator.check_schema(schema or {})
@@ -45,6 +47,23 @@ async def test_tools_have_schemas_hints_and_words(house: House) -> None:
             assert hints.read_only_hint is (tool.name not in ("remember", "ask"))
         assert "withheld" in (client.instructions or "")
         assert client.server_info is not None and client.server_info.name == "tarsd"
+
+
+async def test_a_task_is_proposed_and_left_to_the_person(house: House) -> None:
+    text = "# Tasks\n\n- [ ] Oil it %% commentword %% 📅 2026-12-01\n"
+    note = write(house.vault, "To do.md", text)
+    try:
+        async with serving(house.home, house.vault) as client:
+            for path, line in (("To do.md", {"line": 3}), ("To do.md:3", {}), ("[[To do]]", {"line": 3})):
+                data, said = await call(client, "complete_task", path=path, **line)
+                assert data["title"] == "Complete “Oil it” in To do.md" and data["state"] == "waits for a yes"
+                assert data["command"] == "tarsd tasks done 'To do.md:3'" and data["command"] in said
+                assert "commentword" not in said
+            assert "no task at line 1" in await refused(client, "complete_task", path="To do.md", line=1)
+            assert "which task" in await refused(client, "complete_task", path="To do.md")
+        assert note.read_text() == text
+    finally:
+        note.unlink()
 
 
 async def test_search(house: House) -> None:
@@ -284,7 +303,7 @@ async def test_paths_lead_nowhere_but_into_the_vault(house: House) -> None:
     try:
         async with serving(house.home, house.vault) as client:
             for path in HOSTILE:
-                for name in ("read_note", "related_notes"):
+                for name in ("read_note", "related_notes", "complete_task"):
                     assert "zqx" not in await refused(client, name, path=path), path
                 with pytest.raises(MCPError) as error:
                     await client.read_resource(f"tarsd://note/{quote(path, safe='')}")
@@ -307,7 +326,7 @@ async def test_it_lives_on_while_the_daemon_comes_and_goes(daemon: Start, home: 
         assert said == f"No daemon is running for {vault}. Start it with: tarsd run --vault {vault}"
         with pytest.raises(MCPError, match="No daemon is running"):
             await client.list_resources()
-        assert len((await client.list_tools()).tools) == 6
+        assert len((await client.list_tools()).tools) == 7
         one = daemon()
         for how in (signal.SIGKILL, signal.SIGTERM):
             assert (await call(client, "read_note", path="Quorl"))[0]["title"] == "Quorl"
