@@ -95,7 +95,7 @@ def test_without_a_model(daemon: Start, sample: Path) -> None:
 @pytest.mark.skipif(NO_WHEEL != "", reason=NO_WHEEL or "-")
 def test_with_a_real_small_model(daemon: Start, sample: Path, home: Path, llama: Llama) -> None:
     # so small a model talks on and on, and reads a long prompt slowly
-    settings = llama.config().replace("[chat]\n", "[chat]\nreply_tokens = 48\nevidence_tokens = 300\n")
+    settings = llama.config().replace("[chat]\n", "[chat]\nreply_tokens = 64\nevidence_tokens = 300\n")
     (home / "config.toml").write_text(settings, encoding="utf-8")
     one = daemon(sample, TARSD_CHAT=f"openai:{llama.model}")
     events = first_session(one, sample)
