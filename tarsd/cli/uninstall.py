@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,12 +40,13 @@ class UninstallTarget:
 
 @dataclass(frozen=True)
 class RemovalPlan:
-    """What goes and what stays."""
+    """What goes and what stays, with the reason of each; `keys` are names, and so are those that stay."""
 
     service: Service | None
     remove: list[InstalledFile]
     keys: list[str]
-    left: list[InstalledFile]
+    left: list[tuple[InstalledFile, str]]
+    keys_left: str = ""
 
 
 @click.command(cls=Command)
@@ -66,7 +68,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
         _show(target, plan, alive=alive)
     if not (plan.service or plan.remove or plan.keys or alive):
         if as_json:
-            print_json({"removed": [], "keys": [], "failed": [], "left": _rows(plan.left)})
+            print_json({"removed": [], "keys": [], "failed": [], "left": _left(plan)})
         return
     if not yes:
         if as_json or not somebody():
@@ -81,7 +83,7 @@ def uninstall(context: click.Context, vault: Path | None, purge: bool, plugin: b
                 "removed": _rows([trace for trace in plan.remove if trace.path not in failed]),
                 "keys": plan.keys,
                 "failed": [{"path": str(path), "reason": why} for path, why in failed.items()],
-                "left": _rows(plan.left),
+                "left": _left(plan),
             }
         )
     else:
@@ -127,15 +129,41 @@ def _plan(target: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:
     env = os.environ
     installed = {entry.vault_id: entry.file for entry in services.installed()}
     service = services.service(target.vault_id) if target.vault_id in installed else None
-    last = not ((traces.vaults(env) | set(installed) | _configured()) - {target.vault_id})
+    others = (traces.vaults(env) | set(installed) | _configured()) - {target.vault_id}
+    used = f"{_named(others)} {'use' if len(others) > 1 else 'uses'} it"
     own, common = traces.of_vault(target.vault_id, env), traces.shared(env)
     goes = traces.of_daemon(target.vault_id, env)
-    stays: list[InstalledFile] = []
-    (goes if purge else stays).extend(own)
-    (goes if purge and last else stays).extend(common)
+    stays: list[tuple[InstalledFile, str]] = []
+    if purge:
+        goes += own
+    else:
+        stays += [(trace, "goes with --purge") for trace in own]
+    if purge and not others:
+        goes += common
+    else:
+        stays += [(trace, used if others else "goes with --purge") for trace in common]
     traces.check(goes, target.notes)
-    (goes if plugin else stays).extend(_plugin(target.root))
-    return RemovalPlan(service, goes, traces.kept_keys(env) if purge and last else [], stays)
+    found = _plugin(target.root)
+    if plugin:
+        goes += found
+    else:
+        stays += [(trace, "goes with --plugin") for trace in found]
+    kept = traces.kept_keys(env) if purge else []
+    keys_left = f"for {', '.join(kept)}: {used}" if kept and others else ""
+    return RemovalPlan(service, goes, [] if others else kept, stays, keys_left)
+
+
+def _named(others: set[str]) -> str:
+    """The other vaults for a sentence: by their folders, where these are known."""
+    known = {entry.vault_id: services.vault_of(services.service(entry.vault_id)) for entry in services.installed()}
+    with contextlib.suppress(ConfigError):
+        config = load()
+        known[config.vault_id] = config.vault
+    named = sorted(line(known[other]) for other in others if known.get(other) is not None)
+    unknown = len(others) - len(named)
+    if unknown:
+        named.append("another vault" if unknown == 1 else f"{unknown} other vaults")
+    return " and ".join(named)
 
 
 def _configured() -> set[str]:
@@ -194,10 +222,12 @@ def _show(target: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
         click.echo(f"There is nothing{of} to remove.")
     for what, where, size in rows:
         click.echo(f"  {what:<20} {where}{f'  ({size})' if size else ''}")
-    if plan.left:
-        click.echo("What stays:")
-    for trace in plan.left:
-        click.echo(f"  {trace.what:<20} {line(trace.path)}  ({_size(trace.bytes)})")
+    if plan.left or plan.keys_left:
+        click.echo("What stays, and why:")
+    for trace, why in plan.left:
+        click.echo(f"  {trace.what:<20} {line(trace.path)}  ({_size(trace.bytes)}; {why})")
+    if plan.keys_left:
+        click.echo(f"  {'keys':<20} {plan.keys_left}")
     if target.root is not None and (target.root / target.memory).is_dir():
         click.echo(
             f"Your notes are not touched, and neither are those that tars wrote: {line(target.root / target.memory)}"
@@ -208,6 +238,12 @@ def _show(target: UninstallTarget, plan: RemovalPlan, *, alive: bool) -> None:
 
 def _rows(listed: list[InstalledFile]) -> list[Mapping[str, object]]:
     return [{"what": trace.what, "path": str(trace.path), "bytes": trace.bytes} for trace in listed]
+
+
+def _left(plan: RemovalPlan) -> list[Mapping[str, object]]:
+    return [
+        {**row, "why": why} for row, (_, why) in zip(_rows([trace for trace, _ in plan.left]), plan.left, strict=True)
+    ]
 
 
 def _size(count: int) -> str:

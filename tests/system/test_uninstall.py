@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -123,6 +124,10 @@ def test_without_purge_only_the_service_goes(run: Run, machine: Machine) -> None
     left = {one["what"]: one["bytes"] for one in reply["left"]}
     assert set(left) == {"index", "vectors", "conversations, undo", "log", "settings"}
     assert left["index"] > 10_000
+    assert {one["why"] for one in reply["left"]} == {"goes with --purge"}
+    code, out, _ = run("uninstall", "--purge", "--yes")
+    assert (code, "What stays" in out) == (EXIT_OK, False)
+    assert sorted(everything(system.home)) == ["Notes", "Notes/Tea.md"], "nothing of its own is left"
 
 
 # Asking
@@ -179,7 +184,9 @@ def test_what_is_shared_goes_with_the_last_vault(
     code, out, _ = run("uninstall", "--purge", "--yes")
     assert code == EXIT_USAGE, "which one?"
     code, out, _ = run("uninstall", "--purge", "--yes", "--vault", str(vault))
-    assert (code, "What stays:" in out) == (EXIT_OK, True)
+    assert (code, "What stays, and why:" in out) == (EXIT_OK, True)
+    told = dict(re.findall(r"^  (vectors|settings|keys) .*?(?:; |: )(.*?)\)?$", out, re.MULTILINE))
+    assert set(told.values()) == {"another vault uses it"} and set(told) == {"vectors", "settings", "keys"}
     shared = [one.config.paths.embeddings_db, home / "config.toml", home / "keys.json"]
     assert all(path.exists() for path in shared)
     assert second.client.alive() and second.config.paths.index_db.exists()
@@ -196,7 +203,8 @@ def test_the_config_of_a_vault_that_was_never_indexed_stays(
     other = tmp_path / "other"
     write(other, "Coffee.md", "# Coffee\n")
     assert run("init", "--vault", str(other))[0] == EXIT_OK
-    assert run("uninstall", "--purge", "--yes", "--vault", str(vault))[0] == EXIT_OK
+    code, out, _ = run("uninstall", "--purge", "--yes", "--vault", str(vault))
+    assert (code, f"; {other} uses it)" in out) == (EXIT_OK, True), "whose it is, where that is known"
     assert (home / "config.toml").exists() and not one.config.paths.cache.exists()
     assert run("uninstall", "--purge", "--yes")[0] == EXIT_OK
     assert not home.exists() or everything(home) == {}
