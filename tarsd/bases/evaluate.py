@@ -223,13 +223,13 @@ def formula_value(name: str, scope: RowScope) -> Value:
         raise BasesError(f"Formulas are circular: {circle}", "Take one of them out of the other.")
     if len(scope.running) >= MAX_NESTED:
         raise BasesError(f"More than {MAX_NESTED} formulas need each other", "Combine some of them.")
-    scope.running.append(name)
-    outer, scope.values = scope.values, {}
+    outer, running = scope.values, scope.running
+    scope.values, scope.running = {}, (*running, name)
     try:
-        value = scope.results[name] = run(program, scope)
+        value = run(program, scope)
     finally:
-        scope.running.pop()
-        scope.values = outer
+        scope.values, scope.running = outer, running
+    scope.results = {**scope.results, name: value}
     return value
 
 

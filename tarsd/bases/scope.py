@@ -46,6 +46,10 @@ class TooMuch(BasesError):
     """The budget of a query is spent: no other row can be evaluated either."""
 
 
+_NOTHING: dict[str, Value] = {}
+"""What most rows have; nothing is put into it, for one is made when there is something to put."""
+
+
 @dataclass(slots=True)
 class RowScope:
     """A row, the way from links to notes, and the moment that `now()` is."""
@@ -56,11 +60,11 @@ class RowScope:
     this: Record | None = None
     formulas: Mapping[str, Program] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=lambda: _NOTHING)
     """The variables `value`, `index` and `acc` of a list function, and `values` of a summary."""
-    results: dict[str, Value] = field(default_factory=dict)
+    results: dict[str, Value] = field(default_factory=lambda: _NOTHING)
     """What formulas gave for this row."""
-    running: list[str] = field(default_factory=list)
+    running: tuple[str, ...] = ()
     """The formulas that are being evaluated, each for the one before it."""
 
 

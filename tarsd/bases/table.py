@@ -13,7 +13,7 @@ from tarsd.bases.lists import identity, summarize
 from tarsd.bases.operators import sort_key
 from tarsd.bases.record import Lookup, Record
 from tarsd.bases.scope import Budget, Program, RowScope, TooMuch
-from tarsd.bases.values import Duration, File, Quantity, Value, is_empty
+from tarsd.bases.values import Duration, File, Quantity, Value, is_empty, is_truthy
 
 _TITLES = {
     "file.name": "file name", "file.basename": "file base name", "file.ctime": "created time",
@@ -91,9 +91,35 @@ class Evaluator:
         except TooMuch:
             raise
         except BasesError as error:
-            told = f"{what}: {error.message}"
-            self.problems[told] = self.problems.get(told, 0) + 1
+            self.note(error, what)
         return None
+
+    def chosen(self, program: Program, records: Iterable[Record]) -> list[RowScope]:
+        """The scopes of the records for which a condition is true; one for which it fails is none of them."""
+        found = []
+        scope: RowScope | None = None
+        for record in records:  # most are not chosen: one scope serves these
+            scope = scope or self.scope(record)
+            scope.record = record
+            try:
+                if not is_truthy(program(scope)):
+                    continue
+            except TooMuch:
+                raise
+            except BasesError as error:
+                self.note(error, "where")
+                continue
+            except RecursionError:
+                self.note(BasesError("This is nested too deeply"), "where")
+                continue
+            found.append(scope)
+            scope = None
+        return found
+
+    def note(self, error: BasesError, what: str) -> None:
+        """Counts what failed."""
+        told = f"{what}: {error.message}"
+        self.problems[told] = self.problems.get(told, 0) + 1
 
     def told(self) -> list[str]:
         """What failed, with for how many rows."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from tarsd.bases import Budget, Program, Record, RowScope, Value, compile_expression
+from tarsd.bases import Budget, Record, RowScope, Value, compile_expression
 from tarsd.bases.document import read_base
 from tarsd.bases.grammar import BareName, FunctionCall, Index, Member, Node, member_name, parse, walk
 from tarsd.bases.operators import Key, sort_key
@@ -23,7 +23,6 @@ from tarsd.bases.table import (
     run_view,
     summary_of,
 )
-from tarsd.bases.values import is_truthy
 from tarsd.dates import DateRules, is_template
 from tarsd.errors import BadRequest, NotFound
 from tarsd.parse.fields import key_of
@@ -160,16 +159,8 @@ class _Run:
     def _chosen(self, evaluator: Evaluator) -> list[RowScope]:
         condition = parse(self.query.where) if self.query.where else None
         program = compile_expression(self.query.where) if self.query.where else None
-        scopes = []
-        for record in self._candidates(condition):
-            scope = evaluator.scope(record)
-            if program is None or self._holds(program, scope, evaluator):
-                scopes.append(scope)
-        return scopes
-
-    @staticmethod
-    def _holds(program: Program, scope: RowScope, evaluator: Evaluator) -> bool:
-        return is_truthy(evaluator.value(program, scope, "where"))
+        records = self._candidates(condition)
+        return evaluator.chosen(program, records) if program else [evaluator.scope(record) for record in records]
 
     def _candidates(self, condition: Node | None) -> Iterable[Record]:
         notes = [

@@ -126,7 +126,7 @@ def test_one_budget_serves_all_rows_of_a_query() -> None:
 def test_formulas_that_need_each_other_in_a_circle_are_named() -> None:
     formulas = {"a": compile_expression("formula.b + 1"), "b": compile_expression("formula['a']")}
     with pytest.raises(BasesError, match="a → b → a"):
-        run(formulas["a"], RowScope(MemoryNote("a.md"), MemoryVault(), NOW, formulas=formulas, running=["a"]))
+        run(formulas["a"], RowScope(MemoryNote("a.md"), MemoryVault(), NOW, formulas=formulas, running=("a",)))
 
 
 def test_a_long_chain_of_formulas_is_refused_in_words() -> None:
