@@ -23,7 +23,7 @@ FIELDS = {
 }  # fmt: skip
 """The names of inline fields that say the same."""
 
-_DAY = r"[ \t]*(?P<day>\d{4}-\d{1,2}-\d{1,2})(?!\d)"
+_DAY = r"[ \t]*(?P<day>\d{4}-\d{1,2}-\d{1,2}|\d{1,2}\.\d{1,2}\.\d{4})(?!\d)"
 SIGN = re.compile(
     rf"(?P<date>[{''.join(DATES)}])\ufe0f?(?:{_DAY})?"
     rf"|(?P<priority>[{''.join(PRIORITIES)}])\ufe0f?"
@@ -36,6 +36,7 @@ SIGN = re.compile(
 _SIGNS = frozenset("🔁🆔⛔🏁").union(DATES, PRIORITIES)
 _LEFT_COMMAS = re.compile(r"(?:[ \t]*,)+[ \t]*$|(?<=,)(?:[ \t]*,)+")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DAY_FIRST = re.compile(r"(\d{1,2})\. ?(\d{1,2})\. ?(\d{4})")
 _WAIT = {"due", "scheduled", "start"}
 """Dates that a task waits for: one that cannot be read is missed."""
 
@@ -154,12 +155,14 @@ def _read_sign(sign: re.Match[str], line: str, marks: Marks) -> None:
 
 
 def iso_day(text: str) -> str:
-    """The day as YYYY-MM-DD, "" if the text is none that a calendar has; a time of day behind it says nothing."""
-    match = _ISO.fullmatch(text.strip().partition("T")[0].partition(" ")[0])
-    if match is None:
-        return ""
+    """The day of 2026-03-09 or 9.3.2026 as YYYY-MM-DD, "" if no calendar has it; a time behind it says nothing."""
+    said = text.strip()
+    match = _ISO.fullmatch(said.partition("T")[0].partition(" ")[0])
+    numbers = match.groups() if match else ()
+    if not match and (match := _DAY_FIRST.fullmatch(said)):
+        numbers = match.groups()[::-1]
     try:
-        return date(*map(int, match.groups())).isoformat()
+        return date(*map(int, numbers)).isoformat() if numbers else ""
     except ValueError:
         return ""
 

@@ -166,7 +166,7 @@ class QuerySource:
         made: dict[int, Value] = {}
         for file_id, facts in self.store.facts.of(None, keys={key_of(name)}).items():
             row = self.names.rows.get(file_id)
-            found = [self.value(fact.value, name, row.path) for fact in facts if not fact.item] if row else []
+            found = [self.value(fact.value, name, row.path) for fact in facts] if row else []
             if found:
                 made[file_id] = found[0] if len(found) == 1 else tuple(found)
         return made
@@ -211,13 +211,17 @@ class NoteRecord:
             return None
         own_facts = source.facts(self.row.id)
         found = own_facts.get(key_of(name)) if own_facts else None
-        if found:
-            found = [fact for fact in found if not fact.item]
         if not found:
             return self._nested(name, own_facts) if own_facts else None
         if len(found) == 1:
             return source.value(found[0].value, name, self.path)
         return tuple([source.value(fact.value, name, self.path) for fact in found])
+
+    def outside_items(self, name: str) -> Value:
+        """As `property`, without what list items say: for a list item, which does not have the values of others."""
+        found = [fact for fact in self.source.facts(self.row.id).get(key_of(name), ()) if not fact.item]
+        values = tuple([self.source.value(fact.value, name, self.path) for fact in found])
+        return values if len(values) > 1 else values[0] if values else None
 
     def _folded(self, name: str, own: Mapping[str, JSON]) -> Value:
         folded = name.casefold()
@@ -229,7 +233,7 @@ class NoteRecord:
     def _nested(self, name: str, facts: Mapping[str, Sequence[Fact]]) -> Value:
         """The map that a name stands for: `a` of the values of `a.b` and `a.c`."""
         start = f"{key_of(name)}."
-        below = [fact for key, found in facts.items() if key.startswith(start) for fact in found if not fact.item]
+        below = [fact for key, found in facts.items() if key.startswith(start) for fact in found]
         if not below:
             return None
         made: dict[str, Any] = {}
@@ -248,7 +252,7 @@ class NoteRecord:
 
     def line_of(self, name: str) -> int:
         """The line on which a property's first value stands; 0 where there is none."""
-        found = [fact for fact in self.source.facts(self.row.id).get(key_of(name), ()) if not fact.item]
+        found = self.source.facts(self.row.id).get(key_of(name), ())
         return found[0].line if found else 0
 
     def properties(self) -> Mapping[str, Value]:
@@ -258,7 +262,7 @@ class NoteRecord:
         if not strict:
             for facts in self.source.facts(self.row.id).values():
                 for fact in facts:
-                    if fact.source == "field":
+                    if fact.source != "property":
                         found.setdefault(fact.name, self.property(fact.name))
         return found
 
@@ -368,7 +372,7 @@ class TaskRecord:
 
 
 class ItemRecord:
-    """A list item with fields: these first, with `text`, `heading` and `line`, then its note's properties."""
+    """A list item with fields: these first, with `text`, `heading` and `line`, then what its note says elsewhere."""
 
     def __init__(self, note: NoteRecord, item: Item) -> None:
         self.note, self.item = note, item
@@ -381,7 +385,7 @@ class ItemRecord:
             return values[0] if len(values) == 1 else values
         if name in ("text", "heading"):
             return str(getattr(self.item, name)) or None
-        return self.line if name == "line" else self.note.property(name)
+        return self.line if name == "line" else self.note.outside_items(name)
 
     def properties(self) -> Mapping[str, Value]:
         return self.note.properties()

@@ -240,6 +240,13 @@ def test_a_date_that_no_calendar_has_stays_text_and_is_named(day: str, form: str
     assert reasons(text) == [(2, f"The due date {day!r} of this task is not a date.")]
 
 
+@pytest.mark.parametrize("day", ["26.11.2026", "2026-11-26", "2026-11-26T09:30"])
+@pytest.mark.parametrize("form", ["📅 {}", "[due:: {}]", "(due:: {})"])
+def test_a_date_is_written_with_its_year_or_its_day_first(day: str, form: str) -> None:
+    found = task(f"- [ ] a {form.format(day)}")
+    assert found.due == "2026-11-26"
+
+
 def test_words_in_place_of_a_date_stay_in_the_text_and_are_named() -> None:
     text = "- [ ] Find the clock 📅 next week"
     assert task(text).text == "Find the clock next week" and not task(text).due

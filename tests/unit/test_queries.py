@@ -152,6 +152,15 @@ def test_tasks_are_rows_with_their_own_names(engine: Engine) -> None:
     assert found("due == date('2026-04-01')") == ["a blue one"]
 
 
+def test_what_list_items_say_is_their_notes_too_and_not_that_of_other_items(engine: Engine) -> None:
+    whole = ask(engine, VaultQuery("notes", "spent && file.day", ("spent",), summaries={"spent": "sum"}))
+    assert [row["path"] for row in whole["rows"]] == ["Daily/2026-03-14.md"]
+    assert whole["summaries"]["spent"]["value"] == 215.5
+    items = ask(engine, VaultQuery("items", 'for == "coffee"', ("spent", "mood")))
+    assert [(row["values"]["spent"], row["values"]["mood"]) for row in items["rows"]] == [("3,50 €", "4")]
+    assert not ask(engine, VaultQuery("items", "spent.length > 1"))["rows"]
+
+
 def test_list_items_with_fields_are_rows(engine: Engine) -> None:
     query = VaultQuery("items", "spent && !file.inFolder('Secret')", ("for",), ("-spent",), "for", {"spent": "sum"})
     reply = ask(engine, query)
@@ -179,7 +188,7 @@ def test_tasks_are_asked_for_as_people_do(engine: Engine, asked: dict[str, str],
 
 def test_a_day_that_is_none_is_refused_in_words() -> None:
     for due in ("soon", "before:", "between:2026-01-01", "2026-02-30"):
-        with pytest.raises(BadRequest, match="no day that a task is due"):
+        with pytest.raises(BadRequest, match="is not a due date"):
             task_query("open", TODAY, due=due)
 
 
@@ -281,7 +290,7 @@ def test_a_summary_that_there_is_not_is_refused(engine: Engine) -> None:
 def test_what_fails_for_some_rows_is_said_once(engine: Engine) -> None:
     reply = ask(engine, VaultQuery(where="file.inFolder('Books')", columns=("rating.abs()",)))
     assert [row["values"]["rating.abs()"] for row in reply["rows"]] == [5, 4, None]
-    assert reply["problems"] == ["rating.abs(): abs() is no function of a string (line 1, column 8)."]
+    assert reply["problems"] == ["rating.abs(): abs() is not a function of string (line 1, column 8)."]
 
 
 def test_a_changed_note_is_seen_by_the_next_query(engine: Engine, tmp_path: Path) -> None:
