@@ -125,7 +125,7 @@ class Client:
         return connection
 
     def _no_daemon(self) -> NoDaemon:
-        """That nobody listens; for a folder that is not there, this."""
+        """The error for a missing daemon, or for a vault folder that does not exist."""
         if self._vault is None:
             return NoDaemon("No daemon is running for this vault.", START)
         if not os.path.isdir(self._vault):
@@ -134,7 +134,7 @@ class Client:
 
 
 def _check_folder(path: Path) -> None:
-    """Where others can put a socket, or a folder in its place, whoever listens need not be our daemon.
+    """If others can put a socket (or a folder) there, the listener may not be our daemon.
 
     A folder above may be open to others if it is sticky, as /tmp: then they cannot replace what is ours in it.
     """

@@ -64,7 +64,7 @@ class ConfigError(TarsdError, code="bad_config", exit_code=EXIT_CONFIG):
 
 
 class BadRequest(TarsdError, code="bad_request", status=422, exit_code=EXIT_USAGE):
-    """A request that cannot be meant; `field` names what is wrong with it."""
+    """An invalid request; `field` names the invalid part."""
 
     def __init__(self, message: str, hint: str = "", *, field: str = "") -> None:
         super().__init__(message, hint)
@@ -88,7 +88,7 @@ class Conflict(TarsdError, code="conflict", status=409):
 
 
 class Refused(TarsdError, code="refused", status=403):
-    """Not allowed, or not without a yes that nobody is there to give."""
+    """Not allowed, or it needs an approval and nobody is there to give it."""
 
 
 class VaultUnavailable(TarsdError, code="vault_unavailable", status=503):

@@ -73,7 +73,7 @@ def remove(name: str, env: Mapping[str, str] | None = None) -> bool:
 
 
 def key_file(env: Mapping[str, str]) -> Path:
-    """The file of keys for machines without a keyring; it lies beside the config."""
+    """The key file for machines without a keyring, beside the config."""
     return config_file(env).parent / "keys.json"
 
 

@@ -4,6 +4,7 @@ import { expect, test, type Phone } from "./page-world";
 
 const SIZES = [
 	[360, 740],
+	[390, 844],
 	[768, 1024],
 	[1280, 800],
 ] as const;
@@ -90,6 +91,8 @@ for (const [name, arrange] of Object.entries(SCENES)) {
 				await page.setViewportSize({ width, height });
 				await page.waitForTimeout(150);
 				await page.screenshot({ path: join(LOOKS, `page-${name}-${width}-${colorScheme}.png`) });
+				const tall = await page.locator("input:visible, select:visible, textarea:visible").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height > 2.5 * 44).map((one) => one.id));
+				expect.soft(tall, `${width} ${colorScheme}: what is filled in is a line or two high`).toEqual([]);
 				found.push(...(await faults(page, `${width} ${colorScheme}`)));
 			}
 		}

@@ -105,7 +105,7 @@ class Application:
         self.indexing.start()
 
     def close(self) -> None:
-        """End all work, at most a few seconds; what is half done is done at the next start."""
+        """Stop all work within a few seconds; unfinished work is done at the next start."""
         self.indexing.close()
         self._pool.shutdown(wait=False)
 
@@ -240,7 +240,7 @@ class Application:
     # -------------------------------------------------------------------------------------------- the index
 
     def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
-        """Progress and then a report; goes on when nobody reads it."""
+        """Progress and then a report; continues even if nobody reads it."""
         return self.indexing.reindex(request)
 
     def check(self, request: CheckRequest) -> AsyncGenerator[Json, None]:

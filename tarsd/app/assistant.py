@@ -218,7 +218,7 @@ class Assistant:
         )
 
     def _is_private(self, conversation: str) -> bool:
-        """Whether private text was seen in the conversation, so that what is learnt there stays here."""
+        """Whether the conversation saw private text; what was learnt in it then stays on this machine."""
         try:
             found = self.chat.sessions.load(conversation)
         except NotFound:
@@ -232,7 +232,7 @@ class Assistant:
         return frozenset().union(*map(sessions.drew_on, found)) if found else None
 
     def _verdict_private(self, entry: feedback.FeedbackEntry) -> bool:
-        """Whether a verdict is on an answer that drew on what is private now; the whole conversation, if need be."""
+        """Whether a verdict is on an answer that used now private notes; if unknown, on such a conversation."""
         sessions = self.chat.sessions
         for id in sessions.ids():
             if entry.session and entry.session in (id, session_name(id)):

@@ -111,7 +111,7 @@ class Indexing:
             watcher.start()
 
     def close(self) -> None:
-        """End all work, at most a few seconds; what is half done is done at the next start."""
+        """Stop all work within a few seconds; unfinished work is done at the next start."""
         self._embedding.ask_to_stop()
         for watcher in self._watchers.values():
             watcher.stop(0.5)
@@ -135,7 +135,7 @@ class Indexing:
             self.embed()
 
     def open(self) -> None:
-        """Open the index, in the thread that calls; the worker does it when nobody has. Raises `StoreError`."""
+        """Open the index in the calling thread; otherwise the worker opens it. Raises `StoreError`."""
         config = self._config
         store = self._make_store(config.paths.index_db, config.paths.embeddings_db)
         self.embedders = self.embedders or self._configured()
@@ -206,7 +206,7 @@ class Indexing:
         return report
 
     def _event(self, event: Json) -> None:
-        """What the index tells of itself, from any of its threads."""
+        """Handles an event of the index, from any of its threads."""
         self._on_event(event)
         kind = event["type"]
         if kind == "damaged":
@@ -303,7 +303,7 @@ class Indexing:
     # -------------------------------------------------------------------------------------------- on request
 
     async def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
-        """Progress and then a report; goes on when nobody reads it."""
+        """Progress and then a report; continues even if nobody reads it."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Json | TarsdError] = asyncio.Queue()
         last = 0.0

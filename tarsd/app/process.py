@@ -43,7 +43,7 @@ def share_heaps() -> None:
 
 
 def give_memory_back() -> None:
-    """After much work: collect, and let glibc return what is free."""
+    """After much work: collect garbage, and let glibc return free memory."""
     gc.collect()
     if sys.platform == "linux":
         try:
@@ -82,7 +82,7 @@ class DaemonThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Threads end when they are free; nobody waits for them."""
+        """Threads end when they are idle; this does not wait for them."""
         for _ in self._threads:
             self._queue.put(None)
 

@@ -339,7 +339,7 @@ def _call(node: FunctionCall, variables: frozenset[str]) -> Program:
         function = by_type.get(type_of(value), everyone)
         if function is None:
             raise BasesError(
-                f"{name}() is not a function of {type_of(value)}", _kinds(name), line=node.line, column=node.column
+                f"{name}() does not work on a {type_of(value)}", _kinds(name), line=node.line, column=node.column
             )
         scope.budget.charge(1)
         given = (only(scope),) if only else [argument(scope) for argument in arguments]
@@ -361,7 +361,7 @@ def _each(node: FunctionCall, subject: Program, variables: frozenset[str]) -> Pr
         if value is None:
             return None
         if not isinstance(value, tuple):
-            raise BasesError(f"{name}() is not a function of {type_of(value)}", "list() makes a list of one value.")
+            raise BasesError(f"{name}() does not work on a {type_of(value)}", "list() makes a list of one value.")
         first = start(scope) if start else None
         outer, scope.values = scope.values, dict(scope.values)
         try:

@@ -207,7 +207,7 @@ class Chat:
         self._note(turn)
 
     def _stopped(self, turn: Turn, runner: TurnRunner | None) -> None:
-        """What a turn that ends early tells of the model: it is at work, if it has begun to answer."""
+        """What a turn that ends early says about the model: that it works, if it had started to answer."""
         if runner is not None and turn.spoke:
             self.trouble = runner.trouble
 

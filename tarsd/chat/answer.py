@@ -117,7 +117,7 @@ class TurnRunner:
         """What keeps the provider from answering, while the fallback does."""
 
     async def run(self) -> TarsdError | None:
-        """Answer through the provider, or through the fallback when that is away; the turn has its text then.
+        """Answer with the provider, or with the fallback if that is unavailable; afterwards the turn has its text.
 
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
@@ -304,7 +304,7 @@ class TurnRunner:
             prompt = replace(prompt, steps=(*prompt.steps, step, *results))
 
     async def _ask(self, provider: Provider, prompt: PromptParts, patient: bool) -> tuple[list[ToolCall], StreamEnd]:
-        """One round; what the server finds too long is fitted anew with less, for our count is an estimate."""
+        """One round; if the server says it is too long, it is fitted again: our count of tokens is an estimate."""
         turn, said = self._turn, self._turn.pieces
         fitted = self._fit(provider, prompt)
         if SHORTENED in fitted.left_out:  # what else does not fit was said with the retrieval

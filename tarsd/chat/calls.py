@@ -136,7 +136,7 @@ class Calls:
         return ToolError(CLOSED) if tool.name == "note_read" else Refused(NOBODY)
 
     async def _propose(self, name: str, call: ToolCall, proposal: ToolProposal) -> tuple[str, Result | TarsdError]:
-        """Ask, and do it if there is a yes; what it came to be called, and what came of it."""
+        """Ask, and do it after a yes; returns the state of the call and its result."""
         try:
             for _ in range(MOST_SHOWN):
                 if not self._may(call.name, proposal) and not await self._ask(name, call, proposal):

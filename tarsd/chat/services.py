@@ -19,7 +19,7 @@ from tarsd.writing import Writer
 
 @dataclass(frozen=True)
 class TurnServices:
-    """What turns are answered with; `fallback` stands in for a `provider` that is away or overloaded.
+    """What turns are answered with; `fallback` replaces a `provider` that is unavailable or overloaded.
 
     `indexed` waits, not for long, until what was just written can be found.
     """

@@ -133,7 +133,7 @@ class SessionNotes:
         by: Writer,
         emit: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
-        """Make a change of the conversation's note, if there is one, and remember where the note lies."""
+        """Make a change to the conversation's note, if there is one, and remember the note's path."""
         if change is not None:
             await self._services.writer.perform(change, by=by, kind="session", conversation=conversation, emit=emit)
             await self._thread(self._sessions.set_note_path, conversation, change.path)
@@ -203,7 +203,7 @@ class SessionNotes:
         return conversation.private or bool(self._services.private_turns(conversation))
 
     def _note_of(self, conversation: Conversation) -> Loaded | None:
-        """The conversation's note, wherever it lies now; a note is only that if it bears the conversation's id."""
+        """The conversation's note, wherever it is now; it is recognised by the conversation's id in it."""
         paths = [conversation.note] if conversation.note else []
         with contextlib.suppress(TarsdError):
             paths += [self._services.library.session_note(conversation.summary.id) or ""]
@@ -226,7 +226,7 @@ class SessionNotes:
         return None
 
     def _kept_bare(self, conversation: Conversation) -> bool:
-        """Whether the note lies where it was, its properties removed, with at least one of the turns in it."""
+        """Whether the note is still in its place, without its properties but with at least one of the turns."""
         with contextlib.suppress(TarsdError):
             text = self._notebook.load(conversation.note).text
             return any(holds(text, record) for record in conversation.turns)

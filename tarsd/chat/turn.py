@@ -93,11 +93,11 @@ class Turn:
         changed.set()
 
     def emit(self, type: str, data: Mapping[str, Any]) -> None:
-        """What a writer tells of its work, as an event."""
+        """Adds an event from a writer."""
         self.add("written" if type == "written" else "write", **data)
 
     async def left(self, within_s: float, look_s: float) -> bool:
-        """Whether nobody listened for `within_s`, looked at every `look_s`; False as soon as the turn has ended."""
+        """Whether nobody listened for `within_s` seconds, checked every `look_s`; False once the turn has ended."""
         alone = 0.0
         while not self.ended:
             if alone >= within_s:

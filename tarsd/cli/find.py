@@ -94,7 +94,7 @@ def find(
     *,
     as_json: bool = False,
 ) -> bool:
-    """Searches and prints what is found; whether anything was."""
+    """Searches and prints the results; whether there are any."""
     reply = client.post("/v1/search", {"query": query, "mode": mode, "limit": limit, **(more or {})})
     return _print(client, reply, query, f"Nothing found for {clean(query)!r}.", as_json)
 

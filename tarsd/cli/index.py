@@ -204,7 +204,7 @@ def _check_target(target: Path) -> None:
 
 @contextlib.contextmanager
 def _fresh(target: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `target` when all went well, and can be read by nobody else at any moment."""
+    """A file that replaces `target` if everything went well, and that only this user can read."""
     try:
         with files.replacing(target) as raw:
             yield raw
@@ -228,7 +228,7 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
 
 
 def _objects(raw: BinaryIO, size: int) -> Iterator[dict[str, Any]]:
-    """The objects below the header. Raises Refused for what is no export, or is damaged, where that begins."""
+    """The objects after the header. Raises Refused as soon as the file turns out damaged or not to be an export."""
     left = DENSEST * size + SLACK
     try:
         with gzip.GzipFile(fileobj=raw) as packed:

@@ -1,4 +1,4 @@
-"""The command that shows the manual: its pages lie in the package, and their names are the topics."""
+"""The command that shows the manual: its pages are in the package, and their names are the topics."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def mcp(vault: Path | None, local: bool, setup: str | None) -> None:
 
 
 def _set_up(setup: str, vault: Path | None, *, local: bool) -> None:
-    """Prints the settings of the clients, for this installation; what is no setting goes to standard error."""
+    """Prints the clients' settings for this installation; explanations go to standard error."""
     command = [*_program(), "mcp"]
     root = vault
     if root is None:

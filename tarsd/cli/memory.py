@@ -1,4 +1,4 @@
-"""The commands about memory: what is remembered, and how a line gets in and out again."""
+"""The commands for the memory: list, add, remove and undo."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _lines(reply: Mapping[str, Any]) -> list[str]:
 
 
 def moved(diff: object) -> list[tuple[str, str]]:
-    """The list items that came and went by a diff, + or - and the text, without what stands in their comments."""
+    """The list items that a diff adds or removes: + or - and the text, without comments."""
     items = (MOVED.match(row) for row in str(diff or "").splitlines())
     return [(item[1], COMMENT.sub("", item[2])) for item in items if item]
 
@@ -242,6 +242,6 @@ def _forgotten(client: Client, text: str) -> None:
 
 
 def _told(reply: Mapping[str, Any], what: str) -> None:
-    """What was done and where, with the lines that came and went, without what stands in their comments."""
+    """Prints what was done and where, with the added and removed lines, without their comments."""
     click.echo(f"{what} in {line(reply.get('path', ''))}.")
     show_moved(moved(reply.get("diff")), Terminal(sys.stdout))

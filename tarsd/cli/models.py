@@ -89,7 +89,7 @@ def _told(about: Mapping[str, Any], name: str) -> str:
 
 
 def tool_rows(chat: Mapping[str, Any], out: Terminal) -> list[tuple[str, str]]:
-    """A row for each MCP server, and one for what is wrong with it, as much of that as a line holds."""
+    """A row for each MCP server, and one for its problem, cut to a line."""
     rows = []
     for server in chat.get("mcp") or []:
         tools = server.get("tools")

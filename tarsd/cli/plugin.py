@@ -179,7 +179,7 @@ def _read(file: Path) -> bytes:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Each file is whole at any moment; what else lies there is not touched."""
+    """Each file is replaced as a whole; other files there are not touched."""
     try:
         contents = {name: _read(source / name) for name in FILES}
     except OSError as error:

@@ -153,7 +153,7 @@ def lingers(service: services.Service) -> bool | None:
 
 
 def facts(target: ServiceTarget, status: ServiceStatus) -> dict[str, Any]:
-    """The state as JSON; what is not known is null."""
+    """The state as JSON; unknown values are null."""
     state = status.state
     return {
         "vault": {"id": target.vault_id, "path": str(target.vault) if target.vault else None},

@@ -152,7 +152,7 @@ def _watch(watch: Mapping[str, Any]) -> str:
 
 
 def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
-    """How far the model's vectors are, what is not among them, and what stands in the way."""
+    """How far the model's vectors are, which passages have none, and what prevents them."""
     text, state = line(embedding.get("model") or "none"), str(embedding.get("state") or "")
     done, remaining = int(embedding.get("done") or 0), int(embedding.get("remaining") or 0)
     if remaining:

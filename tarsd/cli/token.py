@@ -54,7 +54,7 @@ def token(rotate: bool, as_json: bool) -> None:
 
 
 def _tell(http: dict[str, Any] | None, err: Terminal) -> None:
-    """Prints where the daemon listens on TCP, or what is missing for that."""
+    """Prints where the daemon listens on TCP, or what is missing."""
     if http is None:
         click.echo("To let the daemon listen on TCP, set enabled = true under [http] in the config.", err=True)
     elif not http.get("enabled"):

@@ -39,7 +39,7 @@ class TerminalChat:
 
 
 class RunningTurn:
-    """A turn that runs in the daemon, which is looked for every `look_s` seconds once it went away."""
+    """A turn that runs in the daemon; if the daemon is gone, it is looked for every `look_s` seconds."""
 
     def __init__(self, client: Client, id: str, conversation: str = "", look_s: float = LOOK_S) -> None:
         self.id = id

@@ -1,4 +1,4 @@
-"""The command that takes away what tarsd has put on this machine; the notes stay as they are."""
+"""The command that removes what tarsd put on this machine; all notes stay."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ class _ConfigReader:
         return None
 
     def folder(self, text: str) -> Path | str:
-        """The real path of a folder, or what is wrong with it; one that is not there now may come yet."""
+        """The real path of a folder, or what is wrong with it; a missing folder is fine, as it may appear later."""
         shown = text if len(text) <= 200 else f"{text[:60]}… ({len(text)} characters)"
         try:
             real = Path(os.path.realpath(expand(text, self.env)))
@@ -317,7 +317,7 @@ class _ConfigReader:
         return dataclasses.replace(settings, ca_file=ca_file)
 
     def ca_file(self, values: object, where: Key) -> str:
-        """The file of certificates that a table names, or ""; what is in it is looked at when it is needed."""
+        """The certificate file that a table names, or ""; its content is read when it is needed."""
         text = values.get("ca_file", "") if isinstance(values, dict) else ""
         key = (*where, "ca_file")
         if not isinstance(text, str):

@@ -142,7 +142,7 @@ class Console:
             self._ready = self._up_to_date = True
 
     def _work(self, name: str, left: int, total: int) -> str:
-        """A step with what is done of it, how fast that goes, and how long the rest will take."""
+        """A step with its progress, its rate, and the time left."""
         at = self._clock()
         if self._step[0] != name:
             self._step = (name, left, at)

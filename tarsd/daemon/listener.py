@@ -143,7 +143,7 @@ class TcpListener:
         return self._token.trouble
 
     async def drain(self) -> None:
-        """Let nobody in any more; who is inside is answered."""
+        """Accept no more connections; finish the open ones."""
         if self._runner is not None:
             await self._runner.drain()
 

@@ -144,7 +144,7 @@ def _check_free(path: Path) -> None:
 
 
 def remove_socket(path: Path) -> None:
-    """Remove the socket at the end. To be called with the lock held; what is no socket stays."""
+    """Remove the socket at the end. Call it with the lock held; other files are left alone."""
     with contextlib.suppress(OSError):
         if stat.S_ISSOCK(path.lstat().st_mode):
             path.unlink()

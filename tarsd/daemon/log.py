@@ -93,7 +93,7 @@ def _places(trace: TracebackType | None) -> list[str]:
 
 
 def spare_clients(record: logging.LogRecord) -> bool:
-    """A filter: what aiohttp calls an error and is a request that nobody could read, is a warning."""
+    """A filter: unreadable requests, which aiohttp logs as errors, become warnings."""
     error = record.exc_info[1] if record.exc_info else None
     if error is None or record.levelno <= logging.WARNING or not record.name.startswith("aiohttp"):
         return True

@@ -8,7 +8,7 @@ import socket
 
 
 def notify(*lines: str) -> None:
-    """Tell the supervisor `READY=1`, `STATUS=…`, `WATCHDOG=1` or `STOPPING=1`; a lost message harms nobody.
+    """Tell the supervisor `READY=1`, `STATUS=…`, `WATCHDOG=1` or `STOPPING=1`; a lost message does no harm.
 
     One assignment each: a line end within one, as a folder's name may hold, becomes a blank.
     """

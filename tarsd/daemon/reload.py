@@ -1,4 +1,4 @@
-"""New settings while the daemon runs: the config file is looked at, and what is sound in it comes into force.
+"""New settings while the daemon runs: the config file is watched, and a valid one comes into force.
 
 The daemon's parts are built anew for it, behind the same socket; a fault leaves the settings as they were. So does a
 file that has become empty or is gone, as one is for a moment while it is saved: to take the defaults then would open
@@ -58,7 +58,7 @@ class ConfigReloader:
         self._config = config
 
     async def wait(self, say: Say, busy: Callable[[], bool]) -> Config:
-        """Until there are settings that differ, and nobody is being answered; what keeps them out is said.
+        """Wait until there are new settings and no answer is running; problems are reported.
 
         `say(reason, hint)` shows a problem, and with two empty texts that there is none any more.
         """
@@ -104,7 +104,7 @@ class ConfigReloader:
         return config if config != self._config else None
 
     async def _more_while_busy(self, config: Config, say: Say, busy: Callable[[], bool]) -> bool:
-        """Wait until nobody is being answered; whether the file was saved again meanwhile."""
+        """Wait until no answer is running; whether the file was saved again meanwhile."""
         waited = 0.0
         while busy() and not (config.privacy != self._config.privacy and waited >= URGENT_S):
             say("New settings wait until the current answer is finished.", "Nothing to do.")

@@ -1,4 +1,4 @@
-"""The event loop: the server on its socket, the signals, and the order in which everything ends or begins anew."""
+"""The event loop: the server on its socket, the signals, and the order of stopping and restarting."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Parts:
 
 
 class SocketListener:
-    """The listening socket. It stays open while the parts behind it are built anew: who knocks meanwhile waits."""
+    """The listening socket. It stays open while the parts behind it are rebuilt: new connections wait."""
 
     def __init__(self, config: Config, server: socket.socket) -> None:
         self._path = config.paths.socket
@@ -165,7 +165,7 @@ class SocketListener:
         await runner.listen(sock=self._server.dup())  # a runner closes what it is given
 
     async def keep(self, runner: Runner) -> None:
-        """Listen anew when the socket file has been removed: tools that tidy /tmp do that."""
+        """Listen again when the socket file was removed, as tools do that clean up /tmp."""
         while True:
             await asyncio.sleep(LOOK_S)
             if os.path.lexists(self._path):

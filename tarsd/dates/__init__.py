@@ -85,7 +85,7 @@ def day_of(path: str, properties: Mapping[str, JSON], rules: DateRules) -> str:
 
 
 def is_template(path: str, rules: DateRules) -> bool:
-    """Whether what lies here is there to make notes of: what it says is said of none."""
+    """Whether the file is a template for notes: its properties say nothing about any note."""
     where = _place(path) if rules.templates else ""
     return any(where == _place(top) or where.startswith(f"{_place(top)}/") for top in rules.templates)
 

@@ -87,7 +87,7 @@ def find(path: str, pattern: str, *, at_home: bool = False) -> date | None:
 
 
 def is_version(match: re.Match[str]) -> bool:
-    """Whether what stands before a date says that it is the number of a version, as in v1.2.2026."""
+    """Whether the text before a date shows that it is a version number, as in v1.2.2026."""
     before = match.string[: match.start()]
     return bool(_VERSION.search(before)) and ("." in match[0] or before[-1] != " ")
 

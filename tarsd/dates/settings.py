@@ -1,4 +1,4 @@
-"""What Obsidian's settings say of dates: where daily notes are, what they are called, and where templates lie."""
+"""What Obsidian's settings say about dates: the folder and names of daily notes, and the folder of templates."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def zone(subject: DoctorContext) -> Finding:
 
 
 def future(subject: DoctorContext) -> Finding:
-    """Notes whose time of change lies in the future: they come first wherever recent notes are listed."""
+    """Notes with a modification time in the future: they would come first in every list of recent notes."""
     limit = time.time_ns() + int(AHEAD_S * 1e9)
     notes = sorted(info.path for info in subject.scan.files.values() if info.mtime_ns > limit)
     if not notes:

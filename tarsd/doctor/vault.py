@@ -160,7 +160,7 @@ def memory(subject: DoctorContext) -> Finding:
 
 
 def filesystem(subject: DoctorContext) -> Finding:
-    """What the vault lies on: whether changes are told, and whether names differ by their case."""
+    """The vault's file system: whether it reports changes, and whether names are case-sensitive."""
     from tarsd.watch.filesystem import filesystem_of, is_silent
 
     root = subject.root

@@ -1,4 +1,4 @@
-"""Whether the system tells of changes: one is made and waited for, and what the running daemon says of its watch."""
+"""Whether the system reports file changes: makes one and waits for it; and how the running daemon watches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Listener:
 
 
 def events(subject: DoctorContext) -> Finding:
-    """Make a hidden, empty file in the vault, take it away at once, and wait until the system tells of it."""
+    """Make a hidden, empty file in the vault, remove it at once, and wait until the system reports it."""
     from tarsd.watch.filesystem import filesystem_of, is_silent
     from tarsd.watch.observer import end, native_observer
 

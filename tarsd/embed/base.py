@@ -72,7 +72,7 @@ class Embedder(Protocol):
         """
 
     def ask_again(self) -> None:
-        """What a server said of its model is asked anew before it is used again."""
+        """Ask the server about its model again before its answers are used again."""
 
     def close(self) -> None:
         """Let go of sessions and connections; the embedder may be used again and then reopens them."""

@@ -122,7 +122,7 @@ class Background:
         return own == fingerprint if own else None
 
     def forgive(self) -> None:
-        """Try again what failed, for good or for now, and ask the model's server anew what the model is."""
+        """Try all failed texts again, and ask the model's server again about the model."""
         self._later = {}
         if self._model is not None:
             self._model.ask_again()
@@ -292,7 +292,7 @@ class Background:
         return bad
 
     def _try(self, model: Embedder, batch: Sequence[EmbedJob]) -> EmbedError | None:
-        """Why these texts cannot be embedded; None if they were. Raises what is no fault of theirs."""
+        """Why these texts cannot be embedded; None if they were. Raises errors that are not the texts' fault."""
         try:
             vectors = self._vectors_of(model, [text_of(job.passage, model.max_tokens) for job in batch])
         except _NO_FAULT_OF_TEXTS:

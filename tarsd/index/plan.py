@@ -1,4 +1,4 @@
-"""Disk against store, as pure functions: what to read, what is gone, what only moved, and when not to believe it."""
+"""Compares disk and store, as pure functions: what to read, what is gone, what only moved, and when to doubt it."""
 
 from __future__ import annotations
 

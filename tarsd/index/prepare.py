@@ -80,7 +80,7 @@ def within(settings: ChunkSettings, limit: int | None) -> ChunkSettings:
 
 
 def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> PreparedBatch:
-    """Prepare several files. One that cannot be read or understood is reported and keeps nobody from the rest."""
+    """Prepare several files. One that cannot be read or parsed is reported and does not stop the rest."""
     done = PreparedBatch()
     texts: list[str] = []
     for job in jobs:

@@ -64,7 +64,7 @@ class _Thread(ABC):
         return not self._thread.is_alive()
 
     def _rest(self, wanted: Callable[[], bool] = lambda: False) -> None:
-        """A pause, ended early by whoever wants something, or the end."""
+        """A pause, ended early by a request or by the end."""
         deadline = time.monotonic() + self._pause_s
         self._pause_s = min(2 * self._pause_s, self._longest_pause_s)
         with self._condition:

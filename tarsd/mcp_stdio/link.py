@@ -1,4 +1,4 @@
-"""The daemon as one call reaches it: found anew each time, for it may start later and come back as another process."""
+"""The daemon for one call: looked up each time, as it may start later or come back as another process."""
 
 from __future__ import annotations
 

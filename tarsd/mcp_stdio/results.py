@@ -215,7 +215,7 @@ def page(note: Mapping[str, Any], link: DaemonLink, start: int, end: int | None)
 
 
 def quoted(text: str) -> str:
-    """A text of the vault in a text of ours: every line is marked, so that it cannot pose as ours."""
+    """Text from the vault inside our own text: every line is marked, so that it cannot pass for ours."""
     return "\n".join(f"> {row}" for row in text.split("\n"))
 
 

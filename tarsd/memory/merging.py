@@ -40,7 +40,7 @@ def key(text: str) -> LineKey:
 
 
 def copies_of(notebook: Notebook, path: str, kind: str) -> list[Loaded]:
-    """What sync tools made of the note at `path`: conflict copies, and "Name 2.md" of the same kind of ours.
+    """Copies that sync tools made of the note at `path`: conflict copies, and our own notes named "Name 2.md".
 
     One that cannot be read is passed over.
     """

@@ -101,7 +101,7 @@ class Memory:
         return merged(text, copies, gone, SECTION[name])
 
     def is_private(self, session: str) -> bool:
-        """Whether what was learnt in a conversation must stay on this machine now; so it is while nobody can tell."""
+        """Whether what was learnt in a conversation must stay on this machine now; also if that is unknown."""
         try:
             return self._private(session)
         except TarsdError:
@@ -142,7 +142,7 @@ class Memory:
         return page.lines if page else ()
 
     def _page(self, name: str) -> tuple[MemoryNote | None, str]:
-        """The note, parsed anew when it changed or what it was made from, and a sentence on why it cannot be read."""
+        """The note, parsed again when it or its sources changed, and a sentence on why it cannot be read."""
         try:
             note = self.load(name)
         except TarsdError as fault:

@@ -1,4 +1,4 @@
-"""The one door to the notes: whoever reads one, or searches them, does so through a `Reader`."""
+"""The only way to the notes: all reading and searching goes through a `Reader`."""
 
 from tarsd.notes.library import WITHOUT_LOG, NoteLibrary, NoteView
 from tarsd.notes.reading import Reader, Retrieval

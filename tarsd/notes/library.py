@@ -1,4 +1,4 @@
-"""The notes as they are: in the index, and on disk now; and what is private of them. `Reader` decides who gets what."""
+"""The notes in the index and on disk, and which of them are private. `Reader` decides who may read what."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTLED_S = 2.0
 
 @dataclass(frozen=True)
 class NoteView:
-    """A note as it is on disk now: where it lies, what it is, and its live text."""
+    """A note as it is on disk now: its path, its kind, and its current text."""
 
     note: NoteRow
     loaded: Loaded
@@ -71,7 +71,7 @@ class NoteView:
 
 @dataclass(frozen=True)
 class _Stated:
-    """What a note says of itself: whether it is private, by text, tags and place; and of ours, what it was made from.
+    """Whether a note is private by its text, tags and path; and for our own notes, what they were made from.
 
     That are the `sessions` that its lines name, or the `conversation` that it holds and the `sources` of that.
     """
@@ -85,7 +85,7 @@ class _Stated:
 
 @dataclass
 class _Inquiry:
-    """Whether something is private, while it is looked into: the verdicts so far, and what is `asked` already.
+    """One look at whether something is private: the verdicts so far, and what was `asked` already.
 
     What was made of each other is followed once.
     """
@@ -148,7 +148,7 @@ class NoteLibrary:
         return self._names[1]
 
     def exists(self, name: str, *, private: bool = True) -> bool:
-        """Whether a link with this target leads to a note, `private` or not; False while nobody can tell."""
+        """Whether a link with this target leads to a note, `private` or not; False if unknown."""
         try:
             return any(private or not row.local_only for row in self.named(name))
         except TarsdError:
@@ -306,7 +306,7 @@ class NoteLibrary:
         return any(self._origin_private(origin, inquiry) for origin in fresh)
 
     def _origin_private(self, origin: Origin, inquiry: _Inquiry) -> bool:
-        """Whether a note that something was made from is private now, or nobody can tell."""
+        """Whether a source note is private now, or unknown."""
         place = (origin.collection, nfc(origin.path))
         here = self._private_at(place, inquiry)
         if here:
@@ -369,7 +369,7 @@ class NoteLibrary:
         )
 
     def _follows(self, key: Key, stated: _Stated, inquiry: _Inquiry) -> bool:
-        """Whether a note of ours, which does not say so itself, is private by what it was made from."""
+        """Whether one of our own notes, not marked private itself, is private because of its sources."""
         inquiry.asked.add(key)
         if stated.conversation is None:
             return any(self._session_private(session, inquiry) for session in stated.sessions)
@@ -385,7 +385,7 @@ class NoteLibrary:
         return origins is None or self._any_private(origins, inquiry)
 
     def _origins_of(self, session: str, sources: JSON = None) -> Collection[Origin] | None:
-        """What a conversation drew on: by its log, else by the `sources` of notes that hold it; None: nobody knows."""
+        """The notes that a conversation used: by its log, else by the `sources` of its notes; None if unknown."""
         name = session_name(session)
         found = self._drew_on(name) if name else None
         if found is not None:
@@ -396,7 +396,7 @@ class NoteLibrary:
         )
 
     def _sources_of(self, session: str) -> list[list[JSON]]:
-        """The property `sources` of the notes that hold a conversation, wherever they lie."""
+        """The property `sources` of the notes of a conversation, wherever they are."""
         if not session:
             return []
         try:

@@ -177,7 +177,7 @@ class MessageDecoder:
         self._splitter = Splitter()
 
     def feed(self, event: Any) -> Iterator[ProviderEvent]:
-        """The events of ours that come from one of the stream. Unknown kinds are ignored."""
+        """Our events for one event of the stream. Unknown kinds are ignored."""
         if event.type == "message_start":
             self._count(event.message.usage)
         elif event.type == "content_block_start":

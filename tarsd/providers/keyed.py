@@ -18,7 +18,7 @@ READ_S = 3.0
 
 
 class KeyedProvider(Forwarding):
-    """Stands before the provider that `make` builds from a key, and builds it anew when there is another one.
+    """Wraps the provider that `make` builds from a key, and rebuilds it when the key changes.
 
     Whoever follows the hint `tarsd key set` need not start the daemon again; answers under way are not cut.
     """
@@ -52,7 +52,7 @@ class KeyedProvider(Forwarding):
             await provider.close()
 
     async def _reload(self) -> None:
-        """Read the key in a thread, and build the provider anew if it is another one."""
+        """Read the key in a thread, and rebuild the provider if it changed."""
         first = self._read_at == float("-inf") and self._key is None
         try:
             async with asyncio.timeout(READ_S):

@@ -84,7 +84,7 @@ def messages(request: ModelRequest) -> list[dict[str, Any]]:
 
 
 def _tell_apart(wire: list[dict[str, Any]]) -> None:
-    """Give each call an id of its own: some servers number the calls of every answer anew, and gateways refuse that."""
+    """Give each call its own id: some servers number the calls of every answer from zero, which gateways reject."""
     ids: set[str] = set()
     now: dict[str, str] = {}
     for number, message in enumerate(wire):
@@ -278,7 +278,7 @@ class _Partial:
 
 
 def _is_remark(chunk: Mapping[str, Any]) -> bool:
-    """Whether what came is no part of an answer and holds words: an error that no field calls so, or a state."""
+    """Whether the data is not part of an answer but has words: an unmarked error, or a state."""
     said = (chunk.get("message"), chunk.get("detail"), chunk.get("msg"))
     return not {"choices", "usage"} & set(chunk) and any(word and isinstance(word, str | list) for word in said)
 

@@ -1,4 +1,4 @@
-"""Text on its way into a prompt: what nobody sees is left out, what could pose as markup is escaped. Pure."""
+"""Text for a prompt: invisible characters are removed, and markup is escaped. Pure."""
 
 from __future__ import annotations
 

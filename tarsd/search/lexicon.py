@@ -54,12 +54,12 @@ class TermStats:
 
     @property
     def trust(self) -> float:
-        """1 as typed, less for what stands in its place."""
+        """1 for the term as typed, less for a substitute."""
         return 1.0 if self.chunks else CORRECTED
 
     @property
     def expression(self) -> str:
-        """The FTS5 expression that finds it or what stands for it."""
+        """The FTS5 expression that finds the term or its substitute."""
         parts = [self.term.expression]
         if self.completed:
             parts.append(f'"{self.term.words[0]}"*')
@@ -72,7 +72,7 @@ class TermStats:
         return f"forms : ({_any(self.forms)})"
 
     def in_text(self, text: str) -> bool:
-        """Whether folded text holds the term, a word of the same stem, or what stands for it."""
+        """Whether folded text contains the term, a word of the same stem, or its substitute."""
         term = self.term
         if term.spaceless:
             return "".join(term.words) in text
@@ -205,7 +205,7 @@ def _term_stats(
     term: Term, chunks: int, found: int, total: int, *, completed: bool = False, instead: tuple[str, ...] = (),
     forms: tuple[str, ...] = (),
 ) -> TermStats:  # fmt: skip
-    """`found` chunks hold the term or what stands for it, `total` there are."""
+    """`found` of `total` chunks contain the term or its substitute."""
     odds = (max(0, total - found) + 0.5) / (found + 0.5)
     return TermStats(term, chunks, math.log(1.0 + odds), math.log(max(odds, 1.0 + 1e-6)), completed, instead, forms)
 

@@ -1,4 +1,4 @@
-"""What a person typed → what is looked for: words, phrases, exclusions and filters. Any text at all is a query."""
+"""Reads what a person typed as a query: words, phrases, exclusions and filters. Any text is a query."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """Read a query. Never raises: what is not syntax is words, and what holds no words is nothing."""
+    """Read a query. Never raises: everything that is not syntax counts as words."""
     text = text[:MAX_CHARS].replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
     if text.count('"') % 2:
         before, _, after = text.rpartition('"')

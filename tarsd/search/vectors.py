@@ -141,7 +141,7 @@ class VectorSpaces:
         return QueryVector(space, embedder.name, vector, self._background(space, embedder.name, vector))
 
     def _ask(self, embedder: Embedder, key: tuple[str, str]) -> Vector:
-        """The vector of a question, kept for when it is asked again; this also when nobody waits for it any more."""
+        """The vector of a question, cached for the next time, even if nobody waits for it any more."""
         rows = embedder.embed([key[1]], "query")
         if is_unusable(rows)[0]:
             raise EmbedError(f"{embedder.name} returned nothing usable for this question")

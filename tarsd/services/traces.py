@@ -1,4 +1,4 @@
-"""What tarsd has put on this machine for a vault, and taking it away again. Nothing here touches a vault."""
+"""What tarsd put on this machine for a vault, and its removal. Nothing here touches a vault."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def hold(identity: str, env: Mapping[str, str]) -> Iterator[None]:
 
 
 def remove(trace: InstalledFile) -> None:
-    """Take a file, a link, or a folder with all that is in it away. Raises OSError."""
+    """Remove a file, a link, or a folder with its content. Raises OSError."""
     try:
         mode = os.lstat(trace.path).st_mode
     except FileNotFoundError:

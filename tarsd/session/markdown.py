@@ -91,7 +91,7 @@ def as_note_text(reply: str) -> str:
 
 
 def closing_line(fence: Unit) -> str:
-    """The line that ends a fence which nobody closed."""
+    """The line that closes an open fence."""
     return re.sub(r"[^\s>`~]", " ", fence.closer)
 
 

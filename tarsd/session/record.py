@@ -76,7 +76,7 @@ class TurnRecord:
 
     @property
     def private(self) -> bool:
-        """Whether local-only text was seen in this turn; what is made of it stays on this machine too."""
+        """Whether this turn saw local-only text; anything made from it stays on this machine, too."""
         return any(event.data.get("private") is True for event in self.events)
 
     @property

@@ -28,7 +28,7 @@ _SIDE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 def fetch(db: apsw.Connection, sql: str, values: Any = ()) -> list[Any]:
-    """All rows of a query; what their columns hold is known to whoever wrote the SQL."""
+    """All rows of a query; the types of the columns are those of the SQL."""
     return db.execute(sql, values).fetchall()
 
 
@@ -140,7 +140,7 @@ class Database:
         db.execute("ATTACH DATABASE ? AS emb", (str(self.embeddings),))
 
     def _match_vec_kind(self) -> None:
-        """An index whose code tables are of the other kind (extension gained or lost) is made anew."""
+        """Rebuild an index whose code tables are of the other kind (the extension was added or removed)."""
         kind = "vec0" if self.vec0 else "plain"
         known = self._db.execute("SELECT value FROM meta WHERE key = 'codes'").get
         if known is not None and known != kind:

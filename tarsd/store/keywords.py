@@ -38,7 +38,7 @@ _stemming = threading.Lock()
 
 @functools.lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The form under which the index keeps a folded word; "" for what is no word."""
+    """The form in which the index stores a folded word; "" if it is not a word."""
     with _stemming:
         tokens = _porter()(word.encode(), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
     return str(tokens[0][0]) if tokens else ""  # type: ignore[index]
@@ -138,7 +138,7 @@ class KeywordSearch:
             db.executemany(f"DELETE FROM {table} WHERE rowid = ?", ids)
 
     def rewrite_first(self, db: apsw.Connection, file_id: int) -> None:
-        """Write the row of a note's first passage anew, which holds what others call the note."""
+        """Write the row of a note's first passage again; it holds the names that other notes use for it."""
         sql = "SELECT id FROM chunks WHERE file_id = ? AND seq = 0"
         first = [row[0] for row in fetch(db, sql, (file_id,))]
         self.drop(db, first)
@@ -160,7 +160,7 @@ class KeywordSearch:
         return f"The keyword index was wrong: {lacking} passages added, {len(surplus)} removed."
 
     def rebuild(self) -> None:
-        """Make the keyword index anew from the stored passages."""
+        """Rebuild the keyword index from the stored passages."""
         with self._database.write() as db:
             for table in schema.KEYWORD_TABLES:
                 db.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")

@@ -1,4 +1,4 @@
-"""The index of one vault with the cache of vectors behind it: its parts, and what is done with several of them."""
+"""The index of one vault and its vector cache: the parts, and operations on several of them."""
 
 from __future__ import annotations
 

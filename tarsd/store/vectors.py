@@ -446,7 +446,7 @@ class Vectors:
         return said
 
     def compact(self) -> None:
-        """Make the code tables that are mostly holes anew."""
+        """Rebuild code tables that are mostly empty."""
         for space in self.spaces() if self._database.vec0 else ():
             with self._database.reader() as db:
                 held = int(db.execute(f"SELECT coalesce(sum(size), 0) FROM vec_{space.id}_chunks").get)

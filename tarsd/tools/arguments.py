@@ -35,7 +35,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
 
 
 def validate(schema: Mapping[str, Any], arguments: object, name: str = "This tool") -> dict[str, Any]:
-    """The arguments as the schema wants them; what is clear enough ("5" for 5, one text for a list) is accepted.
+    """The arguments in the types of the schema; clear cases ("5" for 5, one text for a list) are accepted.
 
     Raises `ToolError`: what is wrong, and what the tool takes.
     """

@@ -1,4 +1,4 @@
-"""From a planned change to a proposal: what is shown, and what happens when the note changes before the yes."""
+"""Makes a proposal of a planned change: what is shown, and what happens if the note changes before the approval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def propose(
     again: Callable[[], ToolProposal] | None = None,
     private: bool = True,
 ) -> ToolProposal:
-    """Ask for `change`; `said` is what the model hears when it is done. `private`: what is written stays private.
+    """Ask for `change`; `said` is what the model is told afterwards. `private`: the written text stays private.
 
     `again` makes the same proposal anew when the note changed before the yes came; without it that is a conflict.
     What comes of it is done at once only where it is what was shown.

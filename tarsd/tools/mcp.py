@@ -1,4 +1,4 @@
-"""The tools of MCP servers as tools of ours: names a model can call, answers as text, a yes before each call.
+"""The tools of MCP servers as our own tools: names a model can call, answers as text, approval before each call.
 
 Everything a server says is somebody else's text. Servers are started, and the SDK is loaded, when a turn first wants
 their tools; what is not known yet is left out of that turn.
@@ -137,14 +137,14 @@ class McpServers:
 
 
 def described(server: str, text: str) -> str:
-    """A tool's description as it may stand before a model: what is seen of it, no tags, not too long, and by whom."""
+    """A tool's description for a model: visible text only, no tags, not too long, with its server."""
     shown = " ".join(escape(visible(text[: DESCRIPTION_CHARS * 10])).split())
     shown = shown if len(shown) <= DESCRIPTION_CHARS else shown[:DESCRIPTION_CHARS] + "…"
     return f"{shown or 'No description.'} (A tool of the MCP server {server}, in its own words.)"
 
 
 def rendered(answer: CallToolResult) -> str:
-    """The answer of a tool as text; what is no text is named, not shown."""
+    """The answer of a tool as text; other content is named, not shown."""
     parts = []
     left = RESULT_CHARS
     for block in answer.content:

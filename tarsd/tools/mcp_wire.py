@@ -70,7 +70,7 @@ def answered(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _block(block: object) -> dict[str, Any]:
-    """A piece of content; what is none of those that there are is told as it came."""
+    """A piece of content; unknown kinds are passed on unchanged."""
     if not isinstance(block, Mapping):
         return {"type": "text", "text": block if isinstance(block, str) else _json(block)}
     kind = block.get("type")

@@ -253,7 +253,7 @@ class NoteTools:
         return nfc(path).casefold().startswith(f"{self._memory_folder}/")
 
     def _refuse(self, path: str) -> None:
-        """Refuse what leaves the vault, what is left out of it, and the assistant's own folder."""
+        """Refuse paths outside the vault, excluded paths, and the assistant's own folder."""
         if self._is_own(path):
             raise ToolError("The assistant's own folder is not changed so. To remember something: memory_remember.")
         self._notebook.vault.resolve(path)

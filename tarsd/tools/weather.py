@@ -116,7 +116,7 @@ def _place(raw: Any) -> Coordinates:
 
 
 def _written(place: Coordinates, report: Mapping[str, Any]) -> str:
-    """The report in words; what is missing in it is left out."""
+    """The report in words, without missing values."""
     now = _table(report.get("current"))
     lines = [f"Weather for {place.name}, from Open-Meteo."]
     parts = [

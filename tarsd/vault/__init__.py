@@ -78,7 +78,7 @@ class Vault:
         return VaultUnavailable(f"The vault {self._top} cannot be read: {fault.strerror}.", f"Check the disk; {again}")
 
     def rules(self) -> Rules:
-        """What is left out, read anew whenever Obsidian's settings file changed."""
+        """The exclusion rules, read again when Obsidian's settings file changed."""
         try:
             info = os.stat(self.settings_file)
             stamp = (info.st_mtime_ns, info.st_size, stamp_of(info))
@@ -158,7 +158,7 @@ class Vault:
         return f"It is excluded by the rule {rule}." if rule else None
 
     def key_of(self, absolute_path: str | bytes | os.PathLike[str], *, folder: bool | None = None) -> str | None:
-        """The relative NFC path of an absolute one; "" for the root, None if it lies outside or is ignored."""
+        """The relative NFC path of an absolute one; "" for the root, None if it is outside or ignored."""
         path = nfc(os.fsdecode(absolute_path))
         if path + "/" == self._prefix:
             return ""
@@ -168,7 +168,7 @@ class Vault:
         return relative if self.excluded_by(relative, folder=folder) is None else None
 
     def resolve(self, relative: str, *, excluded: bool = False) -> Path:
-        """Where a relative path lies, or would lie, on disk. Raises PathRefused; `excluded` lets excluded paths pass.
+        """A relative path on disk, existing or not. Raises PathRefused; `excluded` lets excluded paths pass.
 
         Names match exactly or in composed form, never by a disk's own loose rules, and never through a link.
         """
@@ -218,7 +218,7 @@ class Vault:
         return f"{TRASH}/{away.name}"
 
     def sweep(self, relative: str, known: Container[str | None]) -> None:
-        """Clear away the temporary files that a crash left beside a note.
+        """Remove the temporary files that a crash left beside a note.
 
         One whose content hash is `known` is deleted. Another may hold what somebody saved at that very moment: it goes
         into Obsidian's trash. Raises as `discard`.

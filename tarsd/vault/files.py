@@ -117,7 +117,7 @@ def write_over(target: Path, data: bytes, same: Callable[[bytes], bool], changed
 
 
 def move_away(target: Path, folder: Path, same: Callable[[bytes], bool], changed: Conflict, *, name: str = "") -> Path:
-    """Move the file into `folder` if `same` accepts its bytes; returns where it lies now, beside what lay there.
+    """Move the file into `folder` if `same` accepts its bytes; returns its new path. Existing files there are kept.
 
     It is called `name` there, or what it is called now, with a number where that is taken.
 
@@ -192,7 +192,7 @@ def _put_back(temporary: str, target: str, ours: bytes) -> None:
 
 
 def _exchange(first: str, second: str) -> bool:
-    """Let two files change names in one step, so that what is replaced can still be looked at. False: not here."""
+    """Swap two files' names in one step, so that the replaced file can still be checked. False if unsupported."""
     try:
         libc = ctypes.CDLL(None)
         names = os.fsencode(first), os.fsencode(second)

@@ -26,7 +26,7 @@ KEPT: frozenset[State] = frozenset({"not_downloaded", "unreadable"})
 
 
 class FileInfo(NamedTuple):  # thousands are made at a time, at a third of a dataclass's cost
-    """A note file as it lies on disk: `path` is NFC and relative, `location` absolute in the disk's own spelling.
+    """A note file on disk: `path` is NFC and relative, `location` absolute in the disk's own spelling.
 
     `stamp` differs where size and time may be alike: see `stamp_of`.
     """
@@ -71,7 +71,7 @@ class Scan:
     unreadable_dirs: frozenset[str]
 
     def keeps(self, path: str) -> bool:
-        """Is `path` possibly still there though it is not among the files? Then what is known of it must stay."""
+        """May `path` still exist although it is not among the files? Then its index entry must stay."""
         return path in self._kept or _is_at_or_below(path, self.unreadable_dirs)
 
     @cached_property

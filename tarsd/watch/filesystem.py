@@ -1,4 +1,4 @@
-"""Which file system a folder lies on, and whether that one tells of every change; reads the system's mount table."""
+"""Which file system a folder is on, and whether it reports every change; reads the system's mount table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_silent(kind: str) -> bool:
 
 
 def filesystem_of(path: Path) -> str:
-    """The type of the file system that `path` lies on, as the system names it; "" if that cannot be told."""
+    """The type of `path`'s file system, as the system calls it; "" if unknown."""
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         if sys.platform == "darwin":
             done = subprocess.run(["/sbin/mount"], capture_output=True, text=True, timeout=5, check=False)

@@ -1,4 +1,4 @@
-"""One fold for words: what is written in a note and what is typed in a query meet in the form made here.
+"""Folds words: notes and queries are compared in the form made here.
 
 Unicode's compatibility composition (NFKC) and case folding, and beyond them what readers do not tell apart: Latin and
 Greek accents, Hebrew points, Arabic vowel signs, the seats of hamza, letters with a stroke. What makes another word

@@ -83,12 +83,12 @@ class Change:
 
     @cached_property
     def unseen(self) -> int:
-        """How many signs that nobody sees the change adds; `diff` shows where."""
+        """How many invisible characters the change adds; `diff` shows where."""
         before = "" if self.before is None else decode(self.before).text
         return max(0, revealed(decode(self.after).text)[1] - revealed(before)[1])
 
     def is_as_shown(self, shown: Change) -> bool:
-        """Whether this change, planned anew, is the one that was `shown`, made to the note that was shown.
+        """Whether this newly planned change equals the one that was `shown`, for the same note.
 
         Its lines and those around it are the same; so are the note's properties and headings, and half of its words.
         What was typed elsewhere meanwhile is no matter.

@@ -80,7 +80,7 @@ class Disk:
             raise
 
     def recover(self) -> None:
-        """Settle what a crash left open, clear its temporary files, and let go of what is too old."""
+        """Finish what a crash left open, remove its temporary files, and delete entries that are too old."""
         self._journal.prune()
         for entry in self._journal.entries():
             if entry.state == "planned":

@@ -68,7 +68,7 @@ class Notebook:
         return self._actual(path) is not None
 
     def paths(self, folder: str) -> list[str]:
-        """The Markdown notes that lie right in a folder, by name; none if there is no such folder."""
+        """The Markdown notes directly in a folder, by name; none if there is no such folder."""
         there = self._actual(nfc(folder).strip("/"))
         if there is None:
             return []
@@ -147,7 +147,7 @@ def _key(name: str) -> str:
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """The names in a folder, and those that iCloud holds for files it took away; none if it is not there."""
+    """The names in a folder, also of files that are only in iCloud; none if the folder does not exist."""
     try:
         names = os.listdir(folder)
     except OSError:

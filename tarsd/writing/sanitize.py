@@ -1,4 +1,4 @@
-"""Words of a model, or of whom it repeats, on their way into a note that nobody sees first: they run and load nothing.
+"""Cleans model text for a note that nobody checks first: it cannot run or load anything.
 
 Pictures and frames from elsewhere become links, HTML that does more than format is shown as text, and code that
 Obsidian or a plugin would run is only code. What stands in an ordinary fence stays as it is. Pure.

@@ -157,14 +157,14 @@ class Writer:
             await asyncio.wait(making, timeout=within_s)
 
     async def recover(self) -> None:
-        """Settle what a crash left open, clear its temporary files, and let go of what is too old.
+        """Finish what a crash left open, remove its temporary files, and delete entries that are too old.
 
         To be awaited after a start, before the first change.
         """
         await self._in_thread(self._disk.recover)
 
     async def close(self) -> None:
-        """Withdraw what nobody has begun, and wait for what is being written."""
+        """Withdraw changes that were not started, and wait for running ones."""
         for task, job in list(self._jobs.items()):
             if job.stage != "writing":
                 task.cancel()

@@ -109,7 +109,7 @@ def test_another_user_is_turned_away(vault: Path, home: Path, daemon: Start) -> 
         folder.chmod(0o755)
     reply = stranger()  # and behind both, it is asked who is calling
     assert reply.startswith("HTTP/1.1 403")
-    assert "serves another user" in reply
+    assert "belongs to another user" in reply
     assert one.client.get("/v1/hello")["name"] == "tarsd"
 
 
@@ -213,7 +213,7 @@ def test_what_is_launched_is_one_program_that_stays(
         # an upgrade of Python takes the program away
         file.write_bytes(file.read_bytes().replace(program.encode(), b"/opt/python3.11/bin/python3"))
         _, out, _ = run("service", "status", "--vault", str(vault))
-        assert "The program that it starts is gone: /opt/python3.11/bin/python3. Install it anew" in out
+        assert "Its program is missing: /opt/python3.11/bin/python3. Install it again" in out
 
 
 @pytest.mark.report("https://github.com/coalesce-labs/catalyst/issues/1480")

@@ -493,7 +493,7 @@ def test_a_vault_that_is_gone_loses_nothing(engine: Engine) -> None:
     assert engine.found("word7") == ["n7.md"]
     status = engine.status()
     assert engine.indexer.state.name == "unavailable"
-    assert any("is not there" in problem["reason"] and problem["hint"] for problem in status["problems"])
+    assert any("is missing" in problem["reason"] and problem["hint"] for problem in status["problems"])
     engine.vault.mkdir()  # the mount point of an absent disk
     until(lambda: engine.indexer.state.name == "suspicious")
     assert set(engine.rows()) == set(rows)
@@ -542,7 +542,7 @@ def test_a_daemon_before_its_vault(tmp_path: Path, daemon: Start) -> None:
     one = daemon(vault, wait=False)
     one.wait(lambda status: status["watch"]["state"] == "waiting" and bool(status["watch"]["hint"]))
     reply = one.client.post("/chat", {"message": "anything about terns?"})
-    assert "is not there" in str(reply)
+    assert "is missing" in str(reply)
     assert one.process.poll() is None
     write(vault, ".obsidian/app.json", "{}")
     write(vault, "n.md", "about terns")

@@ -85,7 +85,7 @@ GAPS = {
     "links without a note": "INSERT INTO links SELECT 99999, 1, '', '', '', '', '', 0, NULL",
     "names without a note": "INSERT INTO names VALUES ('x', 99999, 0)",
     "notes without passages": "UPDATE chunks SET file_id = (SELECT max(id) FROM files) WHERE file_id = 1",
-    "passages lack their vector of table": "DELETE FROM vec_1 WHERE chunk_id IN (SELECT chunk_id FROM vec_1 LIMIT 3)",
+    "passages without a vector of table": "DELETE FROM vec_1 WHERE chunk_id IN (SELECT chunk_id FROM vec_1 LIMIT 3)",
     "vectors of fake without a passage": "INSERT INTO vec_2(chunk_id, code) VALUES (99999, vec_bit(zeroblob(8)))",
     "vectors of fake missing from the cache": "DELETE FROM emb.vectors WHERE embedder = 2 AND id % 5 = 0",
 }
@@ -174,7 +174,7 @@ def test_notes_that_cannot_be_read_now_are_no_fault(engine: Engine) -> None:
 def test_a_vault_that_is_away_is_told(engine: Engine) -> None:
     shutil.move(engine.vault, engine.vault.with_name("away"))
     lines = asyncio.run(checked(engine))
-    assert (lines["vault"]["state"], "is not there" in lines["vault"]["text"]) == ("fault", True)
+    assert (lines["vault"]["state"], "is missing" in lines["vault"]["text"]) == ("fault", True)
     assert lines["notes"]["state"] == "fault" and lines["passages"]["state"] == "ok"
 
 
@@ -225,15 +225,15 @@ class Lying(FakeEmbedder):
 
 def test_an_embedder_that_works_is_fine() -> None:
     verdict = check.round_trip(FakeEmbedder())
-    assert (verdict.state, "64 numbers" in verdict.text) == ("ok", True)
+    assert (verdict.state, "64 dimensions" in verdict.text) == ("ok", True)
 
 
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        ([[np.nan, np.nan]] * 2, "no vector"),
-        ([[np.inf, np.inf]] * 2, "no vector"),
-        ([[1.0, 0.0], [0.0, 1.0]], "another vector"),
+        ([[np.nan, np.nan]] * 2, "cannot embed"),
+        ([[np.inf, np.inf]] * 2, "cannot embed"),
+        ([[1.0, 0.0], [0.0, 1.0]], "a different vector"),
     ],
 )
 def test_an_embedder_that_lies_is_a_fault(answers: list[Any], words: str) -> None:
@@ -266,7 +266,7 @@ def test_a_model_that_answers_is_fine() -> None:
 
 def test_a_model_that_does_not_is_a_fault() -> None:
     assert "broke off" in asked(Text("rea")).text
-    assert "without a word" in asked(StreamEnd()).text
+    assert "an empty answer" in asked(StreamEnd()).text
     loading = asked(Waiting("It is being loaded …"), 60.0)
     assert loading.state == "warning" and "being loaded" in loading.text
     with pytest.raises(TimeoutError):

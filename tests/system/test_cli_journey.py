@@ -49,7 +49,7 @@ def test_remember_ask_judge_review_and_find_again(run: Run, daemon: Start, vault
     assert run("sessions", "delete", "boiler talk", "--yes")[0] == EXIT_OK
     assert len(list((vault / "tars" / "sessions").glob("*.md"))) == 2, "the notes of both conversations stay"
 
-    assert "Taken back: tars/" in run("memory", "undo")[1]
+    assert "Undone: tars/" in run("memory", "undo")[1]
     assert run("memory", "forget", "sister", "--yes")[0] == EXIT_OK
     assert "sister" not in (vault / "tars" / "Memory.md").read_text()
     assert "extractive" in run("models")[1]
@@ -61,7 +61,7 @@ def test_a_conversation_at_the_terminal_with_a_model(daemon: Start, vault: Path)
     with Screen(["chat", "-c", "mine"]) as screen:
         screen.see("› ")
         screen.type("what should the gauge read?")
-        screen.see("looked at, none cited.")
+        screen.see("read, none cited.")
         screen.see("› ")
         screen.type("/remember My sister is Ann")
         screen.see("+ My sister is Ann")

@@ -88,7 +88,7 @@ def test_nothing_found_is_said_and_ends_with_1(run: Run, stub: Stub) -> None:
     stub.replies["POST /v1/search"] = {"hits": [], "behind": 1, "degraded": "The model is down."}
     code, out, err = run("search", "tea")
     assert (code, out) == (EXIT_NOTHING, "Nothing found for 'tea'.\n")
-    assert "The index is behind: 1 note changed and not indexed yet." in err
+    assert "The index is behind: 1 changed note not indexed yet." in err
     assert "The model is down." in err
     code, out, _ = run("search", "tea", "--json")
     assert (code, json.loads(out)["hits"]) == (EXIT_NOTHING, [])
@@ -158,7 +158,7 @@ def test_a_bad_config_ends_with_78_and_all_faults(run: Run, home: Path) -> None:
     (home / "config.toml").write_text('[vault]\npath = "~/N"\n[chunk]\ntokens = 1\n[watch]\nmode = "x"\n')
     code, out, err = run("config", "check")
     assert (code, out) == (EXIT_CONFIG, "")
-    assert "2 faults" in err
+    assert "2 errors" in err
     assert f"{home}/config.toml:4: chunk.tokens" in err
     assert f"{home}/config.toml:6: watch.mode" in err
     assert run("run")[0] == EXIT_CONFIG
@@ -320,7 +320,7 @@ def test_the_table_is_complete_whatever_it_cannot_read(run: Run, stub: Stub) -> 
     stub.replies["GET /v1/status"] = {**STATUS, "embedding": table}
     code, out, err = run("status", "--wait")
     assert (code, err) == (EXIT_OK, "")
-    assert "table, complete · 2 in scripts that it cannot read are found by their words\n" in out
+    assert "table, complete · 2 passages in other scripts: word search only\n" in out
     assert "serve the rest" not in out
 
 
@@ -500,7 +500,7 @@ def test_init_succeeds_where_the_config_names_the_vault_already(
     for same in (vault, f"{vault}/", tmp_path / "link", vault / ".." / vault.name):
         code, out, err = run("init", "--vault", str(same))
         assert (code, err) == (EXIT_OK, "")
-        assert out.splitlines() == [f"{file} names this vault already.", "Next: tarsd run"]
+        assert out.splitlines() == [f"{file} already has this vault.", "Next: tarsd run"]
     assert json.loads(run("init", "--vault", str(vault), "--json")[1])["written"] is False
     assert file.read_text().endswith("# mine\n")
     other = tmp_path / "other"
@@ -560,7 +560,7 @@ def test_overlong_names_are_told_in_a_sentence(
 ) -> None:
     assert run("run", "--vault", LONG)[0] == EXIT_CONFIG
     code, _, err = run("init", "--vault", LONG)
-    assert (code, "is no folder." in err, len(err) < 400) == (EXIT_USAGE, True, True)
+    assert (code, "There is no folder" in err, len(err) < 400) == (EXIT_USAGE, True, True)
     stub.replies["POST /v1/related"] = {"hits": [HIT]}
     assert run("related", LONG)[0] == EXIT_OK
     monkeypatch.setenv("TARSD_VAULT", LONG)
@@ -573,7 +573,7 @@ def test_a_nul_in_the_vaults_path_is_a_fault(run: Run, home: Path, command: list
     (home / "config.toml").write_text('[vault]\npath = "~/nope\\u0000x"\n')
     code, _, err = run(*command)
     assert code == EXIT_CONFIG
-    assert "vault.path: holds a NUL character" in err
+    assert "vault.path: contains a NUL character" in err
 
 
 def test_init_where_nothing_may_be_written(run: Run, home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -594,7 +594,7 @@ def test_init_where_nothing_may_be_written(run: Run, home: Path, vault: Path, mo
 def test_an_empty_vault_is_not_the_current_folder(run: Run, stub: Stub, command: list[str]) -> None:
     code, _, err = run(*command, "--vault", "")
     assert code == EXIT_USAGE
-    assert "An empty path names no folder." in err
+    assert "The path is empty." in err
 
 
 def test_json_holds_nothing_that_commands_a_terminal(run: Run, stub: Stub) -> None:

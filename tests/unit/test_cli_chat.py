@@ -660,7 +660,7 @@ def test_a_note_that_is_not_there_is_not_attached(run: Run, stub: Stub, typed: s
     err = run("chat", "-c", "mine", stdin=f"/note {typed}\n/note rest\n/note “night shift”\n")[2]
     assert ("There is no note" in err) == bool(typed)
     assert ("Did you mean “Health/Night shift”?" in err) == ("Nihgt" in typed)
-    assert "“Health/Night shift.md” goes with every message already." in err
+    assert "“Health/Night shift.md” is already attached." in err
 
 
 def test_a_streamed_answer_breaks_between_words_at_the_edge(stub: Stub) -> None:

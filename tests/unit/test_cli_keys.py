@@ -22,7 +22,7 @@ def test_a_key_comes_through_a_pipe_into_the_keyring(run: Run, ring: Ring) -> No
     assert ring.kept == {("tarsd", "anthropic"): KEY}
     assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "Removed the key anthropic.\n")
     assert ring.kept == {}
-    assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "No key anthropic was kept.\n")
+    assert run("key", "remove", "anthropic")[:2] == (EXIT_OK, "There is no key anthropic.\n")
 
 
 def test_without_a_keyring_it_is_in_a_file_for_its_owner_alone(run: Run, home: Path) -> None:

@@ -161,7 +161,7 @@ debounce_s = -1
 """,
     ) == [
         '3: unknown setting vault.exclud; did you mean "exclude"?',
-        '5: embedding.model: "minilmm" is no model; did you mean "minilm"?',
+        '5: embedding.model: "minilmm" is not a model; did you mean "minilm"?',
         "6: embedding.dimensions: must be a whole number",
         "8: chunk.tokens: must be from 16 to 4096, and is 0",
         "9: chunk.overlap: must be a number",

@@ -290,7 +290,7 @@ def test_a_summary_that_there_is_not_is_refused(engine: Engine) -> None:
 def test_what_fails_for_some_rows_is_said_once(engine: Engine) -> None:
     reply = ask(engine, VaultQuery(where="file.inFolder('Books')", columns=("rating.abs()",)))
     assert [row["values"]["rating.abs()"] for row in reply["rows"]] == [5, 4, None]
-    assert reply["problems"] == ["rating.abs(): abs() is not a function of string (line 1, column 8)."]
+    assert reply["problems"] == ["rating.abs(): abs() does not work on a string (line 1, column 8)."]
 
 
 def test_a_changed_note_is_seen_by_the_next_query(engine: Engine, tmp_path: Path) -> None:

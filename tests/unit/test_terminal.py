@@ -148,5 +148,5 @@ def test_bands(relevance: float, word: str) -> None:
 
 
 def test_being_behind_is_counted(screen: Terminal) -> None:
-    assert "2,000 notes changed" in notes_below({"behind": 2000}, screen)[0]
+    assert "2,000 changed notes" in notes_below({"behind": 2000}, screen)[0]
     assert notes_below({"behind": 0}, screen) == []

@@ -15,7 +15,7 @@ export class Failure extends Error {
 	}
 }
 
-const away = (message) => new Failure("offline", message, "Trying again. Check that the daemon is running (tarsd status) and that this device is online.");
+const away = (message) => new Failure("offline", message, "Trying again. Is the daemon running (tarsd status), and this device online?");
 
 export class Daemon extends EventTarget {
 	token = "";

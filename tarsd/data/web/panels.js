@@ -75,7 +75,7 @@ export class History {
 		const { id, title, updated, turns } = one;
 		const row = copyOf("t-conversation");
 		row.title.textContent = title || "Untitled";
-		row.about.textContent = `${moment(updated)} · ${plural(turns, "question")}`;
+		row.about.textContent = `${moment(updated)} · ${plural(turns, "question").replace(" ", "\u00a0")}`;
 		row.pick.ariaCurrent = id === this.chat.id;
 		row.pick.onclick = () => {
 			closeAll();

@@ -102,7 +102,7 @@ def test_a_socket_that_cannot_be(subject: DoctorContext, tmp_path: Path) -> None
     assert well(one(subject, "Daemon", "socket"))
     subject.config.paths.socket.write_text("mine")
     line = one(subject, "Daemon", "socket")
-    assert (line.state, "no socket" in line.text) == ("fault", True)
+    assert (line.state, "not a socket" in line.text) == ("fault", True)
 
 
 def test_a_long_path_is_told(vault: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_an_upgrade_without_a_restart(subject: DoctorContext, stand_in: Stub) ->
     stand_in.replies["GET /v1/hello"] |= {"features": [], "vault": {"path": "/elsewhere"}}
     line = one(subject, "Daemon", "answers")
     assert (line.state, line.public) == ("warning", "It serves another vault.")
-    assert "cannot look at itself" in one(subject, "Index", "daemon").text
+    assert "cannot check itself" in one(subject, "Index", "daemon").text
 
 
 def test_what_the_daemon_complains_of(subject: DoctorContext, stand_in: Stub) -> None:

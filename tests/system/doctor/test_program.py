@@ -60,7 +60,7 @@ def test_what_hangs_is_left_behind_and_all_of_it_ends() -> None:
         examine(DoctorContext(), checks(hangs, seconds=0.1) + checks(lambda subject: ok("Here."), hangs), seconds=0.5)
     )
     assert [line.state for line in lines] == ["fault", "ok", "fault"]
-    assert "did not end within 0 s" in lines[0].text
+    assert "did not finish within 0 s" in lines[0].text
     assert [line.state for line in examine(DoctorContext(), checks(hangs), seconds=-1.0)] == ["skipped"]
     assert time.monotonic() - started < 60
 
@@ -113,7 +113,7 @@ def test_every_package_is_imported_elsewhere(
     assert line.state == "fault" and "quorl cannot be imported: ImportError: made for another machine" in line.text
     assert line.hint.endswith("quorl")
     packages("quorl", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    assert "ended by SIGILL" in one(DoctorContext(), "Program", "packages").text
+    assert "killed by SIGILL" in one(DoctorContext(), "Program", "packages").text
     packages("quorl", "import time; time.sleep(3600)")
     line = program.packages(DoctorContext(patience=0.2))
     assert line.state == "warning" and "it was at quorl" in line.text
@@ -181,7 +181,7 @@ def test_the_models_in_the_package_are_tried(tmp_path: Path, monkeypatch: pytest
 
 
 def test_settings_without_a_fault(home: Path, vault: Path) -> None:
-    assert "is not there" in one(DoctorContext(vault), "Settings", "file").text
+    assert "does not exist" in one(DoctorContext(vault), "Settings", "file").text
     write(home, "config.toml", f'[vault]\npath = "{vault}"\n')
     assert well(one(DoctorContext(), "Settings", "file"))
 
@@ -192,7 +192,7 @@ def test_every_fault_of_the_settings_is_a_line(home: Path, vault: Path) -> None:
     lines = look(subject, "Settings", "file")
     assert [line.state for line in lines] == ["fault", "fault"]
     assert "vault.folder" in lines[0].text and "chat.model" in lines[1].text
-    assert [line.public for line in lines] == ["A fault on line 3.", "A fault on line 5."]
+    assert [line.public for line in lines] == ["An error on line 3.", "An error on line 5."]
     assert subject.config.vault == vault, "the vault is known all the same"
 
 

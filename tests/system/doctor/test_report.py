@@ -84,7 +84,7 @@ def test_what_is_fine_is_counted_and_what_is_wrong_is_shown(
     assert [row.split()[1] for row in rows if row.startswith("  ✗")] == ["answers"]
     assert "✓" not in out and "–" not in out and " ms" not in out
     assert re.fullmatch(
-        r"\d+ checks are fine, \d+ had nothing to look at\. To see them: tarsd doctor --all", rows[-2]
+        r"\d+ checks are fine, \d+ skipped\. To see them: tarsd doctor --all", rows[-2]
     )
     assert rows[-1].startswith("1 fault")
     daemon()
@@ -112,7 +112,7 @@ def test_the_whole_of_it_in_another_process(daemon: Start, vault: Path) -> None:
 def test_a_report_replaces_no_file(run: Run, quick: None, subject: DoctorContext, tmp_path: Path, vault: Path) -> None:
     mine = write(tmp_path, "mine.md", "mine")
     code, _, err = run("doctor", "--vault", str(vault), "--report", str(mine))
-    assert (code, mine.read_text(), "stays as it is" in err) == (EXIT_REFUSED, "mine", True)
+    assert (code, mine.read_text(), "was not changed" in err) == (EXIT_REFUSED, "mine", True)
     code, out, _ = run("doctor", "--vault", str(vault), "--report", str(tmp_path / "fresh.md"))
     assert code == EXIT_REFUSED and "Read it before you give it away" in out
     assert stat.S_IMODE((tmp_path / "fresh.md").stat().st_mode) == 0o600

@@ -40,7 +40,7 @@ def test_a_vault_that_is_there(subject: DoctorContext, vault: Path) -> None:
     assert well(one(subject, "Vault", "folder")) and well(one(subject, "Vault", "Obsidian"))
     assert one(subject, "Vault", "notes").text == "1 note."
     (vault / ".obsidian").rmdir()
-    assert "never opened it" in one(subject, "Vault", "Obsidian").text
+    assert "never opened in Obsidian" in one(subject, "Vault", "Obsidian").text
 
 
 def test_rules_that_match_nothing_are_named(subject: DoctorContext, vault: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_vault_that_is_not(vault: Path, monkeypatch: pytest.MonkeyPatch) -> No
             assert {line.state for line in examine(subject, [check])} == {"skipped"}, check
     monkeypatch.undo()
     shutil.rmtree(vault)
-    assert "is not there" in one(settled(vault), "Vault", "folder").text
+    assert "is missing" in one(settled(vault), "Vault", "folder").text
 
 
 def test_the_program_of_the_service_is_the_one_to_allow(
@@ -109,7 +109,7 @@ def test_notes_in_a_cloud_are_counted(subject: DoctorContext, vault: Path) -> No
         file.truncate(5000)
     look(subject, "Vault", "notes")
     line = one(subject, "Vault", "downloads")
-    assert line.text == "2 notes are not downloaded: 1 as stubs of iCloud, 1 without their bytes."
+    assert line.text == "2 notes are not downloaded: 1 in iCloud, 1 without their bytes."
     assert (line.state, "Keep Downloaded" in line.hint) == ("warning", True)
 
 
@@ -126,7 +126,7 @@ def test_second_versions_are_named(subject: DoctorContext, vault: Path) -> None:
     look(subject, "Vault", "notes")
     line = one(subject, "Vault", "conflicts")
     assert (line.state, "Boiler.sync-conflict" in line.text) == ("warning", True)
-    assert line.public == "1 second version kept by a sync tool."
+    assert line.public == "1 second version from a sync tool."
 
 
 @contextmanager

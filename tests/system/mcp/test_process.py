@@ -188,6 +188,6 @@ def test_what_is_printed_for_claude_code(run: Run, home: Path, tmp_path: Path, m
     assert words[3:at] == ["--env", f"TARSD_HOME={home}", "--scope", "user", "tarsd"]
     assert os.path.isabs(words[at + 1]) and words[-4:] == ["mcp", "--vault", str(folder), "--local"]
     code, out, err = run("mcp", "--setup")
-    assert code == 0 and "mcpServers" in out and "claude mcp add" in out and "Name the vault with --vault" in err
+    assert code == 0 and "mcpServers" in out and "claude mcp add" in out and "Give the vault with --vault" in err
     run("init", "--vault", str(folder))
     assert str(folder) in run("mcp", "--setup", "code")[1]

@@ -132,7 +132,7 @@ def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering
     text = file.read_text()
     for old, said in (
         (text.replace("WatchdogSec=60", "WatchdogSec=99"), "or with other environment variables"),
-        (text.replace(f"{sys.prefix}/bin/python3", "/bin/sh"), f"starts /bin/sh, and this is {sys.prefix}/bin/python3"),
+        (text.replace(f"{sys.prefix}/bin/python3", "/bin/sh"), f"starts /bin/sh, but this is {sys.prefix}/bin/python3"),
         (text.replace(f"{sys.prefix}/bin/python3", "/old/bin/python3.9"), "that it starts is gone: /old/bin/python3.9"),
         ("[Unit]\n", "is no file of tarsd's any more"),
     ):

@@ -57,7 +57,7 @@ def test_a_shim_is_replaced_by_what_it_stands_for(tmp_path: Path, text: str) -> 
     (venv / "bin" / "python3").symlink_to(shim)
     with pytest.raises(ServiceError, match="A service cannot start this Python") as caught:
         program.interpreter(str(venv), str(shim))
-    assert "to stay" in caught.value.hint
+    assert "permanently" in caught.value.hint
 
 
 @pytest.mark.parametrize(
