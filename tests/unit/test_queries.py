@@ -179,7 +179,7 @@ def test_tasks_are_asked_for_as_people_do(engine: Engine, asked: dict[str, str],
 
 def test_a_day_that_is_none_is_refused_in_words() -> None:
     for due in ("soon", "before:", "between:2026-01-01", "2026-02-30"):
-        with pytest.raises(BadRequest, match="no day that a task is due"):
+        with pytest.raises(BadRequest, match="is not a due date"):
             task_query("open", TODAY, due=due)
 
 
@@ -281,7 +281,7 @@ def test_a_summary_that_there_is_not_is_refused(engine: Engine) -> None:
 def test_what_fails_for_some_rows_is_said_once(engine: Engine) -> None:
     reply = ask(engine, VaultQuery(where="file.inFolder('Books')", columns=("rating.abs()",)))
     assert [row["values"]["rating.abs()"] for row in reply["rows"]] == [5, 4, None]
-    assert reply["problems"] == ["rating.abs(): abs() is no function of a string (line 1, column 8)."]
+    assert reply["problems"] == ["rating.abs(): abs() is not a function of string (line 1, column 8)."]
 
 
 def test_a_changed_note_is_seen_by_the_next_query(engine: Engine, tmp_path: Path) -> None:

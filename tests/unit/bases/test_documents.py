@@ -149,7 +149,7 @@ WRONG = [
     ("views: 5\n", ["list is expected", "line 1"], 6),
     ("frobnicate: 5\n", ["no part 'frobnicate'", "line 1"], 6),
     ("filters: rating.abs() > 4\nviews:\n  - order: [file.name]\n", [], 2),
-    ("filters: price.abs() > 0\n", ["abs() is no function of a string", "line 1, column 16"], 3),
+    ("filters: price.abs() > 0\n", ["abs() is not a function of string", "line 1, column 16"], 3),
     ("formulas:\n  b: price.abs()\nviews:\n  - order: [formula.b]\n", ["formula.b: abs()"], 6),
 ]
 
