@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tarsd.ask import narrowed
 from tarsd.chat.calls import Calls
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
@@ -138,10 +139,31 @@ class TurnRunner:
 
     # -------------------------------------------------------------------------------------------- retrieval
 
+    async def _answered(self, provider: Provider) -> bool:
+        """Whether the vault's data answers the question exactly, which needs no model; the turn has the answer then."""
+        request, services, turn = self._request, self._services, self._turn
+        guesses = queries(request.message, [record.query for record in self._history.turns])
+        refers_back = len(guesses) > 1 or guesses[0] not in " ".join(request.message.split())
+        if request.notes or request.selection or mentions(request.message) or refers_back:
+            return False
+        reader = services.reader(request.audience, provider.local)
+        answer = await self._thread(reader.answer, request.message, services.today())
+        if answer is None:
+            return False
+        turn.evidence = answer.passages
+        turn.private |= answer.private
+        turn.notice(*services.library.notices())
+        prompt = PromptParts(request.message, query=request.message)
+        self._announce(provider, Retrieval(answer.passages), prompt, [], answer.origins)
+        turn.add("token", text=answer.text)
+        return True
+
     async def _converse(self, provider: Provider, *, patient: bool, told: str = "") -> None:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
+        if provider.quotes and await self._answered(provider):
+            return
         retrieval, prompt, withheld = await self._retrieve(provider)
         if provider.quotes:
             self._announce(provider, retrieval, prompt, withheld)
@@ -173,6 +195,8 @@ class TurnRunner:
         private = private or history.holds_private
         turn.private |= private
         guesses = queries(request.message, [record.query for record in history.turns])
+        if provider.quotes:  # a time in a question narrows the search to it, as long as that finds something
+            guesses = [*filter(None, (narrowed(guess, services.today()) for guess in guesses)), *guesses]
         searched = [f"{guess}\n{selection}" if selection else guess for guess in guesses]
         retrieval, at = await self._thread(self._find, reader, searched, provider.quotes, private)
         budget = services.settings.evidence_tokens
@@ -236,7 +260,15 @@ class TurnRunner:
         self._turn.notice(PRIVATE_SELECTION)
         return "", False
 
-    def _announce(self, provider: Provider, retrieval: Retrieval, prompt: PromptParts, withheld: Sequence[str]) -> None:
+    def _announce(
+        self,
+        provider: Provider,
+        retrieval: Retrieval,
+        prompt: PromptParts,
+        withheld: Sequence[str],
+        counted: Sequence[Origin] = (),
+    ) -> None:
+        """Tell what was found; `counted` are notes that the answer rests on as well."""
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
         shown = [*turn.evidence, *(turn.closest if provider.quotes else ())]
@@ -252,7 +284,7 @@ class TurnRunner:
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name,
             local=provider.local,
-            **drew_on([*(passage.origin for passage in shown), *selected]),
+            **drew_on([*(passage.origin for passage in shown), *selected, *counted]),
             **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 from tarsd.config import ChatSettings
 from tarsd.memory import Memory
@@ -33,6 +34,7 @@ class TurnServices:
     fallback: Provider | None = None
     indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None
     ratios: TokenRatios = field(default_factory=TokenRatios)
+    today: Callable[[], date] = date.today
     refused_tools: RefusedTools = field(default_factory=RefusedTools)
 
     def private_turns(self, conversation: Conversation) -> frozenset[str]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from tarsd.chunk import with_properties
 from tarsd.config import Config
@@ -27,6 +28,8 @@ CONVERSATIONS = frozenset({"session", "summary"})
 """Values of the property `tars` whose notes hold a conversation; the others' lines name the ones they come from."""
 WITHOUT_LOG = frozenset({"mcp", "review"})
 """What a line may name as where it comes from that is no conversation: its own mark counts alone."""
+
+T = TypeVar("T")
 
 SETTLED_S = 2.0
 """A file that is older than this has another time stamp when it changes, on any disk."""
@@ -126,6 +129,7 @@ class NoteLibrary:
         self._names: tuple[int, NameIndex] = (-1, NameIndex(()))
         self._held: tuple[int, dict[str, list[list[JSON]]]] = (-1, {})
         self._read: dict[Key, tuple[tuple[int, ...], _Stated]] = {}
+        self._kept: tuple[int, str, Any] = (-1, "", None)
 
     # -------------------------------------------------------------------------------------------- in the index
 
@@ -134,6 +138,15 @@ class NoteLibrary:
         private = self._private()
         rows = self.searcher().store.notes.titles()
         return [self._marked(row, private) for row in rows] if private else rows
+
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """What is made of the whole index, the same as long as that does; only the last one by name is kept."""
+        generation = self.searcher().store.database.generation
+        known, kept_name, kept = self._kept
+        if (known, kept_name) != (generation, name):
+            kept = make()
+            self._kept = (generation, name, kept)
+        return cast(T, kept)
 
     def named(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
         """The notes that a link with this target may mean, as `NameIndex.find`. Raises `StoreError`."""

@@ -11,12 +11,14 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
+from tarsd.ask import Answer
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
-from tarsd.notes import querying
+from tarsd.notes import asking, querying
 from tarsd.notes.library import NoteLibrary, NoteView
 from tarsd.notes.resolve import file_of, link_target, matching
 from tarsd.parse import parse
@@ -81,6 +83,14 @@ class Reader:
         held = [hit.path for hit in found if hit.local_only and hit.relevance >= MAYBE]
         told = () if self._audience == "elsewhere" else tuple(dict.fromkeys(held))
         return Retrieval(tuple(hit for hit in found if not hit.local_only), results.degraded, told)
+
+    def answer(self, question: str, today: date) -> Answer | None:
+        """The exact answer of the vault's data to a question; None for one that ordinary search has to answer.
+
+        Raises `StoreError`.
+        """
+        hidden = frozenset() if self.sees_private else querying.withheld(self._library)
+        return asking.answer(self._library, question, today, hidden)
 
     def around(self, passage: Passage) -> Sequence[Passage]:
         """The passages right before and after this one in its note, as they are indexed. Raises `StoreError`."""

@@ -220,6 +220,11 @@ class Notes:
                 found.setdefault(target, []).append(source)
         return found
 
+    def every_link(self) -> list[tuple[int, int | None, str]]:
+        """Of all links the id of the note, that of the one it leads to, None for none, and what it is written to."""
+        with self._database.reader() as db:
+            return fetch(db, "SELECT DISTINCT file_id, target_file, target FROM links ORDER BY file_id, target_file")
+
     def _links(self, where: str, file_id: int) -> list[LinkRow]:
         sql = (
             "SELECT s.path, l.line, l.target, l.heading, l.block, l.text, l.embed, t.path FROM links l "

@@ -15,7 +15,10 @@ while not (ROOT / "pyproject.toml").exists():
     ROOT = ROOT.parent
 
 OURS = {"tarsd", "tests"}
-RUN_BY_NAME = {"mypy", "pytest-randomly", "pytest-timeout", "pytest-xdist", "ruff", "types-pyyaml", "types-regex"}
+RUN_BY_NAME = {
+    "mypy", "pytest-randomly", "pytest-timeout", "pytest-xdist", "ruff", "types-python-dateutil", "types-pyyaml",
+    "types-regex",
+}  # fmt: skip
 """Tools and plugins that nobody imports."""
 
 SDKS = ("anthropic", "openai", "ollama", "httpx", "httpx2", "_client", "client")

@@ -18,7 +18,8 @@ PACKAGE = ROOT / "tarsd"
 ENGINE = (
     "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "kinds",
     "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "query",
-    "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server", "daemon",
+    "ask", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server",
+    "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
@@ -48,6 +49,7 @@ OWNERS = {
     "todoist_api_python": {"tools"},
     "platformdirs": {"config"},
     "keyring": {"keys"},
+    "dateutil": {"ask"},
     "click": {"cli"},
     "rich": {"cli"},
     "prompt_toolkit": {"cli"},

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from tarsd.app.assistant import Assistant
+from tarsd.ask import Answer
 from tarsd.chat import SessionNotes, Turn, TurnServices
 from tarsd.config import ChatSettings, MemorySettings, ToolSettings, load
 from tarsd.errors import NotFound, PathRefused, Refused
@@ -90,6 +92,10 @@ class ShelfReader(Reader):
         shown = [one for one in hits if self.sees_private or not one.local_only]
         withheld = () if self._audience == "elsewhere" else tuple(one.path for one in hits if one not in shown)
         return Retrieval(tuple(shown[:limit]), self.shelf.degraded, withheld)
+
+    def answer(self, question: str, today: date) -> Answer | None:
+        """Nothing is asked of a shelf as data."""
+        return None
 
     def _attach(self, name: str) -> Sequence[Passage]:
         hits = self.shelf.held(name)

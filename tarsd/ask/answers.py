@@ -1,0 +1,142 @@
+"""Answers in words: a sentence in the question's language, and the rows that it rests on, quoted as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from tarsd.ask.finding import AnswerRow, Found
+from tarsd.ask.reading import Question
+from tarsd.ask.tables import load, sentence
+from tarsd.ask.vocabulary import Vocabulary
+from tarsd.passage import NoteRow, Origin, Passage
+
+MOST_ROWS = 100
+LONGEST_QUOTE = 240
+
+Lines = Callable[[int], Sequence[str]]
+"""The lines of a note's file as they are now, by the note's id."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question without a model is answered with; `passages` are the lines that it cites, numbered from 1.
+
+    `notes` are all that it rests on.
+    """
+
+    text: str
+    passages: tuple[Passage, ...] = ()
+    notes: tuple[NoteRow, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """Whether it must stay on this machine."""
+        return any(note.local_only for note in self.notes)
+
+    @property
+    def origins(self) -> list[Origin]:
+        """The notes as they are kept with what is made from them."""
+        return [note.origin for note in self.notes]
+
+
+def answer(found: Found, question: Question, vault: Vocabulary, lines: Lines) -> Answer:
+    """The answer that was found, in words."""
+    language = question.language
+    if found.kind == "nothing":
+        said = sentence(language, found.reason, **found.about)
+        near = " / ".join(day_in_words(day, language) for day in found.near)
+        return Answer(f"{said} {sentence(language, 'near', near=near)}" if near else said)
+    rows = found.rows[:MOST_ROWS]
+    passages = tuple(_passage(number, row, vault, lines) for number, row in enumerate(rows, 1))
+    text = f"{_said(found, question, vault)}\n\n"
+    if found.kind in ("value", "when", "best"):
+        text += "\n\n".join(map(_quoted, passages))
+    else:
+        text += "\n".join(_entry(row, passage) for row, passage in zip(rows, passages, strict=True))
+    if len(found.rows) > MOST_ROWS:
+        text += "\n\n" + sentence(language, "more", n=len(found.rows) - MOST_ROWS)
+    notes = dict.fromkeys(vault.sheets[row.id].note for row in (*found.rows, *found.skipped))
+    return Answer(text, passages, tuple(notes))
+
+
+def _said(found: Found, question: Question, vault: Vocabulary) -> str:
+    language, first = question.language, found.rows[0]
+    note = vault.sheets[first.id].note
+    match found.kind:
+        case "notes" | "tasks":
+            single = {"notes": "row1", "tasks": "task1"}[found.kind]
+            several = {"notes": "rows", "tasks": "tasks"}[found.kind]
+            return sentence(language, single if len(found.rows) == 1 else several, n=len(found.rows))
+        case "count":
+            return sentence(language, "count", n=len(found.rows), what=found.about["what"])
+        case "value":
+            values = ", ".join(day_in_words(row.day, language) if row.day else row.value for row in found.rows)
+            return sentence(language, "value", value=values, **found.about)
+        case "when":
+            return sentence(language, "when", date=day_in_words(first.day, language), name=note.title)
+        case "best":
+            told = f"{note.title} ({day_in_words(first.day, language)})" if first.day else note.title
+            return sentence(language, "best", name=told, value=first.value)
+    values = sentence(language, "values1") if found.of == 1 else sentence(language, "values", n=found.of)
+    said = sentence(language, found.kind, n=number_in_words(found.number, found.unit, language), values=values)
+    if found.skipped:
+        which = ", ".join(f"“{row.value}”" for row in found.skipped[:5])
+        said += " " + sentence(language, "skipped", n=len(found.skipped), which=which)
+    return said
+
+
+def day_in_words(day: str, language: str) -> str:
+    """An ISO day as the language writes it."""
+    at = date.fromisoformat(day)
+    month: str = load("names")[language]["months"][at.month - 1][0]
+    month = month.capitalize() if language in ("en", "de") else month
+    return sentence(language, "date", d=at.day, m=at.month, month=month, y=at.year)
+
+
+def number_in_words(number: float, unit: str, language: str) -> str:
+    """A number with at most two decimals, as the language writes them, and its unit."""
+    money = unit in ("€", "$", "£", "¥", "EUR", "USD")
+    said = f"{number:.2f}" if money or number != round(number) else f"{number:.0f}"
+    if not money and "." in said:
+        said = said.rstrip("0").rstrip(".")
+    said = said if language in ("en", "ja", "zh") else said.replace(".", ",")
+    return f"{said} {unit}".strip()
+
+
+def _passage(number: int, row: AnswerRow, vault: Vocabulary, lines: Lines) -> Passage:
+    note = vault.sheets[row.id].note
+    read = lines(row.id)
+    line = row.line or _first_line(read)
+    text = read[line - 1] if 0 < line <= len(read) else row.value
+    return Passage(text.rstrip(), line, line, note=note, number=number, relevance=1.0, place="")
+
+
+def _first_line(lines: Sequence[str]) -> int:
+    """The first line (from 1) below properties and headings that says something."""
+    start = 0
+    if lines and lines[0].strip() == "---":
+        start = next((at + 1 for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
+    return next((at for at, line in enumerate(lines, 1) if at > start and line.strip(" #\t>") and line[0] != "#"), 1)
+
+
+def _source(passage: Passage) -> str:
+    return f"{passage.full_link} [{passage.number}] (`{passage.path}:{passage.start_line}`)"
+
+
+def _quote(passage: Passage) -> str:
+    text = passage.text.strip()
+    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE].rstrip()} …"
+
+
+def _quoted(passage: Passage) -> str:
+    return f"> {_quote(passage)}\n\n— {_source(passage)}"
+
+
+def _entry(row: AnswerRow, passage: Passage) -> str:
+    quote = f"\n  > {_quote(passage)}" if passage.text.strip() else ""
+    return f"- {_source(passage)}{quote}"
+
+
+__all__ = ["Answer", "answer", "day_in_words", "number_in_words"]

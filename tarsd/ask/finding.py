@@ -1,0 +1,430 @@
+"""What a question asks for, found in the vault's data: a list of plans, of which each knows one kind of question.
+
+A plan answers only what it understands whole: a content word that neither the vault nor a table explains leaves the
+question to ordinary search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tarsd.ask.matching import Matcher
+from tarsd.ask.reading import AskedWord
+from tarsd.ask.tables import LANGUAGES, simplified
+from tarsd.ask.vocabulary import Ids, Key, iter_numbers, meanings, shown
+from tarsd.kinds import kind_of
+from tarsd.parse import Fact, Task
+
+Kind = Literal["notes", "tasks", "value", "when", "best", "count", "sum", "mean", "nothing"]
+
+
+@dataclass(frozen=True)
+class AnswerRow:
+    """A line that an answer rests on; line 0 is the note as a whole. `value` is what of it is asked for, as written."""
+
+    id: int
+    line: int = 0
+    value: str = ""
+    day: str = ""
+    task: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What answers a question. `number` is a sum, mean or count of `of` values; `skipped` ones are no numbers.
+
+    Of kind "nothing", `reason` names the sentence that says so; `near` are days. `about` are the words for a sentence.
+    """
+
+    kind: Kind
+    rows: tuple[AnswerRow, ...] = ()
+    number: float = 0.0
+    unit: str = ""
+    of: int = 0
+    skipped: tuple[AnswerRow, ...] = ()
+    near: tuple[str, ...] = ()
+    reason: str = "nothing"
+    about: dict[str, str] = field(default_factory=dict)
+
+
+def nothing(reason: str = "nothing", **about: str) -> Found:
+    """That the vault, which knows what was asked about, holds nothing of it."""
+    return Found("nothing", reason=reason, about=about)
+
+
+class Finder(Matcher):
+    """The plans for one question; each is None where the question is not of its kind."""
+
+    def find(self) -> Found | None:
+        """The first plan's answer."""
+        plans = (self.tasks, self.tagged, self.recalled, self.valued, self.aggregate, self.listed, self.dated)
+        return next((found for plan in plans if (found := plan()) is not None), None)
+
+    # -------------------------------------------------------------------------------------------- plans
+
+    def tasks(self) -> Found | None:
+        """Tasks by what is said of them: open, done, due, overdue, cancelled, their priority, their note."""
+        asked = self.question
+        wants = asked.wants
+        said = {"task", "open", "done", "did", "due", "overdue", "cancelled", "highest", "high", "medium", "low"}
+        left = [word for word in self.rest() if not word.marks & said]
+        about_tasks = wants("task", "overdue") or (wants("due", "open", "done") and not wants("when"))
+        if not about_tasks or wants("recall") or (wants("when") and not wants("task")):
+            return None
+        kinds = [word for word in left if self.vault.kind_of_note(word.said)]
+        if not wants("task"):
+            if left or (wants("done") and not (wants("overdue", "due", "open") or asked.spans or asked.named)):
+                return None
+            own = [word for word in asked.content if word.marks & said and self.valued_notes(word)]
+            if wants("many", "much", "mean") or (own and kinds):
+                return None
+        chosen = [(id, task) for id, sheet in self.vault.sheets.items() for task in sheet.tasks]
+        for called, ids in asked.subjects:
+            chosen = self._of_subject(chosen, called, ids)
+        for word in left:
+            chosen = self._of_word(chosen, word)
+        chosen = [(id, task) for id, task in chosen if self._is_wanted(task)]
+        chosen.sort(key=lambda one: (one[1].due or "9", self.vault.sheets[one[0]].note.path, one[1].line))
+        if not chosen:
+            return None if left else nothing("notasks")
+        rows = tuple(AnswerRow(id, task.line, task.text, task.due, task=True) for id, task in chosen)
+        return Found("count" if wants("many") else "tasks", rows, number=len(rows), about={"what": "tasks"})
+
+    def _is_wanted(self, task: Task) -> bool:
+        wants, spans = self.question.wants, self.question.spans
+        priorities = [name for name in ("highest", "high", "medium", "low") if wants(name)]
+        if priorities and task.priority not in (*priorities, *(("highest",) if "high" in priorities else ())):
+            return False
+        if wants("cancelled") and not wants("open"):
+            return task.is_cancelled and (not spans or self.in_time(task.cancelled))
+        if wants("overdue"):
+            return task.is_open and "" < task.due < self.today and (not spans or self.in_time(task.due))
+        if wants("done", "did") and not wants("due", "open"):
+            return task.is_done and (not spans or self.in_time(task.done))
+        dates = (task.scheduled, task.start) if wants("scheduled") else (task.due,)
+        return task.is_open and (not spans or any(day and self.in_time(day) for day in dates))
+
+    def _of_subject(self, chosen: list[tuple[int, Task]], called: str, ids: Ids) -> list[tuple[int, Task]]:
+        """The tasks in a named note, or if it has none, those that name it or stand in notes that link to it."""
+        own = [(id, task) for id, task in chosen if id in ids]
+        if own:
+            return own
+        linking = self.vault.mentioning(ids)
+        plain = simplified(called)
+        return [(id, task) for id, task in chosen if id in linking or plain in simplified(task.text)]
+
+    def _of_word(self, chosen: list[tuple[int, Task]], word: AskedWord) -> list[tuple[int, Task]]:
+        """The tasks with a tag, in the notes, or with the word in their text, that a word names."""
+        ids = self.notes_of(word)
+        plain = simplified(word.text.lstrip("#"))
+        return [
+            (id, task)
+            for id, task in chosen
+            if id in ids
+            or any(plain in simplified(tag).split("/") for tag in task.tags)
+            or self.vault.with_words([task.text], word.said)
+        ]
+
+    def tagged(self) -> Found | None:
+        """Notes with a tag that is named as one."""
+        asked = self.question
+        words = [word for word in asked.words if word.text.startswith("#") or "/" in word.text]
+        if not words and not asked.wants("tagged"):
+            return None
+        places = [at for at, word in enumerate(asked.words) if "tagged" in word.marks]
+        if not words and places:
+            behind = [word for word in asked.words[places[-1] + 1 :] if not word.quiet and not word.time]
+            before = [word for word in asked.words[: places[0]] if not word.quiet and not word.time]
+            words = behind[:1] or before[-1:]
+        if not words:
+            return None
+        chosen = frozenset(self.vault.sheets)
+        for word in words:
+            tagged = self.vault.tagged(word.text.lstrip("#"), word.said)
+            if not tagged:
+                known = not self.rest(*words, *(one for one in asked.words if one.marks & {"notes", "tagged"}))
+                return nothing("notag", tag=word.text.lstrip("#")) if known and asked.wants("notes", "which") else None
+            chosen &= tagged
+        for word in self.rest(*words):
+            if "notes" in word.marks or "tagged" in word.marks:
+                continue
+            of_word = self.notes_of(word)
+            if not of_word:
+                return None
+            chosen &= of_word
+        return self._notes(chosen)
+
+    def recalled(self) -> Found | None:
+        """When something was last, first, or is next: the day of the note that tells of it."""
+        asked = self.question
+        if not asked.wants("recall") or self._property_of_subject():
+            return None
+        dated = {id for id, sheet in self.vault.sheets.items() if sheet.day and self.in_time(sheet.day)}
+        words, said = self.rest(), []
+        words = [word for word in words if not word.marks & {"mention", "next", "last", "first"}]
+        if not words and not asked.named:
+            return None
+        chosen = frozenset(dated)
+        for called, ids in asked.subjects:
+            said.append(called)
+            about = (self.vault.mentioning(ids) | ids) & dated
+            chosen &= about or frozenset(self.holding(called))
+        for word in words:
+            said.append(word.text)
+            own = (self.notes_of(word) | self._having(word)) & dated
+            if not own and not asked.wants("self"):
+                return None  # of whom or what else, ordinary search knows more
+            chosen &= own or frozenset(self.holding(word.text))
+        days = sorted((self.vault.sheets[id].day, self.vault.sheets[id].note.path, id) for id in chosen)
+        past = [one for one in days if one[0] <= self.today]
+        coming = [one for one in days if one[0] > self.today]
+        best = coming[:1] if asked.wants("next") else past[:1] if asked.wants("first") else past[-1:]
+        if not best:
+            told = any(self.holding(word.text) for word in words)
+            return None if told else nothing("never", what=" ".join(said))
+        day, _, id = best[0]
+        rows = (AnswerRow(one, day=date) for date, _, one in days if date == day)
+        return Found("when", tuple(sorted(rows, key=lambda row: row.id != id)))
+
+    def _having(self, word: AskedWord) -> Ids:
+        return frozenset().union(
+            *(key.notes for key, _, score in self.question.properties([word]) if score > 1), frozenset()
+        )
+
+    def _property_of_subject(self) -> bool:
+        """Whether a named note has the property that the question names, such as `last_service`."""
+        keys = self.question.properties()
+        return any(len(at) > 1 and ids & key.notes for key, at, _ in keys for _, ids in self.question.subjects)
+
+    def valued(self) -> Found | None:
+        """The value of a property of a note that is named."""
+        asked = self.question
+        subjects = asked.subjects
+        if not subjects or asked.wants("mean", "task"):
+            return None
+        keys = self._keys_wanted()
+        if not keys:
+            return None
+        best = keys[0][2]
+        for _, ids in reversed(subjects):
+            for key, at, _ in keys:
+                having = [id for id in ids if id in key.notes]
+                if len(having) == 1 and not self.rest(*at):
+                    return self._value(having[0], key)
+        called, ids = subjects[-1]
+        key, at, _ = keys[0]
+        alike = any(self._alike(id, other) for id in ids for other, _, score in keys if score == best or score > 1)
+        if len(subjects) > 1 or best < 2 or not alike or self.rest(*at):
+            return None
+        name = self.vault.sheets[min(ids)].note.title if len(ids) == 1 else called
+        return nothing("noprop", name=name, property=at[0].text if at else key.shown)
+
+    def _keys_wanted(self) -> list[tuple[Key, list[AskedWord], int]]:
+        """The properties that a question with a name in it asks for, best first."""
+        asked = self.question
+        implied = {"howlong": ("duration", "length"), "howold": ("birthday", "age"), "howexpensive": ("cost",)}
+        found = asked.properties()
+        for wish, own in implied.items():
+            if asked.wants(wish):
+                found = [
+                    *((key, [], 2) for group in own for key in self.vault.keys.values() if group in key.groups),
+                    *found,
+                ]
+        if asked.wants("when", "due") and not asked.wants("many", "much"):
+            found = [one for one in found if one[0].mostly("date", "datetime") or len(one[0].words) > 1]
+        return found
+
+    def _alike(self, id: int, key: Key) -> bool:
+        """Whether notes of the same folder or with the same tag have a property."""
+        if id not in self.vault.sheets:
+            return False
+        note = self.vault.sheets[id].note
+        folder = note.path.rpartition("/")[0]
+        return any(
+            (folder and other.path.rpartition("/")[0] == folder) or set(other.tags) & set(note.tags)
+            for other in (self.vault.sheets[one].note for one in key.notes)
+        )
+
+    def _value(self, id: int, key: Key) -> Found:
+        facts = self.vault.sheets[id].values([key.key])
+        rows = tuple(AnswerRow(id, fact.line, shown(kind_of(fact.value)), kind_of(fact.value).day) for fact in facts)
+        return Found("value", rows, about={"name": self.vault.sheets[id].note.title, "property": key.shown})
+
+    def aggregate(self) -> Found | None:
+        """A sum or mean of numbers, or the note with the most or least of something."""
+        asked = self.question
+        if not asked.wants("much", "many", "mean", "most", "least") and not asked.ranked:
+            return None
+        if asked.ranked and (found := self._ranked()):
+            return found
+        keys = [one for one in asked.properties() if one[0].mostly("number", "duration")]
+        if not keys or (asked.wants("many") and self._counts(keys)):
+            return None
+        best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
+        used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
+        names = {key.key for key, _, _ in best}
+        left = [word for word in self.rest(*used) if not self._is_unit(word, names)]
+        chosen = self._values_of(names, left)
+        if chosen is None:
+            return None
+        extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
+        return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
+
+    def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
+        """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
+        first = next(iter(self.question.content), None)
+        return (
+            first is not None
+            and bool(self.vault.kind_of_note(first.said))
+            and not any(first.start in _starts(at) and score > 1 for _, at, score in keys)
+        )
+
+    def _values_of(self, keys: set[str], words: Sequence[AskedWord]) -> list[tuple[int, Fact]] | None:
+        """The values of these names in the question's time, and of what its other words and names say."""
+        asked = self.question
+        rows = [
+            (id, fact) for id, sheet in self.vault.sheets.items() for fact in sheet.values(keys)
+            if not asked.spans or self.in_time(self.day_of(sheet))
+        ]  # fmt: skip
+        phrases = self.phrases()
+        for own, ids in phrases:
+            rows = [(id, fact) for id, fact in rows if id in ids]
+            words = [word for word in words if word not in own]
+        for called, ids in asked.subjects:
+            linking = self.vault.mentioning(ids) | ids
+            plain = simplified(called)
+            rows = [row for row in rows if row[0] in linking or self.item_says(*row, frozenset((plain,)))]
+        for word in words:
+            kept = [row for row in rows if self.item_says(*row, word.said)]
+            if not kept and not any(fact.item for _, fact in rows):
+                ids = self.notes_of(word)
+                if not ids:
+                    return None
+                kept = [row for row in rows if row[0] in ids]
+            rows = kept
+        return rows
+
+    def _is_unit(self, word: AskedWord, names: set[str]) -> bool:
+        """Whether a word is the unit of values: kilometres of `5 km`."""
+        ids = frozenset().union(*(self.vault.keys[key].notes for key in names))
+        facts = (fact for id in ids for fact in self.vault.sheets[id].values(names))
+        units = {kind_of(fact.value).unit for fact in facts}
+        return any(word.said & meanings(unit, LANGUAGES) for unit in units if unit)
+
+    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
+        if not chosen:
+            return nothing("zero")
+        numbers = list(iter_numbers(fact for _, fact in chosen))
+        rows = [AnswerRow(id, fact.line, str(fact.value)) for id, fact in chosen]
+        good = [(row, number) for row, (_, number, _) in zip(rows, numbers, strict=True) if number is not None]
+        bad = tuple(row for row, (_, number, _) in zip(rows, numbers, strict=True) if number is None)
+        total = sum(number for _, number in good)
+        if not good:
+            return nothing("zero")
+        mean = self.question.wants("mean")
+        units = [kind_of(fact.value).unit for fact, number, lasts in numbers if number is not None and not lasts]
+        unit = "min" if any(lasts for _, _, lasts in numbers) else max(set(units), key=units.count, default="")
+        value = total / len(good) if mean else total
+        shown_rows = tuple(row for row, _ in good)
+        return Found("mean" if mean else "sum", shown_rows, value, unit, of=len(good), skipped=bad)
+
+    def _best(self, chosen: Sequence[tuple[int, Fact]], which: str) -> Found | None:
+        sign = 1 if which == "max" else -1
+        best: tuple[float, int, Fact] | None = None
+        for (id, _), (fact, number, _) in zip(chosen, iter_numbers(fact for _, fact in chosen), strict=True):
+            day = kind_of(fact.value).day
+            value = number if number is not None else float(day.replace("-", "")) if day else None
+            if value is not None and (best is None or sign * value > sign * best[0]):
+                best = (value, id, fact)
+        if best is None:
+            return nothing()
+        sheet = self.vault.sheets[best[1]]
+        return Found("best", (AnswerRow(best[1], best[2].line, shown(kind_of(best[2].value)), sheet.day),))
+
+    def _ranked(self) -> Found | None:
+        """The longest, cheapest, best … of a kind of notes."""
+        which, *wanted = self.question.ranked.split()
+        words = [word for word in self.rest() if not any(mark.startswith("= ") for mark in word.marks)]
+        keys = [key for group in wanted for key in self.vault.keys.values() if group in key.groups]
+        chosen, used = self.chosen(words)
+        if chosen is None or not used:
+            return None
+        for group in wanted:
+            own = {key.key for key in keys if group in key.groups}
+            rows = [(id, fact) for id in sorted(chosen) for fact in self.vault.sheets[id].values(own)]
+            if any(number is not None for _, number, _ in iter_numbers(fact for _, fact in rows)):
+                return self._best(rows, which)
+        return None
+
+    def listed(self) -> Found | None:
+        """The notes of a kind for which everything holds that is said of them; or their number."""
+        asked = self.question
+        if asked.wants("recall") or (asked.wants("when") and not asked.wants("who")):
+            return None
+        words = [word for word in self.rest() if not word.marks & {"notes", "mention", "last", "first", "next", "now"}]
+        chosen, used = self.chosen(words)
+        if chosen is None or not used:
+            return None
+        if asked.wants("many") or (asked.wants("much") and not asked.wants("which")):
+            what = " ".join(word.text for word in used)
+            rows = self._rows(chosen)
+            return Found("count", rows, len(chosen), about={"what": what}) if chosen else nothing()
+        ordered = self._ordered(chosen)
+        return ordered or self._notes(chosen)
+
+    def _ordered(self, chosen: Ids) -> Found | None:
+        """The last, first or next one by the date that a verb names, or by the notes' own day."""
+        asked = self.question
+        if not asked.wants("last", "first", "next"):
+            return None
+        keys = {key.key for key, _, _ in asked.properties() if key.mostly("date", "datetime")}
+        dates = [
+            (day, fact.line, id) for id in chosen for fact in self.vault.sheets[id].values(keys)
+            if (day := kind_of(fact.value).day)
+        ] or [(self.vault.sheets[id].day, 0, id) for id in chosen if self.vault.sheets[id].day]  # fmt: skip
+        past, coming = sorted(d for d in dates if d[0] <= self.today), sorted(d for d in dates if d[0] > self.today)
+        best = coming[:1] if asked.wants("next") else past[:1] if asked.wants("first") else past[-1:]
+        return Found("when", tuple(AnswerRow(id, line, day=day) for day, line, id in best)) if best else None
+
+    def dated(self) -> Found | None:
+        """The notes of a time, if nothing else is asked for but whom or what they mention."""
+        asked = self.question
+        if not asked.spans or asked.wants("when", "who", "many", "much", "mean", "due", "overdue", "task"):
+            return None
+        words = [word for word in self.rest() if not word.marks & {"notes", "happened", "which", "did", "done"}]
+        if words:
+            return None
+        chosen = self.dated_within(())
+        for called, ids in asked.subjects:
+            chosen &= self.linked(called, ids) | ids
+        if not chosen:
+            return Found("nothing", reason="nonetime", near=self._near())
+        return self._notes(chosen)
+
+    def _near(self) -> tuple[str, ...]:
+        """The nearest days before and after the question's time that have notes."""
+        first, last = self.question.spans[0].iso
+        days = sorted({sheet.day for sheet in self.vault.sheets.values() if sheet.day})
+        before = [day for day in days if day < first][-1:]
+        return (*before, *[day for day in days if day > last][:1])
+
+    # -------------------------------------------------------------------------------------------- rows
+
+    def _notes(self, chosen: Ids) -> Found:
+        return Found("notes", self._rows(chosen), len(chosen)) if chosen else nothing()
+
+    def _rows(self, chosen: Ids) -> tuple[AnswerRow, ...]:
+        """The notes in the order of their days and places, each with a value that the question asks about."""
+        keys = {key.key for key, _, score in self.question.properties() if score > 1}
+        rows = []
+        for id in chosen:
+            sheet = self.vault.sheets[id]
+            fact = next(iter(sheet.values(keys)), None)
+            rows.append(AnswerRow(id, fact.line if fact else 0, shown(kind_of(fact.value)) if fact else "", sheet.day))
+        return tuple(sorted(rows, key=lambda row: (row.day, self.vault.sheets[row.id].note.path)))
+
+
+def _starts(words: Iterable[AskedWord]) -> Iterator[int]:
+    return (word.start for word in words)

@@ -1,0 +1,219 @@
+"""Which notes and values of a vault a question's words, names, numbers and times choose. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tarsd.ask.reading import AskedWord, Comparison, Question
+from tarsd.ask.tables import simplified
+from tarsd.ask.times import TimeSpan
+from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers
+from tarsd.kinds import kind_of
+from tarsd.parse import Fact
+
+Holding = Callable[[str], set[int]]
+"""The ids of the notes in whose text or names all words of a text are."""
+
+
+@dataclass
+class Matcher:
+    """A question beside a vault."""
+
+    question: Question
+    vault: Vocabulary
+    holding: Holding
+
+    @property
+    def today(self) -> str:
+        return self.question.today.isoformat()
+
+    def in_time(self, day: str) -> bool:
+        """Whether a day is within every time of the question."""
+        return all(_within(day, span) for span in self.question.spans)
+
+    def rest(self, *used: AskedWord) -> list[AskedWord]:
+        """The content words that are not used and do not tell what kind of note a name is of."""
+        beside = {word.start for called, _ in self.question.subjects for word in self.question.beside(called)}
+        beside.update(word.start for word in used)
+        return [word for word in self.question.content if word.start not in beside]
+
+    def notes_of(self, word: AskedWord) -> Ids:
+        """The notes of a kind, with a tag, or with a value that a word names."""
+        kind = self.vault.kind_of_note(word.said)
+        tagged = self.vault.tagged(word.text.lstrip("#"), word.said)
+        return kind | tagged | self.valued_notes(word)
+
+    def valued_notes(self, word: AskedWord) -> Ids:
+        """The notes with a value that is the word, else one that means the same or has the word in it."""
+        plain = simplified(word.text)
+        exact = self.vault.values.get((plain,))
+        if exact:
+            return self.vault.valued(exact)
+        return self.vault.valued({held for form in word.said for held in self.vault.by_form.get(form, ())})
+
+    def linked(self, called: str, ids: Ids) -> Ids:
+        """The notes that link to a name, or have it as a value."""
+        return self.vault.mentioning(ids)
+
+    def phrases(self) -> list[tuple[list[AskedWord], Ids]]:
+        """Several content words in a row that are one value: “Kestrel & Moor”, with the notes that have it."""
+        words = [word for word in self.question.words if not word.time]
+        found: list[tuple[list[AskedWord], Ids]] = []
+        at = 0
+        while at < len(words):
+            for size in range(min(6, len(words) - at), 1, -1):
+                said = tuple(simplified(word.text) for word in words[at : at + size])
+                held = self.vault.values.get(said) or self.vault.values.get((*said[:-1], said[-1].removesuffix("'s")))
+                if held and any(word.content for word in words[at : at + size]):
+                    found.append((words[at : at + size], self.vault.valued(held)))
+                    at += size - 1
+                    break
+            at += 1
+        return found
+
+    def chosen(self, words: Sequence[AskedWord]) -> tuple[Ids | None, list[AskedWord]]:
+        """The notes for which holds what these words, the names and the times say; None for what is not understood.
+
+        With them the words that name a kind of notes; “who” with a value is one, too.
+        """
+        asked = self.question
+        chosen, kinds, left = frozenset(self.vault.sheets), list[AskedWord](), list[AskedWord]()
+        timed = not asked.spans
+        confirmed = False
+        phrased = self.phrases()
+        in_phrases = [word for own, _ in phrased for word in own]
+        for _, ids in phrased:
+            chosen, confirmed = chosen & ids, True
+        for word in words:
+            if word in in_phrases:
+                continue
+            kind = self.vault.kind_of_note(word.said)
+            if kind and not (kinds and self.valued_notes(word)):
+                chosen &= kind | self.vault.tagged(word.text.lstrip("#"), word.said)
+                kinds.append(word)
+            else:
+                left.append(word)
+        base = chosen
+        for called, ids in asked.subjects:
+            if any(word in in_phrases for word in asked.named if word.called == called):
+                continue
+            chosen, confirmed = chosen & self.linked(called, ids), True
+        compared = list(asked.numbers)
+        for word in left:
+            keys = [one for one in asked.properties([word]) if base & one[0].notes] or [
+                (key, [word], 1) for key in self._also(word) if base & key.notes
+            ]
+            values = self.valued_notes(word) & base
+            dates = [key for key, _, _ in keys if key.mostly("date", "datetime")]
+            if dates and not timed:
+                chosen &= self.dated_within(dates)
+                timed = confirmed = True
+            elif compared and any(key.mostly("number", "duration") for key, _, _ in keys):
+                chosen &= self.comparing([key for key, _, _ in keys], compared.pop(0))
+                confirmed = True
+            elif values:
+                chosen, confirmed = chosen & values, True
+            elif keys and asked.wants("missing"):
+                chosen -= keys[0][0].notes
+            elif keys and (compared or word.marks & {"more", "less"}):
+                continue
+            elif dates:
+                chosen &= frozenset().union(*(key.notes for key in dates))
+            elif keys:
+                continue
+            elif not self._unknown(word):
+                return None, []
+            else:
+                chosen = frozenset()
+        for one in compared:
+            if not kinds:
+                return None, []
+            chosen &= self.comparing(self._measures(one, base), one)
+        if not timed:
+            of_days = any(self.vault.sheets[id].day for id in base)
+            chosen &= self.dated_within(()) if of_days else self._main_dates(base)
+            confirmed = confirmed or bool(kinds)
+        if not kinds and asked.subjects and asked.wants("notes") and asked.wants("mention"):
+            kinds = [word for word in asked.words if "notes" in word.marks]
+        if not kinds and asked.wants("who") and confirmed:
+            kinds = [word for word in asked.words if "who" in word.marks][:1] or list(words[:1])
+        return chosen, kinds
+
+    def _also(self, word: AskedWord) -> list[Key]:
+        return [key for key in self.vault.keys.values() if word.also & {f"@{group}" for group in key.groups}]
+
+    def _unknown(self, word: AskedWord) -> bool:
+        """Whether a word that is written like a name, or stands behind “by”, is nowhere in the vault."""
+        return not self.holding(word.text)
+
+    def dated_within(self, keys: Iterable[Key]) -> Ids:
+        """The notes with one of these dates in the question's time; without any, those whose own day is in it."""
+        names = {key.key for key in keys}
+        if not names:
+            return frozenset(id for id, sheet in self.vault.sheets.items() if sheet.day and self.in_time(sheet.day))
+        yearly = "birthday" in {group for key in keys for group in key.groups}
+        return frozenset(
+            id
+            for id, sheet in self.vault.sheets.items()
+            for fact in sheet.values(names)
+            if (day := kind_of(fact.value).day) and (all(_within(day, span, yearly) for span in self.question.spans))
+        )
+
+    def _main_dates(self, base: Ids) -> Ids:
+        """The notes of which the date that most of these have is in the question's time."""
+        dates = [key for key in self.vault.keys.values() if key.mostly("date", "datetime") and base & key.notes]
+        told = [key for key in dates if key.groups & {"done", "read", "watched", "visited", "start", "date"}] or dates
+        return self.dated_within(sorted(told, key=lambda key: -len(base & key.notes))[:1]) if told else frozenset()
+
+    def comparing(self, keys: Iterable[Key], one: Comparison) -> Ids:
+        names = {key.key for key in keys}
+        minutes = kind_of(f"{one.number:g} {one.unit}").minutes if one.unit else None
+        found = set()
+        for id, sheet in self.vault.sheets.items():
+            for _, number, lasts in iter_numbers(sheet.values(names)):
+                if number is None:
+                    continue
+                bound = minutes if minutes is not None and lasts else one.number
+                if _compare(number, one.op, bound):
+                    found.add(id)
+        return frozenset(found)
+
+    def _measures(self, one: Comparison, base: Ids) -> list[Key]:
+        """The properties of notes that a bare number with a unit can be about."""
+        unit = one.unit
+        lasts = bool(unit) and kind_of(f"1 {unit}").minutes is not None
+        wanted = ("duration",) if lasts else ("number",)
+        keys = [key for key in self.vault.keys.values() if key.mostly(*wanted) and base & key.notes]
+        said = set(self.question.ranked.split())
+        return [key for key in keys if key.groups & said] or keys
+
+    def item_says(self, id: int, fact: Fact, word: frozenset[str]) -> bool:
+        """Whether the list item of a value says a word in its text or in another field."""
+        if not fact.item:
+            return False
+        sheet = self.vault.sheets[id]
+        texts = [item.text for item in sheet.items if item.line == fact.item]
+        texts += [str(other.value) for other in sheet.facts if other.item == fact.item and other is not fact]
+        return self.vault.with_words(texts, word)
+
+    def day_of(self, sheet: Sheet) -> str:
+        """The day of a note, or else the first one among its values."""
+        return sheet.day or next((day for fact in sheet.facts if (day := kind_of(fact.value).day)), "")
+
+
+def _within(day: str, span: TimeSpan, yearly: bool = False) -> bool:
+    """Whether an ISO day is in a time, or with `yearly` and a time without a year, whether it is in any year's."""
+    first, last = span.iso
+    if not (yearly and span.yearless):
+        return first <= day <= last
+    days = ((span.first + timedelta(days=n)).isoformat()[5:] for n in range((span.last - span.first).days + 1))
+    return day[5:] in set(days)
+
+
+def _compare(number: float, op: str, bound: float) -> bool:
+    return {
+        "=": abs(number - bound) < 1e-9, "<": number < bound, "<=": number <= bound, ">": number > bound,
+        ">=": number >= bound,
+    }[op]  # fmt: skip

@@ -1,0 +1,154 @@
+"""Questions about a small vault: what is answered from its data, how, and what is left to ordinary search."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarsd.ask import Answer, narrowed
+from tarsd.ask.answers import day_in_words
+from tarsd.ask.tables import LANGUAGES, languages_of, load
+from tarsd.config.settings import PrivacySettings
+from tarsd.notes import Reader
+from tests.support.engine import Engine, write
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "asked"
+ROWS = [json.loads(line) for line in (FIXTURE / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+TODAY = date(2026, 11, 28)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = Engine(tmp_path_factory.mktemp("asked"), model=None)
+    shutil.copytree(FIXTURE / "vault", engine.vault, dirs_exist_ok=True)
+    with engine:
+        engine.index()
+        yield engine
+
+
+def answer(engine: Engine, question: str, *, local: bool = True) -> Answer | None:
+    return Reader(engine.library, model_is_local=local).answer(question, TODAY)
+
+
+def said(engine: Engine, question: str) -> str:
+    """The answer without what it quotes."""
+    found = answer(engine, question)
+    assert found is not None
+    return "\n".join(line for line in found.text.split("\n") if not line.lstrip().startswith(">"))
+
+
+def cited(found: Answer) -> set[str]:
+    return {passage.path for passage in found.passages}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["q"] for row in ROWS])
+def test_a_question_is_answered_exactly_or_left_to_search(engine: Engine, row: dict[str, Any]) -> None:
+    found = answer(engine, row["q"])
+    if row.get("search"):
+        assert found is None
+        return
+    assert found is not None
+    if row.get("nothing"):
+        assert found.passages == ()
+    if "paths" in row:
+        assert cited(found) - set(row.get("allowed", ())) == set(row["paths"])
+    if "items" in row:
+        shown = re.sub(r"\[\[([^\]]*)\]\]", r"\1", found.text)
+        assert [item for item in row["items"] if item not in shown] == []
+        assert len(found.passages) == len(row["items"])
+    first, language = found.text.split("\n")[0], languages_of(row["q"])[0]
+    for value in row.get("says", ()):
+        words = f"{value:g}" if isinstance(value, int | float) else value
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", words):
+            words = day_in_words(words, language)
+        assert words in first or words.replace(".", ",") in first
+    assert set(row.get("cites", ())) <= cited(found)
+
+
+def test_every_row_stands_in_the_file_at_its_line(engine: Engine) -> None:
+    for row in ROWS:
+        found = answer(engine, row["q"])
+        for passage in found.passages if found else ():
+            lines = (engine.vault / passage.path).read_text(encoding="utf-8").split("\n")
+            assert passage.text == lines[passage.start_line - 1].rstrip()
+            assert found is not None and f"[{passage.number}]" in found.text
+
+
+def test_a_sum_names_its_values_and_those_that_it_leaves_out(engine: Engine, tmp_path: Path) -> None:
+    notes = {"a": "km:: 5 km", "b": "km:: 7,5 km", "c": "km:: tired"}
+    with Engine(tmp_path, model=None) as own:
+        for day, (name, text) in enumerate(notes.items(), 1):
+            write(own.vault, f"Log/2026-03-0{day} {name}.md", f"Out.\n\n{text}\n")
+        own.index()
+        found = answer(own, "How many km in March 2026 in total?")
+    assert found is not None
+    assert found.text.startswith("12.5 km in total, from 2 values. 1 could not be read as numbers: “tired”.")
+
+
+def test_nothing_in_a_time_names_the_nearest_days(engine: Engine) -> None:
+    assert said(engine, "What did I do on 4 March 2026?") == (
+        "There are no notes of that time. The nearest are of 2 March 2026 / 9 March 2026."
+    )
+
+
+def test_private_notes_are_in_no_row_and_no_number_for_a_model_elsewhere(tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None, privacy=PrivacySettings(("#secret",))) as engine:
+        for number in range(3):
+            write(engine.vault, f"Films/F{number}.md", f"---\nwatched: 2026-05-0{number + 1}\n---\nX.\n")
+        hidden = "---\nstars: 5\nwatched: 2026-05-09\ntags: [secret]\ndirector: Zoe Quill\n---\nX.\n"
+        write(engine.vault, "Films/Hidden.md", hidden + "[[Nobody Knows]]\n")
+        engine.index()
+        for local, count in ((True, 4), (False, 3)):
+            found = answer(engine, "How many films did I watch in 2026?", local=local)
+            assert found is not None
+            assert found.text.startswith(f"{count}:")
+            assert ("Films/Hidden.md" in cited(found)) is local
+        for question in ("Which films by Zoe Quill?", "notes tagged secret", "Which notes mention Nobody Knows?"):
+            assert "Hidden" in str(answer(engine, question))
+            assert "Hidden" not in str(answer(engine, question, local=False))
+
+
+@pytest.mark.parametrize(
+    ("question", "languages"),
+    [
+        ("What did I do last week?", "en"),
+        ("Was habe ich letzte Woche gemacht?", "de"),
+        ("¿Qué hice la semana pasada?", "es"),
+        ("Qu'est-ce que j'ai fait la semaine dernière ?", "fr"),
+        ("O que eu fiz na semana passada?", "pt"),
+        ("Che cosa ho fatto la settimana scorsa?", "it"),
+        ("Wat heb ik vorige week gedaan?", "nl"),
+        ("Что я делал на прошлой неделе?", "ru"),
+        ("先週は何をしましたか？", "ja"),
+        ("我上周做了什么？", "zh"),
+        ("Ada Lindqvist", "en"),
+    ],
+)
+def test_the_language_of_a_question_is_told(question: str, languages: str) -> None:
+    assert languages_of(question)[0] == languages
+
+
+def test_every_table_has_the_words_and_every_group_a_word_of_each_language() -> None:
+    english = load("en")["words"]
+    for language in LANGUAGES:
+        words = load(language)["words"]
+        assert set(english) - set(words) <= {"did"}
+        assert set(load(language)["sentences"]) <= set(load("en")["sentences"])
+    for group, row in load("synonyms").items():
+        assert [language for language in LANGUAGES if not row[language].split()] == [], group
+        assert set(row.get("also", "").split()) <= set(load("synonyms")), group
+
+
+def test_a_time_beside_other_words_narrows_the_search_to_it() -> None:
+    assert narrowed("What did the doctor say on 4 November?", TODAY) == (
+        "after:2026-11-03 before:2026-11-05 What did the doctor say on ?"
+    )
+    assert narrowed("Rezepte seit Ostern", TODAY) == "after:2026-04-02 Rezepte"
+    assert narrowed("What did the doctor say?", TODAY) == narrowed("yesterday", TODAY) == ""
