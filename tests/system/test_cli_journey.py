@@ -75,7 +75,7 @@ def test_a_conversation_at_the_terminal_with_a_model(daemon: Start, vault: Path)
         screen.type("y")
         screen.see("Forgotten")
         screen.type("/quit")
-        screen.see("It is kept in tars/sessions/")
+        screen.see("Saved in tars/sessions/")
         assert screen.end() == EXIT_OK
     with Screen(["chat", "--last"]) as screen:
         screen.see("Goes on: what should the gauge read? (1 turn)")

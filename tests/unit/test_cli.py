@@ -506,7 +506,7 @@ def test_init_succeeds_where_the_config_names_the_vault_already(
     other = tmp_path / "other"
     other.mkdir()
     code, _, err = run("init", "--vault", str(other))
-    assert (code, f"It names {vault}." in err, "--force" in err) == (EXIT_REFUSED, True, True)
+    assert (code, f"Its vault is {vault}." in err, "--force" in err) == (EXIT_REFUSED, True, True)
     assert run("init", "--vault", str(other), "--force")[1].startswith("Wrote ")
 
 

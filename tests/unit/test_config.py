@@ -163,14 +163,14 @@ debounce_s = -1
         '3: unknown setting vault.exclud; did you mean "exclude"?',
         '5: embedding.model: "minilmm" is not a model; did you mean "minilm"?',
         "6: embedding.dimensions: must be a whole number",
-        "8: chunk.tokens: must be from 16 to 4096, and is 0",
+        "8: chunk.tokens: must be from 16 to 4096, not 0",
         "9: chunk.overlap: must be a number",
-        '10: chunk.scores.blnak: is no setting; did you mean "blank"?',
-        "10: chunk.scores.h1: must be from 0 to 1000, and is 5000",
+        '10: unknown setting chunk.scores.blnak; did you mean "blank"?',
+        "10: chunk.scores.h1: must be from 0 to 1000, not 5000",
         "12: search.fusion: must be one of weighted, rrf",
-        "14: watch.debounce_s: must be from 0.0 to 60.0, and is -1",
-        "15: nonsense: is no setting; known here: vault, collection, embedding, chunk, search, watch, ollama, openai, "
-        "anthropic, chat, memory, tools, privacy, dates, http, performance, mcp",
+        "14: watch.debounce_s: must be from 0.0 to 60.0, not -1",
+        "15: unknown setting nonsense; the settings here are vault, collection, embedding, chunk, search, watch, ollama, "
+        "openai, anthropic, chat, memory, tools, privacy, dates, http, performance, mcp",
     ]
 
 
@@ -339,7 +339,7 @@ def test_paths_that_no_file_can_have_are_faults(env: Env) -> None:
     assert long.startswith("2: vault.path: ~/aaa") and len(long) < 200
     nul = "contains a NUL character"
     assert faults(env, '[vault]\npath = "~/nope\\u0000x"\n', vault="") == [f"2: vault.path: {nul}"]
-    with pytest.raises(ConfigError, match=r"vault\.path: holds a NUL"):
+    with pytest.raises(ConfigError, match=r"vault\.path: contains a NUL"):
         config.find_sockets(env=env)
     assert faults(env, '[[collection]]\nname = "a"\npath = "/a\\u0000"\n') == [f"3: collection[1].path: {nul}"]
     assert faults(env, '[vault]\nmemory_folder = "a\\u0000"\n') == [f"2: vault.memory_folder: {nul}"]

@@ -127,7 +127,13 @@ def test_an_upgrade_without_a_restart(subject: DoctorContext, stand_in: Stub) ->
 
 
 def test_what_the_daemon_complains_of(subject: DoctorContext, stand_in: Stub) -> None:
-    general = {"path": "", "collection": "", "line": 0, "reason": "The disk is full: 0 left.", "hint": "Free some."}
+    general = {
+        "path": "",
+        "collection": "",
+        "line": 0,
+        "reason": "The disk is full: 0 left.",
+        "hint": "Free some space.",
+    }
     files = [
         {"path": f"Secret{n}.md", "collection": "work", "line": n, "reason": "Broken: 'my text'", "hint": "Mend it."}
         for n in range(7)

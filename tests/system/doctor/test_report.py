@@ -83,9 +83,7 @@ def test_what_is_fine_is_counted_and_what_is_wrong_is_shown(
     assert code == EXIT_REFUSED
     assert [row.split()[1] for row in rows if row.startswith("  ✗")] == ["answers"]
     assert "✓" not in out and "–" not in out and " ms" not in out
-    assert re.fullmatch(
-        r"\d+ checks are fine, \d+ skipped\. To see them: tarsd doctor --all", rows[-2]
-    )
+    assert re.fullmatch(r"\d+ checks are fine, \d+ skipped\. To see them: tarsd doctor --all", rows[-2])
     assert rows[-1].startswith("1 fault")
     daemon()
     out = run("doctor", "--vault", str(vault))[1]
@@ -114,7 +112,7 @@ def test_a_report_replaces_no_file(run: Run, quick: None, subject: DoctorContext
     code, _, err = run("doctor", "--vault", str(vault), "--report", str(mine))
     assert (code, mine.read_text(), "was not changed" in err) == (EXIT_REFUSED, "mine", True)
     code, out, _ = run("doctor", "--vault", str(vault), "--report", str(tmp_path / "fresh.md"))
-    assert code == EXIT_REFUSED and "Read it before you give it away" in out
+    assert code == EXIT_REFUSED and "Read it before you share it" in out
     assert stat.S_IMODE((tmp_path / "fresh.md").stat().st_mode) == 0o600
     assert (tmp_path / "fresh.md").read_text().startswith("# tarsd report\n")
     assert run("doctor", "--json", "--report", "-")[0] == EXIT_USAGE
@@ -181,7 +179,7 @@ command = ["/nowhere/Bandicoot"]
         running.client.post("/v1/search", {"query": "Ocelot Wolverine"})
         running.wait()
         shutil.move(other, user / "away")  # the log now speaks of a path
-        running.wait(lambda status: any("not there" in one["reason"] for one in status["problems"]))
+        running.wait(lambda status: any("is missing" in one["reason"] for one in status["problems"]))
         log = running.config.paths.logs / f"tarsd-{running.config.vault_id}.log"
         until_logged(log, "cannot be watched")
         with log.open("a") as file:  # whatever may come to stand there one day
@@ -215,9 +213,7 @@ def until_logged(log: Path, words: str) -> None:
 
 def test_a_report_without_anything_to_look_at(run: Run, quick: None, home: Path) -> None:
     code, out, _ = run("doctor", "--report", "-")
-    assert (
-        code == EXIT_REFUSED and "It is unclear which vault is meant." in out and "There is no readable log." in out
-    )
+    assert code == EXIT_REFUSED and "It is unclear which vault is meant." in out and "There is no readable log." in out
 
 
 def test_a_log_that_is_a_pipe_keeps_nobody_waiting(run: Run, quick: None, subject: DoctorContext, vault: Path) -> None:

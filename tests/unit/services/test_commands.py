@@ -133,8 +133,8 @@ def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering
     for old, said in (
         (text.replace("WatchdogSec=60", "WatchdogSec=99"), "or with other environment variables"),
         (text.replace(f"{sys.prefix}/bin/python3", "/bin/sh"), f"starts /bin/sh, but this is {sys.prefix}/bin/python3"),
-        (text.replace(f"{sys.prefix}/bin/python3", "/old/bin/python3.9"), "that it starts is gone: /old/bin/python3.9"),
-        ("[Unit]\n", "is no file of tarsd's any more"),
+        (text.replace(f"{sys.prefix}/bin/python3", "/old/bin/python3.9"), "program is missing: /old/bin/python3.9"),
+        ("[Unit]\n", "was changed by something else"),
     ):
         file.write_text(old)
         code, out, _ = run("service", "status", "--vault", str(vault))
