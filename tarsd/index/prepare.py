@@ -18,7 +18,7 @@ from tarsd.embed.table import TableEmbedder
 from tarsd.errors import NotFound
 from tarsd.index.plan import trusted_stamp
 from tarsd.kinds import kind_of
-from tarsd.parse import Note, access, parse
+from tarsd.parse import Note, access, facts, parse
 from tarsd.passage import Key, NoteRow, Passage
 from tarsd.store import FactRows, Prepared, rows_of
 from tarsd.vault import FileInfo, Skipped, Unreadable, content_hash, decode, read_file
@@ -139,10 +139,11 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
     row = note_row(info, raw, note, ours=note.ours, local_only=private)
     row = replace(row, date=day_of(info.path, note.properties, settings.dates))
     passages = tuple(map(_with_short_headings, with_properties(note, settings.chunk, row)))
-    problems = [(problem.line, problem.reason, problem.hint) for problem in note.problems]
+    template = is_template(info.path, settings.dates)
+    told = [problem for problem in note.problems if not (template and problem.hint == facts.HINT)]
+    problems = [(problem.line, problem.reason, problem.hint) for problem in told]
     if decoded.problem:
         problems.insert(0, (decoded.line, decoded.problem, decoded.hint))
-    template = is_template(info.path, settings.dates)
     if not template:
         problems += _no_dates(note, {problem.line for problem in note.problems})
     prepared = Prepared(

@@ -30,7 +30,7 @@ def test_data_follows_its_note(bench: Bench) -> None:
 
 
 def test_templates_hold_no_data_and_are_read_again_when_their_folder_is_another(bench: Bench) -> None:
-    text = "---\nrating: 5\n---\n- [ ] a\nwhen:: 2026-02-30\n"
+    text = "---\nrating: 5\n---\n- [ ] a 📅 {{date}}\n\nwhen:: 2026-02-30\n"
     for path in ("Templates/Book.md", "Forms/Day.md", "n.md"):
         bench.write(path, text)
     settings = bench.root / ".obsidian"
@@ -39,7 +39,7 @@ def test_templates_hold_no_data_and_are_read_again_when_their_folder_is_another(
     (settings / "daily-notes.json").write_text('{"template": "Forms/Day"}')
     bench.run()
     assert list(data(bench)) == ["n.md"]
-    assert [problem.path for problem in bench.store.problems()] == ["n.md"]
+    assert [(problem.path, problem.line) for problem in bench.store.problems()] == [("n.md", 4), ("n.md", 6)]
     (settings / "templates.json").write_text('{"folder": "Elsewhere"}')
     bench.run()
     assert sorted(data(bench)) == ["Templates/Book.md", "n.md"]
