@@ -71,7 +71,7 @@ async def _mcp(url: str, ca_file: str) -> Told | None:
     await connection.settled()
     told = (connection.reason, connection.hint)
     await connection.close()
-    return None if "gave no proper answer" in told[0] else told
+    return None if "gave an invalid answer" in told[0] else told
 
 
 async def _tool(url: str, ca_file: str) -> Told | None:

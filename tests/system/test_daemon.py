@@ -218,7 +218,7 @@ def test_a_vault_that_comes_later_and_goes_again(tmp_path: Path, daemon: Start) 
     one = daemon(vault, wait=False)
     status = one.wait(lambda status: status["watch"]["state"] == "waiting" and bool(status["problems"]))
     assert status["behind"] >= 1
-    assert "not there" in json.dumps(status["problems"])
+    assert "is missing" in json.dumps(status["problems"])
     (vault / ".obsidian").mkdir(parents=True)
     write(vault, Tea="Sencha is steeped at seventy degrees.")
     one.wait(lambda status: status["counts"]["notes"] == 1 and status["behind"] == 0)

@@ -90,13 +90,13 @@ def test_a_fault_leaves_the_settings_as_they_were_and_is_said_until_it_is_mended
     settle(home, '[chat]\nmodel = "extractive"\n')
     one = daemon(TARSD_CHAT="")
     settle(home, '[chat]\nmodel = "nonsense"\nrounds = "many"\n')
-    status = one.wait(lambda status: "faults" in json.dumps(status["problems"]))
+    status = one.wait(lambda status: "The config has errors" in json.dumps(status["problems"]))
     assert "config.toml:2" in json.dumps(status["problems"])
     assert "config.toml:3" in json.dumps(status["problems"])
     assert one.client.get("/v1/hello")["chat_model"] == "extractive"
     settle(home, '[chat]\nmodel = "fake"\n')
     until(lambda: one.client.get("/v1/hello")["chat_model"] == "fake")
-    assert "faults" not in json.dumps(one.client.get("/v1/status")["problems"])
+    assert "The config has errors" not in json.dumps(one.client.get("/v1/status")["problems"])
 
 
 def test_a_config_that_names_another_vault_moves_nothing(
@@ -121,7 +121,7 @@ def settled_in_an_answer(home: Path, daemon: Start, text: str) -> Iterator[tuple
         turn = one.client.post("/v1/turns", {"conversation": "c", "message": "count", "request_id": "r"})["turn"]
         until(lambda: model.requests)
         settle(home, '[chat]\nmodel = "extractive"\n')
-        one.wait(lambda status: "wait for the answer" in json.dumps(status["problems"]))
+        one.wait(lambda status: "wait until the current answer" in json.dumps(status["problems"]))
         yield one, turn
 
 
@@ -168,10 +168,10 @@ def test_a_config_that_is_gone_or_empty_opens_nothing_that_is_private(
         (home / "config.toml").unlink()
     else:
         (home / "config.toml").write_text("\n")
-    one.wait(lambda status: "gone or empty" in json.dumps(status["problems"]))
+    one.wait(lambda status: "missing or empty" in json.dumps(status["problems"]))
     assert elsewhere() == []
     settle(home, text + "\n")
-    one.wait(lambda status: "gone or empty" not in json.dumps(status["problems"]))
+    one.wait(lambda status: "missing or empty" not in json.dumps(status["problems"]))
     assert elsewhere() == []
     settle(home, "# nothing is private any more\n")
     until(lambda: elsewhere() == ["Private/Diary.md"])
