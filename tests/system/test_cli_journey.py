@@ -78,7 +78,7 @@ def test_a_conversation_at_the_terminal_with_a_model(daemon: Start, vault: Path)
         screen.see("Saved in tars/sessions/")
         assert screen.end() == EXIT_OK
     with Screen(["chat", "--last"]) as screen:
-        screen.see("Goes on: what should the gauge read? (1 turn)")
+        screen.see("Continuing: what should the gauge read? (1 turn)")
         screen.type("/quit")
         assert screen.end() == EXIT_OK
 

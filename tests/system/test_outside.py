@@ -178,7 +178,7 @@ def test_a_private_note_that_cannot_be_read_is_like_one_that_is_not_there(
 def test_of_notes_with_one_name_those_that_just_became_private_are_not_named(desk: Desk) -> None:
     write(desk.root, "Clinic/Twin.md", "# Twin\n")
     desk.engine.index()
-    with pytest.raises(Conflict, match="2 notes go by"):
+    with pytest.raises(Conflict, match="2 notes have the name"):
         desk.reader("elsewhere").note("Twin")
     write(desk.root, "Clinic/Twin.md", "---\ntags: [secret]\n---\n# Twin\n")
     assert desk.reader("elsewhere").note("Twin")["path"] == "a/Twin.md"

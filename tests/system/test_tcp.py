@@ -280,8 +280,8 @@ async def test_a_body_is_bounded(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("host", "port", "reason"),
-    [("127.0.0.1", -1, "is taken"), ("no such host", 0, "no address of this machine"),
-     ("203.0.113.9", 0, "no address of this machine"), ("x" * 100, 0, "no address of this machine")],
+    [("127.0.0.1", -1, "is used"), ("no such host", 0, "not an address of this machine"),
+     ("203.0.113.9", 0, "not an address of this machine"), ("x" * 100, 0, "not an address of this machine")],
 )  # fmt: skip
 async def test_where_it_cannot_listen_it_says_why(tmp_path: Path, host: str, port: int, reason: str) -> None:
     engine = Stub(tmp_path)
@@ -423,7 +423,7 @@ def test_a_port_that_is_taken_stops_nothing(daemon: Start, home: Path, vault: Pa
         one = daemon(vault)
         state = one.wait(lambda status: bool(status["http"]["state"] == "failed"))
         (problem,) = state["problems"]
-        assert problem["reason"] == f"Port {port} is taken by another program."
+        assert problem["reason"] == f"Port {port} is used by another program."
         assert problem["hint"] == "Set another port under [http]."
         assert one.client.get("/v1/hello")["name"] == "tarsd"
     assert one.stop() == 0

@@ -208,7 +208,7 @@ def test_vectors_of_another_model_are_said_to_be_of_no_use(machines: Machines, r
     machines.daemon("pi", TARSD_EMBEDDING="minilm")
     code, out, err = run("index", "import", str(file), *machines.at("pi"))
     assert (code, "3 new" in out) == (EXIT_NOTHING, True)
-    assert "They are of no use here: the embedding model is minilm, by the config." in err
+    assert "They cannot be used here: the embedding model is minilm, by the config." in err
 
 
 def test_without_a_daemon_and_without_vectors(run: Run, daemon: Start, vault: Path, tmp_path: Path) -> None:
@@ -248,12 +248,12 @@ def test_a_file_that_is_cut_short_or_damaged_keeps_what_was_read(run: Run, takin
     file.write_bytes(whole[: len(whole) // 2])
     code, _, err = run("index", "import", str(file))
     assert (code, 0 < taken(taking) < 40) == (EXIT_REFUSED, True)
-    assert "The file is incomplete. " in err and "Taken in before that: " in err
+    assert "The file is incomplete. " in err and "Imported before that: " in err
     broken = bytearray(whole)
     broken[len(whole) // 2 : len(whole) // 2 + 40] = bytes(40)
     file.write_bytes(broken)
     code, _, err = run("index", "import", str(file))
-    assert (code, "What was read is kept" in err) == (EXIT_REFUSED, True), err
+    assert (code, "Vectors read so far are kept" in err) == (EXIT_REFUSED, True), err
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_a_file_of_very_many_vectors_is_left(run: Run, taking: Stub, tmp_path: P
     rows = vectors(*[(HASH, np.ones(4))] * 300)
     many = packed(tmp_path / "many.vectors", *[rows] * 300)
     code, _, err = run("index", "import", str(many))
-    assert (code, "holds what is no vector" in err) == (EXIT_REFUSED, True)
+    assert (code, "contains an invalid vector" in err) == (EXIT_REFUSED, True)
     assert 0 < taken(taking) < 150
 
 

@@ -136,7 +136,7 @@ async def test_an_answer_that_fails_is_an_error_with_what_had_come(answering: An
     answering.double.enqueue(Say("half of it"), Cut())
     async with serving(answering.home, answering.vault) as client:
         said = await refused(client, "ask", question="What is a quorl?")
-        assert "broke off before its end" in said and said.endswith("What had come before:\nhalf of it")
+        assert "The answer broke off" in said and said.endswith("What had come before:\nhalf of it")
 
 
 async def test_a_cancelled_call_stops_the_turn(answering: Answering) -> None:
@@ -159,7 +159,7 @@ async def test_a_daemon_that_dies_in_the_middle_of_an_answer_is_told(answering: 
         await asyncio.to_thread(until, lambda: answering.double.open == 1)
         await asyncio.to_thread(answering.daemon.stop, signal.SIGKILL)
         result = await asking
-        assert result.is_error and "ended the answer half-way" in text_of(result)
+        assert result.is_error and "broke off the answer" in text_of(result)
         answering.daemon.process = answering.daemon.spawn()
         await asyncio.to_thread(answering.daemon.wait)
         answering.double.enqueue(Say("Here again."))

@@ -88,7 +88,7 @@ async def test_search(house: House) -> None:
         data, _ = await call(client, "search_notes", query="ferry", after="2001-05")
         assert data["hits"] == []  # none of the notes has a date
         _, text = await call(client, "search_notes", query="xylophone lessons", mode="vec")
-        assert "None of them is surely relevant" in text
+        assert "No good match" in text
 
 
 async def test_reading(house: House) -> None:
@@ -144,7 +144,7 @@ async def test_related_and_recent(house: House) -> None:
     async with serving(house.home, house.vault) as client:
         data, text = await call(client, "related_notes", path="[[Quorl]]", limit=2)
         assert data["hits"][0]["path"] == "Ferry/Dry dock.md" and len(data["hits"]) <= 2 and "linked" in text
-        assert "2 notes go by" in await refused(client, "related_notes", path="Twin")
+        assert "2 notes have the name" in await refused(client, "related_notes", path="Twin")
         os.utime(house.vault / "Tides.md")
         until(lambda: house.daemon.client.get("/v1/notes?recent=1")["notes"][0]["path"] == "Tides.md")
         data, text = await call(client, "recent_notes", limit=2)
@@ -193,7 +193,7 @@ async def test_long_notes_come_in_pages_that_are_all_of_it(house: House) -> None
             line = page["next_line"]
         assert "\n".join(lines) + "\n" == NOTES["Long.md"]
         page, text = await call(client, "read_note", path="Wide", start_line=3)
-        assert page["cut"] is True and page["next_line"] == 4 and "Line 3 is too long, and cut." in text
+        assert page["cut"] is True and page["next_line"] == 4 and "Line 3 is too long and was cut." in text
         assert page["text"].endswith("[…]") and len(page["text"]) > 10_000
         assert (await call(client, "read_note", path="Wide", start_line=4))[0]["text"] == "after the wide line"
         data, text = await call(client, "search_notes", query="wide words long note line", limit=50)
@@ -277,11 +277,11 @@ async def test_calls_that_cannot_be_meant(house: House) -> None:
             ("search_notes", {"query": "x", "limit": "many"}, "whole number"),
             ("search_notes", {"query": "x", "mode": "magic"}, "one of: hybrid, fts, vec"),
             ("search_notes", {"query": "x", "after": "last week"}, "not a date"),
-            ("search_notes", {"query": "x", "top_k": 3}, "takes no argument “top_k”. It takes query, limit,"),
+            ("search_notes", {"query": "x", "top_k": 3}, "has no argument “top_k”. It takes query, limit,"),
             ("search_notes", {"query": "x" * 20_000}, "longer than"),
             ("read_note", {"path": ["a"]}, "must be a string"),
             ("recent_notes", {"limit": 1000}, "between 1 and 100"),
-            ("remember", {"text": "-"}, "nothing in it that could be remembered"),
+            ("remember", {"text": "-"}, "There is nothing in it to remember"),
             ("remember", {"text": "word " * 200}, "too long for one line"),
             ("ask", {"question": ""}, "“question” is empty"),
         ):
@@ -355,5 +355,5 @@ async def test_a_daemon_that_answers_nonsense_ends_no_session(home: Path, stub: 
         {"error": {"message": "Not now.", "hint": "Wait."}},
     )
     async with serving(home, None) as client:
-        assert "failed at this call" in await refused(client, "search_notes", query="quorl")
+        assert "failed on this call" in await refused(client, "search_notes", query="quorl")
         assert await refused(client, "recent_notes") == "Not now. Wait."
