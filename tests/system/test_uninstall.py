@@ -245,7 +245,7 @@ def test_what_lies_in_the_vault_is_refused(run: Run, tmp_path: Path, monkeypatch
     write(vault / "own" / "cache" / vault_id(vault), "index.db", "x")
     before = everything(vault)
     code, _, err = run("uninstall", "--purge", "--yes", "--vault", str(vault))
-    assert (code, "lie in each other; nothing was removed" in err) == (EXIT_REFUSED, True)
+    assert (code, "are inside each other; nothing was removed" in err) == (EXIT_REFUSED, True)
     assert everything(vault) == before
 
     inner = tmp_path / "home" / "state" / "Notes"
