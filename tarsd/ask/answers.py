@@ -102,7 +102,8 @@ def number_in_words(number: float, unit: str, language: str) -> str:
     if not money and "." in said:
         said = said.rstrip("0").rstrip(".")
     said = said if language in ("en", "ja", "zh") else said.replace(".", ",")
-    return f"{said} {unit}".strip()
+    hours = f" ({number_in_words(number / 60, 'h', language)})" if unit == "min" and number >= 60 else ""
+    return f"{said} {unit}{hours}".strip()
 
 
 def _passage(number: int, row: AnswerRow, vault: Vocabulary, lines: Lines) -> Passage:

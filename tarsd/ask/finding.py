@@ -59,7 +59,9 @@ class Finder(Matcher):
 
     def find(self) -> Found | None:
         """The first plan's answer."""
-        plans = (self.tasks, self.tagged, self.recalled, self.valued, self.aggregate, self.listed, self.dated)
+        plans = [self.tasks, self.tagged, self.recalled, self.valued, self.aggregate, self.listed, self.dated]
+        if self.question.wants("howto"):  # how something is done, or why, is told in words
+            plans = [self.valued]
         return next((found for plan in plans if (found := plan()) is not None), None)
 
     # -------------------------------------------------------------------------------------------- plans
@@ -255,7 +257,7 @@ class Finder(Matcher):
     def aggregate(self) -> Found | None:
         """A sum or mean of numbers, or the note with the most or least of something."""
         asked = self.question
-        if not asked.wants("much", "many", "mean", "most", "least") and not asked.ranked:
+        if not asked.wants("much", "many", "mean", "most", "least", "often") and not asked.ranked:
             return None
         if asked.ranked and (found := self._ranked()):
             return found
@@ -267,8 +269,15 @@ class Finder(Matcher):
         names = {key.key for key, _, _ in best}
         left = [word for word in self.rest(*used) if not self._is_unit(word, names)]
         chosen = self._values_of(names, left)
-        if chosen is None:
+        if chosen is None or not (chosen or asked.wants("much", "many")):
             return None
+        if asked.wants("often"):
+            rows = [
+                AnswerRow(id, fact.line, str(fact.value))
+                for id, fact in chosen
+                if kind_of(fact.value).number is not None
+            ]
+            return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
         extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
         return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
 
@@ -363,7 +372,11 @@ class Finder(Matcher):
         asked = self.question
         if asked.wants("recall") or (asked.wants("when") and not asked.wants("who")):
             return None
-        words = [word for word in self.rest() if not word.marks & {"notes", "mention", "last", "first", "next", "now"}]
+        words = [
+            word
+            for word in self.rest()
+            if not word.marks & {"notes", "mention", "last", "first", "next", "now", "happened"}
+        ]
         chosen, used = self.chosen(words)
         if chosen is None or not used:
             return None
@@ -371,8 +384,18 @@ class Finder(Matcher):
             what = " ".join(word.text for word in used)
             rows = self._rows(chosen)
             return Found("count", rows, len(chosen), about={"what": what}) if chosen else nothing()
-        ordered = self._ordered(chosen)
-        return ordered or self._notes(chosen)
+        known = any(self.vault.kind_of_note(word.said) for word in used) or asked.wants("who", "notes")
+        told = asked.wants("which", "who", "missing") and known
+        if not told and not (chosen and (asked.wants("which") or self._is_phrase())):
+            return None
+        return self._ordered(chosen) or self._notes(chosen)
+
+    def _is_phrase(self) -> bool:
+        """Whether it is no question, but says of notes of a kind when, how much or whose: “books I finished”."""
+        asked = self.question
+        return bool(
+            asked.spans or asked.numbers or asked.wants("self", "by", "notes", "links", "last", "first", "next")
+        )
 
     def _ordered(self, chosen: Ids) -> Found | None:
         """The last, first or next one by the date that a verb names, or by the notes' own day."""
@@ -400,7 +423,7 @@ class Finder(Matcher):
         for called, ids in asked.subjects:
             chosen &= self.linked(called, ids) | ids
         if not chosen:
-            return Found("nothing", reason="nonetime", near=self._near())
+            return None if asked.subjects else Found("nothing", reason="nonetime", near=self._near())
         return self._notes(chosen)
 
     def _near(self) -> tuple[str, ...]:

@@ -53,6 +53,11 @@ class Matcher:
             return self.vault.valued(exact)
         return self.vault.valued({held for form in word.said for held in self.vault.by_form.get(form, ())})
 
+    def valued_literally(self, word: AskedWord) -> Ids:
+        """The notes with a value that is the word itself, inflected or not."""
+        held = {held for form in word.literal for held in self.vault.by_form.get(form, ())}
+        return self.vault.valued(one for one in held if len(one[1].split()) == 1)
+
     def linked(self, called: str, ids: Ids) -> Ids:
         """The notes that link to a name, or have it as a value."""
         return self.vault.mentioning(ids)
@@ -90,7 +95,11 @@ class Matcher:
             if word in in_phrases:
                 continue
             kind = self.vault.kind_of_note(word.said)
-            if kind and not (kinds and self.valued_notes(word)):
+            own = self.valued_literally(word)
+            if own and not self.vault.kind_of_note(word.literal):  # novels are books, but also values of a genre
+                chosen &= own
+                kinds.append(word)
+            elif kind and not (kinds and self.valued_notes(word)):
                 chosen &= kind | self.vault.tagged(word.text.lstrip("#"), word.said)
                 kinds.append(word)
             else:
@@ -116,7 +125,7 @@ class Matcher:
             elif values:
                 chosen, confirmed = chosen & values, True
             elif keys and asked.wants("missing"):
-                chosen -= keys[0][0].notes
+                chosen = chosen.difference(*(key.notes for key, _, _ in keys))
             elif keys and (compared or word.marks & {"more", "less"}):
                 continue
             elif dates:
@@ -135,8 +144,8 @@ class Matcher:
             of_days = any(self.vault.sheets[id].day for id in base)
             chosen &= self.dated_within(()) if of_days else self._main_dates(base)
             confirmed = confirmed or bool(kinds)
-        if not kinds and asked.subjects and asked.wants("notes") and asked.wants("mention"):
-            kinds = [word for word in asked.words if "notes" in word.marks]
+        if not kinds and any(word.exact for word in asked.named) and asked.wants("links", "mention"):
+            kinds = [word for word in asked.words if word.marks & {"notes", "links"}]
         if not kinds and asked.wants("who") and confirmed:
             kinds = [word for word in asked.words if "who" in word.marks][:1] or list(words[:1])
         return chosen, kinds
@@ -145,8 +154,8 @@ class Matcher:
         return [key for key in self.vault.keys.values() if word.also & {f"@{group}" for group in key.groups}]
 
     def _unknown(self, word: AskedWord) -> bool:
-        """Whether a word that is written like a name, or stands behind “by”, is nowhere in the vault."""
-        return not self.holding(word.text)
+        """Whether a word is written like a name and is nowhere in the vault: of that it holds nothing."""
+        return word.text[:1].isupper() and not self.holding(word.text)
 
     def dated_within(self, keys: Iterable[Key]) -> Ids:
         """The notes with one of these dates in the question's time; without any, those whose own day is in it."""

@@ -23,12 +23,15 @@ _JOINTS = re.compile(r"['’-]")
 _POSSESSIVE = re.compile(r"(?:'s|'|s)$")
 _WISHES = frozenset(
     ("when", "who", "many", "much", "mean", "most", "least", "more", "less", "atleast", "missing", "which", "now",
-     "howlong", "howold", "howfar", "howexpensive")
+     "howlong", "howold", "howfar", "howexpensive", "often", "howto")
 )  # fmt: skip
 _LONGEST_NAME = 10
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
 _UNIT = r"(?:\s*(?P<unit>[^\W\d_]+|€|\$|£|¥|%))?"
 _FUTURE = frozenset(("due", "next", "scheduled"))
+
+_WITHIN = frozenset(("by", "mention", "self", "happened", "recall"))
+"""Marks that stand within words, or around several, where these have no blanks between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,11 @@ class AskedWord:
     name: Ids = frozenset()
     called: str = ""
     exact: bool = False
+
+    @property
+    def literal(self) -> frozenset[str]:
+        """Its forms without its synonyms."""
+        return frozenset(form for form in self.said if not form.startswith("@"))
 
     @property
     def content(self) -> bool:
@@ -140,9 +148,13 @@ def read(text: str, today: date, vocabulary: Vocabulary) -> Question:
         for language in languages[:1]
         for name, expression in marks(language).items()
     }
+    found = _longest(found)
     wishes = frozenset(name for name, places in found.items() if places)
+    wishes |= {"much"} if "howexpensive" in wishes else frozenset()
     spans = tuple(times.find(text, today, languages, future=bool(wishes & _FUTURE)))
-    wished = [place for name, places in found.items() if name in _WISHES for place in places]
+    wished = [
+        place for name, places in found.items() if name not in _WITHIN for place in places if place[1] - place[0] > 1
+    ]
     words = _words(text, plain, languages, vocabulary, wished)
     words = _with_names(words, text, vocabulary)
     words = [_marked(word, found, spans) for word in words]
@@ -155,6 +167,18 @@ def read(text: str, today: date, vocabulary: Vocabulary) -> Question:
     ranked = next((name[2:] for name in wishes if name.startswith("= ")), "")
     spans = tuple(span for span in spans if any(word.time and span.start <= word.start < span.stop for word in words))
     return Question(text, languages, tuple(words), spans, wishes, today, numbers, ranked, vocabulary)
+
+
+def _longest(found: dict[str, list[tuple[int, int]]]) -> dict[str, list[tuple[int, int]]]:
+    """The marks without the wishes within longer ones: no “least” in “at least”."""
+    wishes = [place for name, places in found.items() if name in _WISHES for place in places]
+    return {
+        name: [
+            (a, b) for a, b in places
+            if name not in _WISHES or not any(at <= a and b <= end and end - at > b - a for at, end in wishes)
+        ]
+        for name, places in found.items()
+    }  # fmt: skip
 
 
 def _words(
@@ -227,6 +251,8 @@ def _with_names(words: list[AskedWord], text: str, vocabulary: Vocabulary) -> li
             if ids is None and size == 1:
                 ids = _part(words[at], at, plain[at], vocabulary)
             if ids is None:
+                if size > 1 and said in vocabulary.values:  # no name is to take a part of a value
+                    taken[at : at + size] = [True] * size
                 continue
             called = text[words[at].start : words[at + size - 1].stop]
             exact = size > 1 or words[at].text[:1].isupper() or is_spaceless(called)

@@ -18,6 +18,9 @@ from typing import Any
 from tarsd.ask.days import MEANINGS, ONE_DAY, Days, in_year
 from tarsd.ask.tables import SPACED, load, simplified
 
+_NEAR_YEARS = 10
+"""A bare number that is a year as near as this is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
@@ -58,7 +61,8 @@ def _within(plain: str, today: date, language: str, future: bool) -> list[TimeSp
     spans = []
     for match in rules.expression.finditer(plain):
         row = rules.meanings[match.lastgroup or ""]
-        if row.bare and rules.unclear.search(match[0]) and not rules.clears.search(plain[: match.start()]):
+        near = match[0].isdigit() and abs(int(match[0]) - today.year) <= _NEAR_YEARS
+        if row.bare and not near and rules.unclear.search(match[0]) and not rules.clears.search(plain[: match.start()]):
             continue
         days = _days(row, match, today, future, rules)
         if days is not None:

@@ -81,6 +81,61 @@ def test_every_row_stands_in_the_file_at_its_line(engine: Engine) -> None:
             assert found is not None and f"[{passage.number}]" in found.text
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I write a task with a due date?",
+        "Why did we cancel the lamp?",
+        "Where does Marlene keep the maps?",
+        "What are my steampunk films?",
+        "install film plugins",
+        "repeat a task every Monday automatically",
+        "When was the first film ever shown?",
+        "What was Marlene doing on 12 March 2026?",
+        "In which month did I spend the most?",
+        "How many lamps does the landlord own?",
+        "Who is allergic to penicillin?",
+        "When should the waffle iron be hot?",
+        "Wie oft rührt man den Teig?",
+        "Warum ist die Leitung tot?",
+        "¿Cómo se limpia el hervidor?",
+        "なぜルーターのライトは赤いですか？",
+        "怎么清洗水壶？",
+        "Films",
+        "Jule",
+        "?",
+        "",
+    ],
+)
+def test_a_question_about_what_is_told_in_words_goes_to_search(engine: Engine, question: str) -> None:
+    assert answer(engine, question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "starts"),
+    [
+        ("Which films have at least 4 stars?", "3 notes:"),
+        ("Which films don't have any stars?", "3 notes:"),
+        ("films under 100 minutes", "3 notes:"),
+        ("Which dramas did I watch in 2026?", "3 notes:"),
+        ("How often did I ride in March?", "2"),
+        ("What is the average runtime of my films?", "111.38 min (1.86 h) on average, from 8 values."),
+        ("What does Emir's lesson cost per hour?", ""),
+        ("What links to Henrik Falk?", "2 notes:"),
+        ("high priority tasks", "1 task:"),
+        ("Wie lang ist Nebelgrenze?", "runtime von Nebelgrenze: 98 min."),
+        ("¿Cuántas películas vi en 2026?", "4 películas."),
+        ("今日が期限のタスクは？", "2件のタスク:"),
+        ("哪些任务逾期了？", "4个任务："),
+        ("Какие задачи просрочены?", "Задач: 4"),
+        ("Welke taken zijn te laat?", "4 taken:"),
+    ],
+)
+def test_a_question_may_be_put_in_many_ways(engine: Engine, question: str, starts: str) -> None:
+    found = answer(engine, question)
+    assert (found.text if found else "").startswith(starts)
+
+
 def test_a_sum_names_its_values_and_those_that_it_leaves_out(engine: Engine, tmp_path: Path) -> None:
     notes = {"a": "km:: 5 km", "b": "km:: 7,5 km", "c": "km:: tired"}
     with Engine(tmp_path, model=None) as own:
@@ -108,7 +163,7 @@ def test_private_notes_are_in_no_row_and_no_number_for_a_model_elsewhere(tmp_pat
         for local, count in ((True, 4), (False, 3)):
             found = answer(engine, "How many films did I watch in 2026?", local=local)
             assert found is not None
-            assert found.text.startswith(f"{count}:")
+            assert found.text.startswith(f"{count} films.")
             assert ("Films/Hidden.md" in cited(found)) is local
         for question in ("Which films by Zoe Quill?", "notes tagged secret", "Which notes mention Nobody Knows?"):
             assert "Hidden" in str(answer(engine, question))
