@@ -394,7 +394,7 @@ class Finder(Matcher):
         if not asked.spans or asked.wants("when", "who", "many", "much", "mean", "due", "overdue", "task"):
             return None
         words = [word for word in self.rest() if not word.marks & {"notes", "happened", "which", "did", "done"}]
-        if words:
+        if any(not self._acts(word) for word in words):
             return None
         chosen = self.dated_within(())
         for called, ids in asked.subjects:
@@ -402,6 +402,12 @@ class Finder(Matcher):
         if not chosen:
             return Found("nothing", reason="nonetime", near=self._near())
         return self._notes(chosen)
+
+    def _acts(self, word: AskedWord) -> bool:
+        """Whether a word that is nowhere in the vault is what the person did: the one right behind “I” or “we”."""
+        before = [one for one in self.question.words if one.stop <= word.start][-1:]
+        told = any("self" in one.marks for one in before) and not word.text[:1].isupper()
+        return told and not self.notes_of(word) and not self.holding(word.text)
 
     def _near(self) -> tuple[str, ...]:
         """The nearest days before and after the question's time that have notes."""
