@@ -17,6 +17,7 @@ from tarsd.ask.vocabulary import Ids, Key, iter_numbers, meanings, shown
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact, Task
 
+MONEY = frozenset(("€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "₽"))
 Kind = Literal["notes", "tasks", "value", "when", "best", "count", "sum", "mean", "nothing"]
 
 
@@ -76,6 +77,8 @@ class Finder(Matcher):
         if not about_tasks or wants("recall") or (wants("when") and not wants("task")):
             return None
         kinds = [word for word in left if self.vault.kind_of_note(word.said)]
+        if wants("deadline") and not (wants("task", "open", "overdue") or asked.spans) and self._of_subjects("due"):
+            return None
         if not wants("task"):
             if left or (wants("done") and not (wants("overdue", "due", "open") or asked.spans or asked.named)):
                 return None
@@ -176,9 +179,10 @@ class Finder(Matcher):
         for word in words:
             said.append(word.text)
             own = (self.notes_of(word) | self._having(word)) & dated
-            if not own and not asked.wants("self"):
+            held = frozenset(self.holding(word.text)) & dated
+            if not own and not held and not asked.wants("self"):
                 return None  # of whom or what else, ordinary search knows more
-            chosen &= own or frozenset(self.holding(word.text))
+            chosen &= own | held if own & held else own or held
         days = sorted((self.vault.sheets[id].day, self.vault.sheets[id].note.path, id) for id in chosen)
         past = [one for one in days if one[0] <= self.today]
         coming = [one for one in days if one[0] > self.today]
@@ -236,7 +240,17 @@ class Finder(Matcher):
                 ]
         if asked.wants("when", "due") and not asked.wants("many", "much"):
             found = [one for one in found if one[0].mostly("date", "datetime") or len(one[0].words) > 1]
+        for wish, group in (("deadline", "due"), ("dial", "phone")):  # whole phrases that ask for one thing
+            if asked.wants(wish):
+                told = [word for word in asked.words if wish in word.marks]
+                found = [*((key, told, 3) for key in self._of_subjects(group)), *found]
         return found
+
+    def _of_subjects(self, group: str) -> list[Key]:
+        """The properties of a group of synonyms that named notes have."""
+        subjects = self.question.subjects
+        keys = [key for key in self.vault.keys.values() if group in key.groups and not key.mostly("duration")]
+        return [key for key in keys if any(ids & key.notes for _, ids in subjects)]
 
     def _alike(self, id: int, key: Key) -> bool:
         """Whether notes of the same folder or with the same tag have a property."""
@@ -261,7 +275,7 @@ class Finder(Matcher):
             return None
         if asked.ranked and (found := self._ranked()):
             return found
-        keys = [one for one in asked.properties() if one[0].mostly("number", "duration")]
+        keys = [one for one in asked.properties() if one[0].mostly("number", "duration")] or self._amounts()
         if not keys or (asked.wants("many") and self._counts(keys)):
             return None
         best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
@@ -280,6 +294,13 @@ class Finder(Matcher):
             return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
         extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
         return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
+
+    def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
+        """The values in a currency, if the question asks for money by a word that names none of them."""
+        words = [word for word in self.question.content if word.said & {"@money", "@cost", "@paid"}]
+        facts = {key: (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
+                 for key in self.vault.keys.values() if words and key.mostly("number")}  # fmt: skip
+        return [(key, words, 2) for key, own in facts.items() if any(kind_of(one.value).unit in MONEY for one in own)]
 
     def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
         """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
@@ -417,7 +438,7 @@ class Finder(Matcher):
         if not asked.spans or asked.wants("when", "who", "many", "much", "mean", "due", "overdue", "task"):
             return None
         words = [word for word in self.rest() if not word.marks & {"notes", "happened", "which", "did", "done"}]
-        if words:
+        if any(not self._acts(word) for word in words):
             return None
         chosen = self.dated_within(())
         for called, ids in asked.subjects:
@@ -425,6 +446,12 @@ class Finder(Matcher):
         if not chosen:
             return None if asked.subjects else Found("nothing", reason="nonetime", near=self._near())
         return self._notes(chosen)
+
+    def _acts(self, word: AskedWord) -> bool:
+        """Whether a word that is nowhere in the vault is what the person did: the one right behind “I” or “we”."""
+        before = [one for one in self.question.words if one.stop <= word.start][-1:]
+        told = any("self" in one.marks for one in before) and not word.text[:1].isupper()
+        return told and not self.notes_of(word) and not self.holding(word.text)
 
     def _near(self) -> tuple[str, ...]:
         """The nearest days before and after the question's time that have notes."""

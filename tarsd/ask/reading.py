@@ -141,7 +141,10 @@ class Question:
 def read(text: str, today: date, vocabulary: Vocabulary) -> Question:
     """The question as far as the tables and the vault know its words."""
     text = text[:MOST_CHARS]
-    languages = tuple(languages_of(text))
+    likely = languages_of(text)
+    # where several are as likely, the one in which a time is said
+    likely.sort(key=lambda one: len(likely) > 1 and not times.find(text, today, [one]))
+    languages = tuple(likely)
     plain = simplified(text)
     found = {
         name: [match.span() for match in expression.finditer(plain)]
@@ -286,7 +289,9 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
         name for name, places in found.items() if any(a <= word.start and word.stop <= b for a, b in places)
     )
     in_time = any(span.start <= word.start and word.stop <= span.stop for span in spans)
-    return replace(word, marks=own, time=in_time and not (word.exact and word.called != word.text))
+    # beside a time, words of noting and showing ask for the notes of it
+    quiet = word.quiet or ("retell" in own and bool(spans) and not found["who"])
+    return replace(word, marks=own, quiet=quiet, time=in_time and not (word.exact and word.called != word.text))
 
 
 def _numbers(plain: str, language: str, spans: Sequence[TimeSpan], words: Sequence[AskedWord]) -> Iterable[Comparison]:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from tarsd.ask import Answer
+from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
 from tarsd.notes.library import NoteLibrary, NoteView
@@ -73,9 +74,15 @@ class Reader:
         searcher, library = self._library.searcher(), self._library
         scope = Scope(conversations=False, leaves=not private)
         results = searcher.search(query, limit=limit, scope=scope)
-        found = library.marked(results.hits)
-        if len(found) < len(results.hits):  # a conversation took the place of notes
-            found = library.marked(searcher.search(query, limit=3 * limit, scope=scope).hits)[:limit]
+        rules = querying.vault_facts(library, others=False).dates
+
+        def quotable(hits: Sequence[Passage]) -> list[Passage]:
+            """Those that say something of the person: no templates."""
+            return [hit for hit in library.marked(hits) if not is_template(hit.path, rules)]
+
+        found = quotable(results.hits)
+        if len(found) < len(results.hits):  # a conversation or a template took the place of notes
+            found = quotable(searcher.search(query, limit=3 * limit, scope=scope).hits)[:limit]
         found = [hit for hit in found if memory or hit.note.memory_type not in ("semantic", "procedural")]
         if self.sees_private:
             return Retrieval(tuple(found), results.degraded)

@@ -153,6 +153,17 @@ def test_nothing_in_a_time_names_the_nearest_days(engine: Engine) -> None:
     )
 
 
+def test_templates_are_no_evidence_for_an_answer(tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None) as own:
+        write(own.vault, ".obsidian/templates.json", '{"folder": "Forms/Empty"}')
+        for number in range(5):
+            write(own.vault, f"Forms/Empty/Visit {number}.md", f"Which vaccine did the vet give, and when? {number}\n")
+        write(own.vault, "Log/Visit.md", "The vet gave the rabies vaccine.\n")
+        own.index()
+        found = Reader(own.library).retrieve("Which vaccine did the vet give?", 3).passages
+    assert [passage.path for passage in found] == ["Log/Visit.md"]
+
+
 def test_private_notes_are_in_no_row_and_no_number_for_a_model_elsewhere(tmp_path: Path) -> None:
     with Engine(tmp_path, model=None, privacy=PrivacySettings(("#secret",))) as engine:
         for number in range(3):
