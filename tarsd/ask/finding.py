@@ -238,6 +238,8 @@ class Finder(Matcher):
                 ]
         if asked.wants("when", "due") and not asked.wants("many", "much"):
             found = [one for one in found if one[0].mostly("date", "datetime") or len(one[0].words) > 1]
+        if asked.wants("notes"):  # what links to it is asked for, not what is said of it
+            found = [one for one in found if not one[1] or any("mention" not in word.marks for word in one[1])]
         for wish, group in (("deadline", "due"), ("dial", "phone")):  # whole phrases that ask for one thing
             if asked.wants(wish):
                 told = [word for word in asked.words if wish in word.marks]
@@ -281,6 +283,8 @@ class Finder(Matcher):
         names = {key.key for key, _, _ in best}
         left = [word for word in self.rest(*used) if not self._is_unit(word, names)]
         chosen = self._values_of(names, left)
+        if not chosen and (amounts := self._amounts()):  # the word may name a property of other notes
+            chosen = self._values_of({key.key for key, _, _ in amounts}, left)
         if chosen is None:
             return None
         extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
@@ -288,10 +292,13 @@ class Finder(Matcher):
 
     def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
         """The values in a currency, if the question asks for money by a word that names none of them."""
-        words = [word for word in self.question.content if word.said & {"@money", "@cost", "@paid"}]
-        facts = {key: (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
-                 for key in self.vault.keys.values() if words and key.mostly("number")}  # fmt: skip
-        return [(key, words, 2) for key, own in facts.items() if any(kind_of(one.value).unit in MONEY for one in own)]
+        words = [word for word in self.question.words if word.said & {"@money", "@cost", "@paid"} and not word.name]
+        keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
+        return [(key, words, 2) for key in keys if self._in_currency(key)]
+
+    def _in_currency(self, key: Key) -> bool:
+        facts = (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
+        return any(kind_of(fact.value).unit in MONEY for fact in facts)
 
     def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
         """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
