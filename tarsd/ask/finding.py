@@ -17,7 +17,6 @@ from tarsd.ask.vocabulary import Ids, Key, iter_numbers, meanings, shown
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact, Task
 
-MONEY = frozenset(("€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "₽"))
 Kind = Literal["notes", "tasks", "value", "when", "best", "count", "sum", "mean", "nothing"]
 
 
@@ -60,7 +59,9 @@ class Finder(Matcher):
 
     def find(self) -> Found | None:
         """The first plan's answer."""
-        plans = [self.tasks, self.tagged, self.recalled, self.valued, self.aggregate, self.listed, self.dated]
+        plans = [
+            self.tasks, self.tagged, self.recalled, self.valued, self.measured, self.aggregate, self.listed, self.dated,
+        ]  # fmt: skip
         if self.question.wants("howto"):  # how something is done, or why, is told in words
             plans = [self.valued]
         return next((found for plan in plans if (found := plan()) is not None), None)
@@ -71,8 +72,22 @@ class Finder(Matcher):
         """Tasks by what is said of them: open, done, due, overdue, cancelled, their priority, their note."""
         asked = self.question
         wants = asked.wants
-        said = {"task", "open", "done", "did", "due", "overdue", "cancelled", "highest", "high", "medium", "low"}
-        left = [word for word in self.rest() if not word.marks & said]
+        said = {
+            "task",
+            "open",
+            "done",
+            "did",
+            "due",
+            "overdue",
+            "cancelled",
+            "scheduled",
+            "highest",
+            "high",
+            "medium",
+            "low",
+        }
+        about = {"mention"} if asked.named else set()  # which tasks mention Ada
+        left = [word for word in self.rest() if not word.marks & (said | about)]
         about_tasks = wants("task", "overdue") or (wants("due", "open", "done") and not wants("when"))
         if not about_tasks or wants("recall") or (wants("when") and not wants("task")):
             return None
@@ -182,7 +197,9 @@ class Finder(Matcher):
             held = frozenset(self.holding(word.text)) & dated
             if not own and not held and not asked.wants("self"):
                 return None  # of whom or what else, ordinary search knows more
-            chosen &= own | held if own & held else own or held
+            # a word in the text tells more than a value that means about the same
+            literal = not self.vault.kind_of_note(word.said) and bool(held)
+            chosen &= own | held if own & held else held if literal else own or held
         days = sorted((self.vault.sheets[id].day, self.vault.sheets[id].note.path, id) for id in chosen)
         past = [one for one in days if one[0] <= self.today]
         coming = [one for one in days if one[0] > self.today]
@@ -240,6 +257,8 @@ class Finder(Matcher):
                 ]
         if asked.wants("when", "due") and not asked.wants("many", "much"):
             found = [one for one in found if one[0].mostly("date", "datetime") or len(one[0].words) > 1]
+        if asked.wants("notes"):  # what links to it is asked for, not what is said of it
+            found = [one for one in found if not one[1] or any("mention" not in word.marks for word in one[1])]
         for wish, group in (("deadline", "due"), ("dial", "phone")):  # whole phrases that ask for one thing
             if asked.wants(wish):
                 told = [word for word in asked.words if wish in word.marks]
@@ -268,6 +287,19 @@ class Finder(Matcher):
         rows = tuple(AnswerRow(id, fact.line, shown(kind_of(fact.value)), kind_of(fact.value).day) for fact in facts)
         return Found("value", rows, about={"name": self.vault.sheets[id].note.title, "property": key.shown})
 
+    def measured(self) -> Found | None:
+        """What was measured on one day: the mood of 3 May."""
+        asked = self.question
+        if len(asked.spans) != 1 or asked.spans[0].first != asked.spans[0].last or asked.named or asked.ranked:
+            return None
+        if asked.wants("many", "much", "mean", "most", "least", "task", "when", "who", "due", "done"):
+            return None
+        keys = [one for one in asked.properties() if one[2] > 1 and one[0].mostly("number", "duration")]
+        if not keys or self.rest(*keys[0][1]):
+            return None
+        having = sorted(self.dated_within(()) & keys[0][0].notes)
+        return self._value(having[0], keys[0][0]) if len(having) == 1 else None
+
     def aggregate(self) -> Found | None:
         """A sum or mean of numbers, or the note with the most or least of something."""
         asked = self.question
@@ -283,6 +315,8 @@ class Finder(Matcher):
         names = {key.key for key, _, _ in best}
         left = [word for word in self.rest(*used) if not self._is_unit(word, names)]
         chosen = self._values_of(names, left)
+        if not chosen and (amounts := self._amounts()):  # the word may name a property of other notes
+            chosen = self._values_of({key.key for key, _, _ in amounts}, left)
         if chosen is None or not (chosen or asked.wants("much", "many")):
             return None
         if asked.wants("often"):
@@ -297,10 +331,9 @@ class Finder(Matcher):
 
     def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
         """The values in a currency, if the question asks for money by a word that names none of them."""
-        words = [word for word in self.question.content if word.said & {"@money", "@cost", "@paid"}]
-        facts = {key: (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
-                 for key in self.vault.keys.values() if words and key.mostly("number")}  # fmt: skip
-        return [(key, words, 2) for key, own in facts.items() if any(kind_of(one.value).unit in MONEY for one in own)]
+        words = [word for word in self.question.words if word.said & {"@money", "@cost", "@paid"} and not word.name]
+        keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
+        return [(key, words, 2) for key in keys if self.in_currency(key)]
 
     def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
         """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""

@@ -13,6 +13,7 @@ from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact
 
+MONEY = frozenset(("€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "₽"))
 Holding = Callable[[str], set[int]]
 """The ids of the notes in whose text or names all words of a text are."""
 
@@ -146,6 +147,9 @@ class Matcher:
             confirmed = confirmed or bool(kinds)
         if not kinds and any(word.exact for word in asked.named) and asked.wants("links", "mention"):
             kinds = [word for word in asked.words if word.marks & {"notes", "links"}]
+        of_names, of_times = asked.subjects and asked.wants("mention"), asked.spans and asked.wants("many")
+        if not kinds and asked.wants("notes") and (of_names or of_times):
+            kinds = [word for word in asked.words if "notes" in word.marks]
         if not kinds and asked.wants("who") and confirmed:
             kinds = [word for word in asked.words if "who" in word.marks][:1] or list(words[:1])
         return chosen, kinds
@@ -206,6 +210,11 @@ class Matcher:
         texts = [item.text for item in sheet.items if item.line == fact.item]
         texts += [str(other.value) for other in sheet.facts if other.item == fact.item and other is not fact]
         return self.vault.with_words(texts, word)
+
+    def in_currency(self, key: Key) -> bool:
+        """Whether values of this name are amounts of money."""
+        facts = (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
+        return any(kind_of(fact.value).unit in MONEY for fact in facts)
 
     def day_of(self, sheet: Sheet) -> str:
         """The day of a note, or else the first one among its values."""

@@ -28,6 +28,8 @@ _WISHES = frozenset(
 _LONGEST_NAME = 10
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
 _UNIT = r"(?:\s*(?P<unit>[^\W\d_]+|€|\$|£|¥|%))?"
+_COUNTED = frozenset(("rating", "servings", "pages"))
+"""What a number in words counts, beside words of comparing: five stars."""
 _FUTURE = frozenset(("due", "next", "scheduled"))
 
 _WITHIN = frozenset(("by", "mention", "self", "happened", "recall"))
@@ -313,7 +315,8 @@ def _numbers(plain: str, language: str, spans: Sequence[TimeSpan], words: Sequen
         inside |= any(word.name and word.start <= match.start("number") < word.stop for word in words)
         after = behind.match(plain[match.end() :].lstrip()) if language not in SPACED else None
         op = next((sign for name, sign in ops if match[name] or (after and after[name])), "=")
-        if inside or (match["word"] and op == "="):
+        counted = groups(match["unit"] or "", (language,)) & _COUNTED and known.get(match["word"], 0) > 1
+        if inside or (match["word"] and op == "=" and not counted):
             continue
         number = known[match["word"]] if match["word"] else float(match["number"].replace(",", "."))
         unit = match["unit"] or ""

@@ -147,6 +147,25 @@ def test_a_sum_names_its_values_and_those_that_it_leaves_out(engine: Engine, tmp
     assert found.text.startswith("12.5 km in total, from 2 values. 1 could not be read as numbers: “tired”.")
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did I pay for the violin in March 2026, all told?",
+        "How much did the violin cost me in March 2026?",
+        "Wie viel habe ich im März 2026 für violin ausgegeben?",
+    ],
+)
+def test_money_is_found_by_its_currency_whatever_its_field_is_called(tmp_path: Path, question: str) -> None:
+    with Engine(tmp_path, model=None) as own:
+        for day, amount in ((3, "9,90 €"), (9, "20 €")):
+            items = f"- Strings (handed_over:: {amount}) (what:: violin)\n- Tea (handed_over:: 3 €) (what:: food)\n"
+            write(own.vault, f"Log/2026-03-0{day}.md", f"Rain.\n\n{items}")
+        own.index()
+        found = answer(own, question)
+    assert found is not None
+    assert "29" in found.text.split("\n")[0] and len(found.passages) == 2
+
+
 def test_nothing_in_a_time_names_the_nearest_days(engine: Engine) -> None:
     assert said(engine, "What did I do on 4 March 2026?") == (
         "There are no notes of that time. The nearest are of 2 March 2026 / 9 March 2026."
