@@ -12,8 +12,8 @@ from typing import Literal
 
 from tarsd.ask.matching import Matcher
 from tarsd.ask.reading import AskedWord
-from tarsd.ask.tables import LANGUAGES, simplified
-from tarsd.ask.vocabulary import Ids, Key, iter_numbers, meanings, shown
+from tarsd.ask.tables import simplified
+from tarsd.ask.vocabulary import Ids, Key, iter_numbers, shown
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact, Task
 
@@ -62,7 +62,8 @@ class Finder(Matcher):
         plans = [
             self.tasks, self.tagged, self.recalled, self.valued, self.measured, self.aggregate, self.listed, self.dated,
         ]  # fmt: skip
-        if self.question.wants("howto"):  # how something is done, or why, is told in words
+        told = [word for word in self.question.words if "howto" in word.marks and "notes" not in word.marks]
+        if told:  # how something is done, or why, is told in words
             plans = [self.valued]
         return next((found for plan in plans if (found := plan()) is not None), None)
 
@@ -193,7 +194,7 @@ class Finder(Matcher):
             chosen &= about or frozenset(self.holding(called))
         for word in words:
             said.append(word.text)
-            own = (self.notes_of(word) | self._having(word)) & dated
+            own = (self.notes_of(word) | self.having(word)) & dated
             held = frozenset(self.holding(word.text)) & dated
             if not own and not held and not asked.wants("self"):
                 return None  # of whom or what else, ordinary search knows more
@@ -210,11 +211,6 @@ class Finder(Matcher):
         day, _, id = best[0]
         rows = (AnswerRow(one, day=date) for date, _, one in days if date == day)
         return Found("when", tuple(sorted(rows, key=lambda row: row.id != id)))
-
-    def _having(self, word: AskedWord) -> Ids:
-        return frozenset().union(
-            *(key.notes for key, _, score in self.question.properties([word]) if score > 1), frozenset()
-        )
 
     def _property_of_subject(self) -> bool:
         """Whether a named note has the property that the question names, such as `last_service`."""
@@ -238,7 +234,7 @@ class Finder(Matcher):
                     return self._value(having[0], key)
         called, ids = subjects[-1]
         key, at, _ = keys[0]
-        alike = any(self._alike(id, other) for id in ids for other, _, score in keys if score == best or score > 1)
+        alike = any(self.alike(id, other) for id in ids for other, _, score in keys if score == best or score > 1)
         if len(subjects) > 1 or best < 2 or not alike or self.rest(*at):
             return None
         name = self.vault.sheets[min(ids)].note.title if len(ids) == 1 else called
@@ -271,17 +267,6 @@ class Finder(Matcher):
         keys = [key for key in self.vault.keys.values() if group in key.groups and not key.mostly("duration")]
         return [key for key in keys if any(ids & key.notes for _, ids in subjects)]
 
-    def _alike(self, id: int, key: Key) -> bool:
-        """Whether notes of the same folder or with the same tag have a property."""
-        if id not in self.vault.sheets:
-            return False
-        note = self.vault.sheets[id].note
-        folder = note.path.rpartition("/")[0]
-        return any(
-            (folder and other.path.rpartition("/")[0] == folder) or set(other.tags) & set(note.tags)
-            for other in (self.vault.sheets[one].note for one in key.notes)
-        )
-
     def _value(self, id: int, key: Key) -> Found:
         facts = self.vault.sheets[id].values([key.key])
         rows = tuple(AnswerRow(id, fact.line, shown(kind_of(fact.value)), kind_of(fact.value).day) for fact in facts)
@@ -313,7 +298,7 @@ class Finder(Matcher):
         best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
         used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
         names = {key.key for key, _, _ in best}
-        left = [word for word in self.rest(*used) if not self._is_unit(word, names)]
+        left = [word for word in self.rest(*used) if not self.is_unit(word, names)]
         chosen = self._values_of(names, left)
         if not chosen and (amounts := self._amounts()):  # the word may name a property of other notes
             chosen = self._values_of({key.key for key, _, _ in amounts}, left)
@@ -368,13 +353,6 @@ class Finder(Matcher):
                 kept = [row for row in rows if row[0] in ids]
             rows = kept
         return rows
-
-    def _is_unit(self, word: AskedWord, names: set[str]) -> bool:
-        """Whether a word is the unit of values: kilometres of `5 km`."""
-        ids = frozenset().union(*(self.vault.keys[key].notes for key in names))
-        facts = (fact for id in ids for fact in self.vault.sheets[id].values(names))
-        units = {kind_of(fact.value).unit for fact in facts}
-        return any(word.said & meanings(unit, LANGUAGES) for unit in units if unit)
 
     def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
         if not chosen:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tarsd.ask.reading import AskedWord, Comparison, Question
-from tarsd.ask.tables import simplified
+from tarsd.ask.tables import LANGUAGES, simplified
 from tarsd.ask.times import TimeSpan
-from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers
+from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers, meanings
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact
 
@@ -219,6 +219,30 @@ class Matcher:
     def day_of(self, sheet: Sheet) -> str:
         """The day of a note, or else the first one among its values."""
         return sheet.day or next((day for fact in sheet.facts if (day := kind_of(fact.value).day)), "")
+
+    def having(self, word: AskedWord) -> Ids:
+        """The notes that have a property which the word names."""
+        return frozenset().union(
+            *(key.notes for key, _, score in self.question.properties([word]) if score > 1), frozenset()
+        )
+
+    def alike(self, id: int, key: Key) -> bool:
+        """Whether notes of the same folder or with the same tag have a property."""
+        if id not in self.vault.sheets:
+            return False
+        note = self.vault.sheets[id].note
+        folder = note.path.rpartition("/")[0]
+        return any(
+            (folder and other.path.rpartition("/")[0] == folder) or set(other.tags) & set(note.tags)
+            for other in (self.vault.sheets[one].note for one in key.notes)
+        )
+
+    def is_unit(self, word: AskedWord, names: set[str]) -> bool:
+        """Whether a word is the unit of values: kilometres of `5 km`."""
+        ids = frozenset().union(*(self.vault.keys[key].notes for key in names))
+        facts = (fact for id in ids for fact in self.vault.sheets[id].values(names))
+        units = {kind_of(fact.value).unit for fact in facts}
+        return any(word.said & meanings(unit, LANGUAGES) for unit in units if unit)
 
 
 def _within(day: str, span: TimeSpan, yearly: bool = False) -> bool:
