@@ -59,7 +59,7 @@ export const en = {
 		timeout: "It may be busy; trying again.",
 		cutTitle: "The connection broke off",
 		cut: "Trying again; the daemon keeps working meanwhile.",
-		foreignTitle: "This is not the tarsd daemon",
+		foreignTitle: "This is not the daemon",
 		foreign: (place: string) => `Something else answers${place && ` at ${place}`}. Check the address in the settings.`,
 		nowhereTitle: "No address yet",
 		nowhere: "Enter the daemon's address and token in the settings.",

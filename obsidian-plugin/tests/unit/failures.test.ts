@@ -67,8 +67,8 @@ describe("explain", () => {
 
 	it("tells a proxy from the daemon behind it", () => {
 		const came = (status: number, where = FAR) => explain(new TransportError("http", `status ${status}`, { status }), where);
-		expect(came(302)).toMatchObject({ kind: "other", title: "This is not the tarsd daemon", text: "Something else answers at http://10.0.0.2:8620. Check the address in the settings." });
-		expect(came(404).title).toBe("This is not the tarsd daemon");
+		expect(came(302)).toMatchObject({ kind: "other", title: "This is not the daemon", text: "Something else answers at http://10.0.0.2:8620. Check the address in the settings." });
+		expect(came(404).title).toBe("This is not the daemon");
 		for (const status of [500, 502, 504]) {
 			const failure = came(status);
 			expect(failure).toMatchObject({ kind: "unreachable", title: "No connection to the daemon" });
