@@ -52,7 +52,7 @@ class TaskChanges:
         it: a model hears what a person may do, and nothing of the note around the task.
         """
         if request.audience != "person" and request.yes:
-            raise Refused("Nothing is changed without the person's yes.", "The person says it in a terminal.")
+            raise Refused("Nothing changes without the person's approval.", "The person approves it in a terminal.")
         proposal = await asyncio.to_thread(self._plan, request)
         if not request.yes or request.yes != _token(proposal):
             return _shown(request, proposal)
@@ -85,9 +85,9 @@ class TaskChanges:
 
     def _open(self, given: str, context: Context, request: TaskChangeRequest) -> NoteView:
         name = link_target(given)[0]
-        missing = NotFound(f"There is no note “{name}”.", "Give its path in the vault, or its title.")
+        missing = NotFound(f"There is no note “{name}”.", "Give its path in the vault or its title.")
         if not name:
-            raise BadRequest("No note is named.", "Give its path in the vault, or its title.", field="note")
+            raise BadRequest("No note was given.", "Give its path in the vault or its title.", field="note")
         try:
             view = context.reader.open(name)
         except NotFound:
@@ -99,9 +99,9 @@ class TaskChanges:
         if view.collection:
             raise Refused(f"{view.path} lies in the collection {view.collection}, which is only read.")
         if not view.path.lower().endswith(".md"):
-            raise Refused(f"{view.path} is no Markdown note.", "Change it in Obsidian.")
+            raise Refused(f"{view.path} is not a Markdown note.", "Change it in Obsidian.")
         if view.ours or view.path.casefold().startswith(f"{self._own}/"):
-            raise Refused(f"{view.path} is a note of tarsd itself.", "Name one of your own notes.")
+            raise Refused(f"{view.path} is one of tarsd's own notes.", "Choose one of your own notes.")
         return view
 
     def _day(self, due: str) -> str:
@@ -109,7 +109,7 @@ class TaskChanges:
         if said in ("today", "tomorrow"):
             return _later(self._now().date(), int(said == "tomorrow"))
         if said and not iso_day(said):
-            raise BadRequest(f"“{due}” is no date.", "Write it as 2026-03-09, or today, or tomorrow.", field="due")
+            raise BadRequest(f"“{due}” is not a date.", "Write it as 2026-03-09, or today, or tomorrow.", field="due")
         return iso_day(said)
 
 

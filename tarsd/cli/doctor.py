@@ -44,8 +44,8 @@ COMMAND = re.compile(r"(?:tarsd|chmod|sudo|kill|uv|pipx|ollama|/\S+) ")
 def doctor(every: bool, no_model: bool, target: str | None, vault: Path | None, as_json: bool) -> None:
     """Check everything that may be wrong, and say what to do. Repairs nothing; takes a minute at most.
 
-    Exits with 4 if there is a fault. The report names no note, no vault, no user and no machine; read it all the same
-    before you give it away.
+    Exits with 4 if there is a fault. The report names no note, vault, user or machine; read it all the same
+    before you share it.
     """
     from tarsd.doctor import DoctorContext, examine
     from tarsd.doctor.report import report

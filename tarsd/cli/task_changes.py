@@ -30,12 +30,12 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 @vault_option
 @json_option
 def done(place: str, yes: bool, vault: Path | None, as_json: bool) -> None:
-    """Tick off the task at PATH:LINE, a line of a note; one that recurs gets its next one."""
+    """Complete the task at PATH:LINE, a line in a note; for a recurring task, add the next one."""
     named = _PLACE.fullmatch(words((place,)))
     if named is None:
         raise BadRequest(
-            "It is not said which task.",
-            "Give its note and its line, as in Inbox.md:12. To list what is done: tarsd tasks --done",
+            "No task was given.",
+            "Give its note and line, as in Inbox.md:12. To list done tasks: tarsd tasks --done",
         )
     client = Client.find(vault)
     body = {"action": "done", "note": note_path(client, named["note"]), "line": int(named["line"])}
@@ -45,7 +45,7 @@ def done(place: str, yes: bool, vault: Path | None, as_json: bool) -> None:
 @click.command(cls=Command)
 @click.argument("text", nargs=-1, required=True)
 @click.option("--to", "note", default="", metavar="NOTE", help="The note; without it, today's daily note.")
-@click.option("--heading", default="", help="The section of the note that it goes to.")
+@click.option("--heading", default="", help="The section of the note to add it to.")
 @click.option("--due", default="", metavar="DATE", help="The day it is due: 2026-03-09, today or tomorrow.")
 @_yes
 @vault_option
@@ -62,13 +62,13 @@ def _change(client: Client, body: dict[str, Any], *, yes: bool, as_json: bool) -
     """Shows what would be done, asks, and has it done; asks again where the note is another by then."""
     reply = client.post(ROUTE, body)
     if not yes and (as_json or not somebody()):
-        raise Refused("No note is changed without a yes.", "Say --yes.")
+        raise Refused("Not changed.", "Add --yes to confirm.")
     for shown in range(MOST_SHOWN):
         if not yes:
             _show(reply, again=bool(shown))
             forget_typed()
             if not confirm("Do it?"):
-                click.echo("Nothing was changed.")
+                click.echo("Nothing changed.")
                 return
         reply = client.post(ROUTE, {**body, "yes": reply.get("yes", "")})
         if reply.get("done"):
@@ -77,13 +77,13 @@ def _change(client: Client, body: dict[str, Any], *, yes: bool, as_json: bool) -
             else:
                 click.echo(f"Done: {line(reply.get('title', ''))}.")
             return
-    raise Conflict("The note changes all the time.", "Try again later.")
+    raise Conflict("The note keeps changing.", "Try again later.")
 
 
 def _show(reply: dict[str, Any], *, again: bool) -> None:
     err = Terminal(sys.stderr)
     if again:
-        click.echo(err.bold("The note is not as it was shown any more. What would be done now:"), err=True)
+        click.echo(err.bold("The note has changed since it was shown. The change is now:"), err=True)
     click.echo(err.bold(line(reply.get("title", ""))), err=True)
     for text in coloured(reply.get("diff"), err):
         click.echo(text, err=True)

@@ -19,7 +19,7 @@ class TaskGroup(Group):
 
 @click.group(cls=TaskGroup, default="list")
 def tasks() -> None:
-    """Tasks, which are check boxes in lists. Without a command's name, they are listed: tarsd tasks [WORDS]."""
+    """List, complete and add tasks (check boxes in lists). Without a command, they are listed: tarsd tasks [WORDS]."""
 
 
 for command in (query.list_tasks, task_changes.done, task_changes.add):

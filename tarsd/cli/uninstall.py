@@ -137,17 +137,17 @@ def _plan(target: UninstallTarget, *, purge: bool, plugin: bool) -> RemovalPlan:
     if purge:
         goes += own
     else:
-        stays += [(trace, "goes with --purge") for trace in own]
+        stays += [(trace, "removed with --purge") for trace in own]
     if purge and not others:
         goes += common
     else:
-        stays += [(trace, used if others else "goes with --purge") for trace in common]
+        stays += [(trace, used if others else "removed with --purge") for trace in common]
     traces.check(goes, target.notes)
     found = _plugin(target.root)
     if plugin:
         goes += found
     else:
-        stays += [(trace, "goes with --plugin") for trace in found]
+        stays += [(trace, "removed with --plugin") for trace in found]
     kept = traces.kept_keys(env) if purge else []
     keys_left = f"for {', '.join(kept)}: {used}" if kept and others else ""
     return RemovalPlan(service, goes, [] if others else kept, stays, keys_left)

@@ -73,7 +73,7 @@ def _meant(view: NoteView, line: int, text: str) -> Task:
         return found[0]
     shown = "; ".join(f"line {task.line}: {task.text[:TITLE_CHARS]}" for task in (found or every)[:SHOWN])
     what = "Several open tasks fit" if found else "There is no such open task"
-    hint = f"Name one by its line: {shown}." if shown else "The note has no open tasks."
+    hint = f"Give one by its line: {shown}." if shown else "The note has no open tasks."
     raise ToolError(f"{what} in {view.path}.", hint)
 
 

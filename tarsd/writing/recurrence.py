@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?", re.IGNORECASE)
 _LAST = ("last", "last day")
 _Unit: TypeAlias = Literal["day", "week", "month", "year"]
 HINT = (
-    "These rules are known: every day, every 3 days, every week on Monday, Friday, every weekday, every 2 months, "
+    "Known rules: every day, every 3 days, every week on Monday, Friday, every weekday, every 2 months, "
     "every month on the 15th, every month on the last, every year, each also with “when done”."
 )
 _FURTHEST = 1_500
@@ -113,7 +113,7 @@ def read_rule(text: str) -> Rule:
 
 def _unknown(text: str) -> Refused:
     shown = " ".join(text.split())[:60]
-    return Refused(f"The rule “{shown}” by which the task recurs is not known here; nothing is changed.", HINT)
+    return Refused(f"Unknown recurrence rule “{shown}”; nothing was changed.", HINT)
 
 
 def _months_later(day: date, months: int) -> date:

@@ -46,7 +46,7 @@ def complete(note: Loaded, line: int, today: date) -> Change:
     """
     task, source = task_at(parse(note.text, note.path), note, line)
     if task.is_done:
-        raise Refused(f"The task at line {line} of {note.path} is done already.")
+        raise Refused(f"The task at line {line} of {note.path} is already done.")
     if task.is_cancelled:
         raise Refused(f"The task at line {line} of {note.path} is cancelled.", "Open it again in the note first.")
     after = _next_line(task, source, today) if task.recurrence else None
@@ -69,7 +69,7 @@ def new_line(text: str, due: str = "") -> str:
     said = " ".join(text.split())
     said = re.sub(r"^[-*+] \[ \] ", "", said)
     if not said or len(said) > _LONGEST:
-        raise BadRequest("Say what is to be done, in a line.", field="text")
+        raise BadRequest("Write what is to be done, in one line.", field="text")
     return f"- [ ] {said}{f' 📅 {due}' if due else ''}"
 
 
@@ -77,7 +77,7 @@ def _split(line: str) -> tuple[re.Match[str], str, list[_Mark]]:
     """The box at the beginning of a task's line, the text behind it, and the marks in that."""
     box = _BOX.match(line)
     if box is None:
-        raise Refused("The task's line is none that can be changed here.", "Change it in the note.")
+        raise Refused("This task's line cannot be changed here.", "Change it in the note.")
     text = line[box.end() :]
     hidden = masked(line)[box.end() :]
     fields = fields_of(hidden, text)
@@ -115,7 +115,7 @@ def _of_sign(sign: re.Match[str], text: str) -> _Mark:
 def _done_line(line: str, today: date) -> str:
     box, text, marks = _split(line)
     if any(mark.name == "then" and mark.value.casefold() == "delete" for mark in marks):
-        raise Refused("The task says that it is deleted once it is done (🏁 delete).", "Do that in Obsidian.")
+        raise Refused("This task is to be deleted once it is done (🏁 delete).", "Do that in Obsidian.")
     body = _without(text, [mark for mark in marks if mark.name in ("done", "cancelled")])
     id = BLOCK_ID.search(body)
     tail = f" ^{id[1]}" if id else ""
@@ -130,8 +130,8 @@ def _next_line(task: Task, line: str, today: date) -> str:
     rule = read_rule(task.recurrence)
     box, text, marks = _split(line)
     if bad := next((mark.name for mark in marks if mark.name in _MOVED and not getattr(task, mark.name)), ""):
-        said = f"The task recurs, and its {bad} date is none; nothing is changed."
-        raise Refused(said, "Mend the date in the note first.")
+        said = f"The task recurs, but its {bad} date is invalid; nothing was changed."
+        raise Refused(said, "Fix the date in the note first.")
     days = {name: date.fromisoformat(day) for name in _MOVED if (day := str(getattr(task, name)))}
     reference = next(iter(days.values()), today)
     following = rule.next(today if rule.when_done else reference)

@@ -124,7 +124,7 @@ def test_without_purge_only_the_service_goes(run: Run, machine: Machine) -> None
     left = {one["what"]: one["bytes"] for one in reply["left"]}
     assert set(left) == {"index", "vectors", "conversations, undo", "log", "settings"}
     assert left["index"] > 10_000
-    assert {one["why"] for one in reply["left"]} == {"goes with --purge"}
+    assert {one["why"] for one in reply["left"]} == {"removed with --purge"}
     code, out, _ = run("uninstall", "--purge", "--yes")
     assert (code, "What stays" in out) == (EXIT_OK, False)
     assert sorted(everything(system.home)) == ["Notes", "Notes/Tea.md"], "nothing of its own is left"

@@ -50,7 +50,7 @@ def test_without_a_yes_nothing_is_done(stub: Stub, typed: str) -> None:
     with Screen(["tasks", "done", "Boat.md:5"]) as screen:
         screen.see("Do it? [y/N] ")
         screen.type(typed)
-        screen.see("Nothing was changed.")
+        screen.see("Nothing changed.")
         assert screen.end() == EXIT_OK
     assert len(bodies(stub)) == 1
 
@@ -60,7 +60,7 @@ def test_a_note_that_is_another_by_then_is_shown_again(stub: Stub) -> None:
     with Screen(["tasks", "done", "Boat.md:5"]) as screen:
         screen.see("Do it? [y/N] ")
         screen.type("y")
-        screen.see("The note is not as it was shown any more.")
+        screen.see("The note has changed since it was shown.")
         screen.see("Oil the rudder")
         screen.see("Do it? [y/N] ")
         screen.type("y")
@@ -72,7 +72,7 @@ def test_a_note_that_is_another_by_then_is_shown_again(stub: Stub) -> None:
 def test_where_nobody_can_be_asked_it_takes_the_option(run: Run, stub: Stub) -> None:
     stub.replies[ROUTE] = SHOWN
     code, _, err = run("tasks", "done", "Boat.md:5")
-    assert (code, err) == (EXIT_REFUSED, "No note is changed without a yes.\nSay --yes.\n")
+    assert (code, err) == (EXIT_REFUSED, "Not changed.\nAdd --yes to confirm.\n")
     assert run("tasks", "add", "x", "--json")[0] == EXIT_REFUSED
     assert [body for body in bodies(stub) if "yes" in body] == []
     replies(stub, SHOWN, DONE, SHOWN, DONE)
@@ -97,4 +97,4 @@ def test_a_place_that_names_no_line_is_refused(run: Run, stub: Stub, place: str)
 def test_a_note_that_changes_all_the_time_is_given_up(run: Run, stub: Stub) -> None:
     stub.replies[ROUTE] = SHOWN
     code, _, err = run("tasks", "done", "Boat.md:5", "--yes")
-    assert code != EXIT_OK and "changes all the time" in err and len(bodies(stub)) == 6
+    assert code != EXIT_OK and "keeps changing" in err and len(bodies(stub)) == 6

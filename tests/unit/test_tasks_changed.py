@@ -108,7 +108,7 @@ async def test_a_task_is_meant_by_its_line_or_its_text(desk: Desk, arguments: di
     [
         ({"name": "Boat", "line": 3}, "no such open task"), ({"name": "Boat", "line": 6}, "no such open task"),
         ({"name": "Boat"}, "line 4: Order varnish"), ({"name": "Boat", "text": "e"}, "Several open tasks fit"),
-        ({"name": "Home", "line": 2}, "not known"), ({"name": "Nothing", "line": 1}, "There is no note"),
+        ({"name": "Home", "line": 2}, "Unknown"), ({"name": "Nothing", "line": 1}, "There is no note"),
         ({"name": "tars/Memory", "line": 4}, "assistant itself"), ({"name": "Shared", "line": 1}, "only read"),
         ({"name": "Plan.canvas", "line": 1}, "no Markdown note"),
     ],
@@ -170,7 +170,7 @@ async def test_a_yes_to_another_change_does_nothing_and_shows_what_would_be_done
     assert not again["done"] and "Order paint" in again["title"] and again["yes"] != shown["yes"]
     assert not socket.hand.changes
     assert (await socket.send(**asked, yes=again["yes"]))["done"]
-    with pytest.raises(Refused, match="done already"):
+    with pytest.raises(Refused, match="already done"):
         await socket.send(**asked, yes=again["yes"])
 
 
