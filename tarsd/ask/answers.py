@@ -103,7 +103,7 @@ def number_in_words(number: float, unit: str, language: str) -> str:
         said = said.rstrip("0").rstrip(".")
     said = said if language in ("en", "ja", "zh") else said.replace(".", ",")
     hours = f" ({number_in_words(number / 60, 'h', language)})" if unit == "min" and number >= 60 else ""
-    return f"{said} {unit}{hours}".strip()
+    return f"{said}{'' if unit.startswith('/') else ' '}{unit}{hours}".strip()
 
 
 def _passage(number: int, row: AnswerRow, vault: Vocabulary, lines: Lines) -> Passage:

@@ -13,7 +13,7 @@ from typing import Literal
 from tarsd.ask.matching import Matcher
 from tarsd.ask.reading import AskedWord
 from tarsd.ask.tables import simplified
-from tarsd.ask.vocabulary import Ids, Key, iter_numbers, shown
+from tarsd.ask.vocabulary import Ids, Key, iter_numbers, scaled, shown
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact, Task
 
@@ -190,7 +190,7 @@ class Finder(Matcher):
         chosen = frozenset(dated)
         for called, ids in asked.subjects:
             said.append(called)
-            about = (self.vault.mentioning(ids) | ids) & dated
+            about = (self.linked(called, ids) | ids) & dated
             chosen &= about or frozenset(self.holding(called))
         for word in words:
             said.append(word.text)
@@ -288,7 +288,7 @@ class Finder(Matcher):
     def aggregate(self) -> Found | None:
         """A sum or mean of numbers, or the note with the most or least of something."""
         asked = self.question
-        if not asked.wants("much", "many", "mean", "most", "least", "often") and not asked.ranked:
+        if not asked.wants("much", "many", "mean", "most", "least", "often", "howlong") and not asked.ranked:
             return None
         if asked.ranked and (found := self._ranked()):
             return found
@@ -376,7 +376,7 @@ class Finder(Matcher):
         best: tuple[float, int, Fact] | None = None
         for (id, _), (fact, number, _) in zip(chosen, iter_numbers(fact for _, fact in chosen), strict=True):
             day = kind_of(fact.value).day
-            value = number if number is not None else float(day.replace("-", "")) if day else None
+            value = scaled(fact, number) if number is not None else float(day.replace("-", "")) if day else None
             if value is not None and (best is None or sign * value > sign * best[0]):
                 best = (value, id, fact)
         if best is None:
@@ -420,7 +420,9 @@ class Finder(Matcher):
         told = asked.wants("which", "who", "missing") and known
         if not told and not (chosen and (asked.wants("which") or self._is_phrase())):
             return None
-        return self._ordered(chosen) or self._notes(chosen)
+        if asked.wants("last", "first", "next"):
+            return self._ordered(chosen)
+        return self._notes(chosen)
 
     def _is_phrase(self) -> bool:
         """Whether it is no question, but says of notes of a kind when, how much or whose: “books I finished”."""
@@ -432,8 +434,6 @@ class Finder(Matcher):
     def _ordered(self, chosen: Ids) -> Found | None:
         """The last, first or next one by the date that a verb names, or by the notes' own day."""
         asked = self.question
-        if not asked.wants("last", "first", "next"):
-            return None
         keys = {key.key for key, _, _ in asked.properties() if key.mostly("date", "datetime")}
         dates = [
             (day, fact.line, id) for id in chosen for fact in self.vault.sheets[id].values(keys)

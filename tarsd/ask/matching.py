@@ -9,7 +9,7 @@ from datetime import timedelta
 from tarsd.ask.reading import AskedWord, Comparison, Question
 from tarsd.ask.tables import LANGUAGES, simplified
 from tarsd.ask.times import TimeSpan
-from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers, meanings
+from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers, meanings, tokens
 from tarsd.kinds import kind_of
 from tarsd.parse import Fact
 
@@ -52,16 +52,18 @@ class Matcher:
         exact = self.vault.values.get((plain,))
         if exact:
             return self.vault.valued(exact)
-        return self.vault.valued({held for form in word.said for held in self.vault.by_form.get(form, ())})
+        whole = {held for form in word.said for held in self.vault.by_form.get(form, ())}
+        return self.vault.valued(whole or {held for form in word.said for held in self.vault.by_part.get(form, ())})
 
     def valued_literally(self, word: AskedWord) -> Ids:
         """The notes with a value that is the word itself, inflected or not."""
         held = {held for form in word.literal for held in self.vault.by_form.get(form, ())}
-        return self.vault.valued(one for one in held if len(one[1].split()) == 1)
+        return self.vault.valued(held)
 
     def linked(self, called: str, ids: Ids) -> Ids:
         """The notes that link to a name, or have it as a value."""
-        return self.vault.mentioning(ids)
+        bare = called.removesuffix("'s").removesuffix("’s")
+        return self.vault.mentioning(ids) | self.vault.valued(self.vault.values.get(tokens(bare), ()))
 
     def phrases(self) -> list[tuple[list[AskedWord], Ids]]:
         """Several content words in a row that are one value: “Kestrel & Moor”, with the notes that have it."""

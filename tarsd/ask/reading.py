@@ -255,6 +255,8 @@ def _with_names(words: list[AskedWord], text: str, vocabulary: Vocabulary) -> li
             ids = next((vocabulary.names[own] for own in _possessed(said) if own in vocabulary.names), None)
             if ids is None and size == 1:
                 ids = _part(words[at], at, plain[at], vocabulary)
+            if ids and size == 1 and _is_kind(words[at], vocabulary):
+                continue
             if ids is None:
                 if size > 1 and said in vocabulary.values:  # no name is to take a part of a value
                     taken[at : at + size] = [True] * size
@@ -265,6 +267,11 @@ def _with_names(words: list[AskedWord], text: str, vocabulary: Vocabulary) -> li
                 taken[place] = True
                 made[place] = replace(words[place], name=frozenset(ids), called=called, exact=exact)
     return made
+
+
+def _is_kind(word: AskedWord, vocabulary: Vocabulary) -> bool:
+    """Whether a word that is a name, too, says of which type notes are: films of the type [[Films]]."""
+    return not word.text[:1].isupper() and any(form in vocabulary.typed for form in word.said)
 
 
 def _possessed(said: tuple[str, ...]) -> Iterable[tuple[str, ...]]:

@@ -93,6 +93,7 @@ class Vocabulary:
     parts: dict[str, set[int]] = field(default_factory=dict)
     values: dict[tuple[str, ...], set[tuple[str, str]]] = field(default_factory=dict)
     by_form: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+    by_part: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     tags: dict[str, set[int]] = field(default_factory=dict)
     in_folders: dict[str, set[int]] = field(default_factory=dict)
     with_tags: dict[str, set[int]] = field(default_factory=dict)
@@ -120,11 +121,10 @@ class Vocabulary:
                     if 0 < len(said) <= MOST_VALUE_WORDS:
                         self.values.setdefault(said, set()).add((key_of(fact.name), simplified(shown(read))))
         for said, held in self.values.items():
-            if len(said) <= _FEW:
-                for word in said:
-                    for form in meanings(word, LANGUAGES) if len(said) == 1 else forms(word, LANGUAGES):
-                        self.by_form.setdefault(form, set()).update(held)
-
+            for word in said if len(said) <= _FEW else ():
+                index = self.by_form if len(said) == 1 else self.by_part
+                for form in meanings(word, LANGUAGES) if len(said) == 1 else forms(word, LANGUAGES):
+                    index.setdefault(form, set()).update(held)
         for id, name in self.nowhere.items():
             said = tokens(name.rpartition("/")[2])
             if said and said not in self.names and not all(word.isdigit() for word in said):
@@ -240,6 +240,25 @@ def shown(read: Reading) -> str:
     if read.kind == "link":
         return read.target.partition("#")[0].rpartition("/")[2].removesuffix(".md")
     return read.text
+
+
+_SCALES = {
+    "mg": 1e-6,
+    "g": 1e-3,
+    "kg": 1.0,
+    "t": 1e3,
+    "mm": 1e-6,
+    "cm": 1e-5,
+    "m": 1e-3,
+    "km": 1.0,
+    "ml": 1e-3,
+    "l": 1.0,
+}
+
+
+def scaled(fact: Fact, number: float) -> float:
+    """A number in the unit in which grams and kilograms, metres and kilometres can be compared."""
+    return number * _SCALES.get(kind_of(fact.value).unit.lower(), 1.0)
 
 
 def iter_numbers(facts: Iterable[Fact]) -> Iterator[tuple[Fact, float | None, bool]]:

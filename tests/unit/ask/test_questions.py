@@ -123,7 +123,7 @@ def test_a_question_about_what_is_told_in_words_goes_to_search(engine: Engine, q
         ("What does Emir's lesson cost per hour?", ""),
         ("What links to Henrik Falk?", "2 notes:"),
         ("high priority tasks", "1 task:"),
-        ("Wie lang ist Nebelgrenze?", "runtime von Nebelgrenze: 98 min."),
+        ("Wie lang ist Nebelgrenze?", "Nebelgrenze, runtime: 98 min."),
         ("¿Cuántas películas vi en 2026?", "4 películas."),
         ("今日が期限のタスクは？", "2件のタスク:"),
         ("哪些任务逾期了？", "4个任务："),
@@ -164,6 +164,27 @@ def test_money_is_found_by_its_currency_whatever_its_field_is_called(tmp_path: P
         found = answer(own, question)
     assert found is not None
     assert "29" in found.text.split("\n")[0] and len(found.passages) == 2
+
+
+def test_names_without_a_note_and_types_that_are_links_are_known(tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None) as own:
+        for name, seen, minutes in (("Tin Sky", "2026-02-03", "1h 40m"), ("Grey Noon", "", "80 min")):
+            write(own.vault, f"{name}.md", f'---\ntype: "[[Movie]]"\nseen on: {seen}\nruntime: {minutes}\n---\nX.\n')
+        write(own.vault, "log/2026-11-02.md", "Lunch with [[Teodor]].\n")
+        write(own.vault, "standup.md", "---\ntype: meeting\ndate: 2026-11-17\nwith: [Maja, Teodor]\n---\nTalk.\n")
+        own.index()
+        assert said(own, "How many movies have I watched?").startswith("1 movies.")
+        assert said(own, "What is the longest movie?").startswith("Tin Sky: 1h 40m.")
+        assert said(own, "When did I last see Teodor?").startswith("17 November 2026: standup.")
+        assert "2026-11-02" in said(own, "Which notes mention Teodor?")
+
+
+def test_weights_and_ways_in_other_units_are_compared(tmp_path: Path) -> None:
+    with Engine(tmp_path, model=None) as own:
+        for name, weight in (("Pip", "40 g"), ("Rufus", "22 kg")):
+            write(own.vault, f"Pets/{name}.md", f"---\nweight: {weight}\n---\nX.\n")
+        own.index()
+        assert said(own, "Which pet is the heaviest?").startswith("Rufus: 22 kg.")
 
 
 def test_nothing_in_a_time_names_the_nearest_days(engine: Engine) -> None:
