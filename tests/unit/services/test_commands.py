@@ -131,7 +131,7 @@ def test_a_file_of_before_is_noticed(on: Start, run: Run, vault: Path, answering
     file = services.service(vault_id(vault), system.machine).file
     text = file.read_text()
     for old, said in (
-        (text.replace("WatchdogSec=60", "WatchdogSec=99"), "installed by another version or with other environment variables"),
+        (text.replace("WatchdogSec=60", "WatchdogSec=99"), "by another version or with other environment variables"),
         (text.replace(f"{sys.prefix}/bin/python3", "/bin/sh"), f"starts /bin/sh, but this is {sys.prefix}/bin/python3"),
         (text.replace(f"{sys.prefix}/bin/python3", "/old/bin/python3.9"), "program is missing: /old/bin/python3.9"),
         ("[Unit]\n", "was changed by something else"),
