@@ -9,7 +9,7 @@ from tarsd.ask import Answer, Sheet, Vocabulary, ask
 from tarsd.dates import is_template
 from tarsd.errors import TarsdError
 from tarsd.notes.library import NoteLibrary
-from tarsd.notes.querying import vault_facts
+from tarsd.notes.querying import dates_of
 from tarsd.parse import source_lines
 from tarsd.search import parse_query
 from tarsd.store import Store
@@ -45,7 +45,7 @@ def answer(library: NoteLibrary, question: str, today: date, hidden: Collection[
 
 def _vocabulary(library: NoteLibrary, store: Store, hidden: Collection[int]) -> Vocabulary:
     """What the notes of the person say as data: no templates, and nothing that tarsd wrote."""
-    rules = vault_facts(library, others=False).dates
+    rules = dates_of(library)
     rows = {
         row.id: row for row in library.rows()
         if row.kind == "note" and not (row.ours or row.collection or row.id in hidden or is_template(row.path, rules))

@@ -14,14 +14,18 @@ from tarsd.query import Vaults
 from tarsd.vault import stamp_of
 
 
+def dates_of(library: NoteLibrary) -> DateRules:
+    """How the vault of a library writes dates, and where its templates are, as its settings say now."""
+    names = library.config.dates.properties
+    try:
+        return date_rules(library.vaults[""].root, names)
+    except TarsdError:
+        return DateRules(names)
+
+
 def vault_facts(library: NoteLibrary, *, others: bool) -> Vaults:
     """The vault of a library; with the names of its `others`, the files that are no notes."""
     vault = library.vaults[""]
-    names = library.config.dates.properties
-    try:
-        rules = date_rules(vault.root, names)
-    except TarsdError:
-        rules = DateRules(names)
 
     def listed() -> list[str]:
         try:
@@ -30,7 +34,7 @@ def vault_facts(library: NoteLibrary, *, others: bool) -> Vaults:
             return []
         return [name for name in found if not name.endswith("/") and not vault.excluded_by(f"{name}.md", folder=False)]
 
-    return Vaults(vault.root, property_types(vault.root), rules, listed)
+    return Vaults(vault.root, property_types(vault.root), dates_of(library), listed)
 
 
 def withheld(library: NoteLibrary) -> frozenset[int]:

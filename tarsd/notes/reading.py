@@ -74,7 +74,7 @@ class Reader:
         searcher, library = self._library.searcher(), self._library
         scope = Scope(conversations=False, leaves=not private)
         results = searcher.search(query, limit=limit, scope=scope)
-        rules = querying.vault_facts(library, others=False).dates
+        rules = querying.dates_of(library)
 
         def quotable(hits: Sequence[Passage]) -> list[Passage]:
             """Those that say something of the person: no templates."""
@@ -245,8 +245,6 @@ class Reader:
             hidden |= {row.id for row in self._library.rows() if row.of_conversation}
         if base:
             view = self.open(base)
-            if self._audience == "elsewhere" and view.local_only:
-                raise _missing(base)
             text, line = querying.base_of(view)
             query = replace(query, base=text, base_line=line, this=query.this or view.path)
         about = querying.vault_facts(self._library, others=self.sees_private and bool(query.base))
