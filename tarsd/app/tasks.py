@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from tarsd.errors import BadRequest, NotFound, Refused
 from tarsd.notes import NoteLibrary, NoteView, Reader
 from tarsd.notes.resolve import link_target
-from tarsd.parse.tasks import iso_day
 from tarsd.protocol import TaskChangeRequest
 from tarsd.tools import Context, ToolProposal
 from tarsd.tools.base import NotAsShown
@@ -71,7 +70,7 @@ class TaskChanges:
         return completed(view, request.line, self._now(), context, again=partial(self._plan, request))
 
     def _added(self, request: TaskChangeRequest, context: Context) -> ToolProposal:
-        line = new_line(request.text, self._day(request.due))
+        line = new_line(request.text, request.due, self._now().date())
         if not request.note.strip():
             return self._daily.daily_note_append(context, line, request.heading)
         view = self._open(request.note, context, request)
@@ -103,18 +102,6 @@ class TaskChanges:
         if view.ours or view.path.casefold().startswith(f"{self._own}/"):
             raise Refused(f"{view.path} is one of tarsd's own notes.", "Choose one of your own notes.")
         return view
-
-    def _day(self, due: str) -> str:
-        said = due.strip().casefold()
-        if said in ("today", "tomorrow"):
-            return _later(self._now().date(), int(said == "tomorrow"))
-        if said and not iso_day(said):
-            raise BadRequest(f"“{due}” is not a date.", "Write it as 2026-03-09, or today, or tomorrow.", field="due")
-        return iso_day(said)
-
-
-def _later(day: date, days: int) -> str:
-    return (day + timedelta(days=days)).isoformat()
 
 
 def _token(proposal: ToolProposal) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from tarsd.ask.finding import AnswerRow, Found
@@ -11,6 +11,7 @@ from tarsd.ask.reading import Question
 from tarsd.ask.tables import load, sentence
 from tarsd.ask.vocabulary import Vocabulary
 from tarsd.passage import NoteRow, Origin, Passage
+from tarsd.query.shown import line_passage, task_entry
 
 MOST_ROWS = 100
 LONGEST_QUOTE = 240
@@ -54,7 +55,8 @@ def answer(found: Found, question: Question, vault: Vocabulary, lines: Lines) ->
     if found.kind in ("value", "when", "best"):
         text += "\n\n".join(map(_quoted, passages))
     else:
-        text += "\n".join(_entry(row, passage) for row, passage in zip(rows, passages, strict=True))
+        entry = task_entry if found.kind == "tasks" else _entry
+        text += "\n".join(entry(passage) for passage in passages)
     if len(found.rows) > MOST_ROWS:
         text += "\n\n" + sentence(language, "more", n=len(found.rows) - MOST_ROWS)
     notes = dict.fromkeys(vault.sheets[row.id].note for row in (*found.rows, *found.skipped))
@@ -107,19 +109,8 @@ def number_in_words(number: float, unit: str, language: str) -> str:
 
 
 def _passage(number: int, row: AnswerRow, vault: Vocabulary, lines: Lines) -> Passage:
-    note = vault.sheets[row.id].note
-    read = lines(row.id)
-    line = row.line or _first_line(read)
-    text = read[line - 1] if 0 < line <= len(read) else row.value
-    return Passage(text.rstrip(), line, line, note=note, number=number, relevance=1.0, place="")
-
-
-def _first_line(lines: Sequence[str]) -> int:
-    """The first line (from 1) below properties and headings that says something."""
-    start = 0
-    if lines and lines[0].strip() == "---":
-        start = next((at + 1 for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
-    return next((at for at, line in enumerate(lines, 1) if at > start and line.strip(" #\t>") and line[0] != "#"), 1)
+    found = line_passage(vault.sheets[row.id].note, lines(row.id), row.line, row.value)
+    return replace(found, number=number)
 
 
 def _source(passage: Passage) -> str:
@@ -135,7 +126,7 @@ def _quoted(passage: Passage) -> str:
     return f"> {_quote(passage)}\n\n— {_source(passage)}"
 
 
-def _entry(row: AnswerRow, passage: Passage) -> str:
+def _entry(passage: Passage) -> str:
     quote = f"\n  > {_quote(passage)}" if passage.text.strip() else ""
     return f"- {_source(passage)}{quote}"
 

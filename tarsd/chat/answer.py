@@ -13,11 +13,12 @@ from typing import Any
 
 from tarsd.ask import narrowed
 from tarsd.chat.calls import Calls
+from tarsd.chat.commands import Command, ToolCommand, read_command
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
-from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError
+from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError, ToolError
 from tarsd.notes import Reader, Retrieval
 from tarsd.passage import Origin, Passage
 from tarsd.protocol import TurnRequest
@@ -37,6 +38,7 @@ from tarsd.providers.base import (
 from tarsd.providers.extractive import PASSAGES
 from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
+from tarsd.query import as_markdown
 from tarsd.session import TurnRecord
 
 MOST_FOUND = 24
@@ -123,6 +125,10 @@ class TurnRunner:
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
         turn, first, second = self._turn, self._services.provider, self._services.fallback
+        command = read_command(self._request.message, self._services.today())
+        if command is not None:
+            await self._obey(command)
+            return None
         try:
             await self._converse(first, patient=second is None)
             return None
@@ -137,7 +143,28 @@ class TurnRunner:
         await self._converse(second, patient=True, told=told)
         return reason
 
-    # -------------------------------------------------------------------------------------------- retrieval
+    # -------------------------------------------------------------------------------------------- without a model
+
+    async def _obey(self, command: Command) -> None:
+        """Does what a command says; afterwards the turn has its rows, or what came of it. Raises `TarsdError`."""
+        turn = self._turn
+        if isinstance(command, ToolCommand):
+            self._announce(None, Retrieval(()), PromptParts(""), [])
+            await self._calls.make([ToolCall("", command.tool, command.arguments)], local=True)
+            done = next(event.data for event in reversed(turn.events) if event.type == "tool")
+            if done["state"] == "failed":
+                raise ToolError(done["text"])
+            asked = next((event.data["title"] for event in turn.events if event.type == "approval"), "")
+            turn.add(
+                "token", text="Nothing changed." if done["state"] == "refused" else f"Done: {asked or 'as asked'}."
+            )
+            return
+        reader = self._services.reader(self._request.audience, True)
+        shown = await self._thread(reader.rows, command.query, command.base)
+        turn.evidence = tuple(passage for passage in shown.passages if passage is not None)
+        turn.private |= any(note.local_only for note in shown.notes)
+        self._announce(None, Retrieval(turn.evidence), PromptParts(""), [], [note.origin for note in shown.notes])
+        turn.add("token", text=as_markdown(shown))
 
     async def _answered(self, provider: Provider) -> bool:
         """Whether the vault's data answers the question exactly, which needs no model; the turn has the answer then."""
@@ -262,16 +289,16 @@ class TurnRunner:
 
     def _announce(
         self,
-        provider: Provider,
+        provider: Provider | None,
         retrieval: Retrieval,
         prompt: PromptParts,
         withheld: Sequence[str],
         counted: Sequence[Origin] = (),
     ) -> None:
-        """Tell what was found; `counted` are notes that the answer rests on as well."""
+        """Tell what was found, and which model answers, if any does; `counted`: notes it rests on as well."""
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
-        shown = [*turn.evidence, *(turn.closest if provider.quotes else ())]
+        shown = [*turn.evidence, *(turn.closest if provider is None or provider.quotes else ())]
         selected = self._selected if prompt.selection else ()
         turn.add(
             "retrieved",
@@ -282,8 +309,8 @@ class TurnRunner:
             query=prompt.query,
             notices=list(turn.notices),
             withheld=list(dict.fromkeys(withheld)),
-            model=provider.name,
-            local=provider.local,
+            model=provider.name if provider is not None else "",
+            local=provider is None or provider.local,
             **drew_on([*(passage.origin for passage in shown), *selected, *counted]),
             **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
@@ -331,7 +358,7 @@ class TurnRunner:
             said = self._turn.text[len(before) :]
             if said.strip():
                 self._turn.add("token", text="\n\n")
-            results = await self._calls.make(provider, calls)
+            results = await self._calls.make(calls, local=provider.local)
             step = Message("assistant", said, tuple(calls), raw=done.raw)
             prompt = replace(prompt, steps=(*prompt.steps, step, *results))
 
@@ -418,8 +445,7 @@ class TurnRunner:
                         done = event
         if done is None and self._late() and turn.text.strip():
             turn.notice(
-                f"The time limit of {self._services.settings.seconds:g} seconds was reached; "
-                "this is the answer so far."
+                f"The time limit of {self._services.settings.seconds:g} seconds was reached; this is the answer so far."
             )
             return [], StreamEnd("stop")
         if done is None and _ENDED.search(turn.text[len(before) :]):

@@ -60,7 +60,7 @@ class Calls:
         await self._toolbox.ready(READY_S)
         return self._toolbox.specs()
 
-    def _context(self, provider: Provider) -> Context:
+    def _context(self, local: bool) -> Context:
         services = self._services
         remembered = {services.memory.path(name) for name in (MEMORY, RULES, NOTICED)}
 
@@ -76,17 +76,17 @@ class Calls:
                 await services.indexed([change.path])
             return hash
 
-        reader = services.reader(self._request.audience, provider.local)
+        reader = services.reader(self._request.audience, local)
         return Context(self._turn.conversation, reader, write, self._turn.private)
 
-    async def make(self, provider: Provider, calls: Sequence[ToolCall]) -> list[Message]:
-        """The results of a round's calls, in their order."""
+    async def make(self, calls: Sequence[ToolCall], *, local: bool) -> list[Message]:
+        """The results of a round's calls, in their order; `local`: who called is on this machine."""
         names = []
         for call in calls:
             self.count += 1
             names.append(f"t{self.count}")
             self._turn.add("tool", call=names[-1], name=call.name, arguments=dict(call.arguments), state="running")
-        context = self._context(provider)
+        context = self._context(local)
         made = list(zip(names, calls, strict=True))[:MOST_CALLS]
         answers = await asyncio.gather(*(self._plan(name, call, context) for name, call in made))
         answers += [ToolError(f"Not called: at most {MOST_CALLS} calls are made at once.")] * (
@@ -96,7 +96,7 @@ class Calls:
         changed = False
         for name, call, answer in zip(names, calls, answers, strict=True):
             if isinstance(answer, ToolProposal) and changed:  # it was planned on what an earlier one has changed since
-                answer = await self._plan(name, call, self._context(provider))
+                answer = await self._plan(name, call, self._context(local))
             if isinstance(answer, ToolProposal):
                 name, answer = await self._propose(name, call, answer)
                 changed = True
@@ -228,7 +228,7 @@ class Calls:
             **drew_on(_origins(answer)),
             **({"private": True} if turn.private else {}),
         )
-        text = result_text(call.name, answer.text, numbered)
+        text = result_text(call.name, answer.text, numbered, answer.rows)
         return Message("tool", text, call_id=call.id, name=call.name)
 
 

@@ -161,10 +161,16 @@ def passage_text(passage: Passage) -> str:
     return f"{head}\n{escape(visible(passage.text)).strip()}\n</passage>"
 
 
-def result_text(name: str, text: str, evidence: Sequence[Passage] = ()) -> str:
-    """What a tool gave, as marked data of bounded length: its text, then the passages that may be cited."""
+def result_text(name: str, text: str, evidence: Sequence[Passage] = (), rows: Sequence[str] = ()) -> str:
+    """What a tool gave, as marked data of bounded length: its text, then the passages that may be cited.
+
+    Where there are `rows`, one for each passage, these stand for the passages, each behind its number.
+    """
     parts = [escape(visible(cap(text, TOOL_CHARS)))] if text.strip() else []
     room = TOOL_CHARS
+    if rows:
+        parts += [escape(visible(f"[{passage.number}] {row}")) for passage, row in zip(evidence, rows, strict=True)]
+        evidence = ()
     for passage in evidence:
         shown = passage_text(replace(passage, text=cap(passage.text, max(room, LEAST_RESULT))))
         room -= len(shown)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import date
 
 from tarsd.ask import Answer, Sheet, Vocabulary, ask
 from tarsd.dates import is_template
-from tarsd.errors import TarsdError
 from tarsd.notes.library import NoteLibrary
-from tarsd.notes.querying import dates_of
-from tarsd.parse import source_lines
+from tarsd.notes.querying import dates_of, live_lines
 from tarsd.search import parse_query
 from tarsd.store import Store
 
@@ -25,22 +23,14 @@ def answer(library: NoteLibrary, question: str, today: date, hidden: Collection[
     """
     store = library.searcher().store
     vault = library.kept(f"vocabulary {sorted(hidden)}", lambda: _vocabulary(library, store, hidden))
-    read: dict[int, Sequence[str]] = {}
+    live = live_lines(library)
 
     def holding(text: str) -> set[int]:
         words = [term.expression for term in parse_query(text).terms if not term.whole]
         hits = store.search.fts(" AND ".join(words), _LANGUAGE, _MOST_HITS) if words else []
         return set(store.notes.files_of([chunk for chunk, _ in hits]).values()).intersection(vault.sheets)
 
-    def lines(id: int) -> Sequence[str]:
-        if id not in read:
-            try:
-                read[id] = source_lines(library.view(vault.sheets[id].note.key).loaded.text)
-            except TarsdError:  # it went a moment ago, or the vault is away
-                read[id] = ()
-        return read[id]
-
-    return ask(question, today, vault, holding, lines)
+    return ask(question, today, vault, holding, lambda id: live(vault.sheets[id].note))
 
 
 def _vocabulary(library: NoteLibrary, store: Store, hidden: Collection[int]) -> Vocabulary:

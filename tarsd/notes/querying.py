@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tarsd.bases.document import blocks
@@ -10,6 +11,8 @@ from tarsd.dates import DateRules, date_rules
 from tarsd.errors import BadRequest, TarsdError
 from tarsd.kinds import property_types
 from tarsd.notes.library import NoteLibrary, NoteView
+from tarsd.parse import source_lines
+from tarsd.passage import Key, NoteRow
 from tarsd.query import Vaults
 from tarsd.vault import stamp_of
 
@@ -70,6 +73,21 @@ def base_of(view: NoteView) -> tuple[str, int]:
         return text, line
     hint = "Name a .base file, or a note with a ```base block."
     raise BadRequest(f"There is no base in {view.path}.", hint, field="base")
+
+
+def live_lines(library: NoteLibrary) -> Callable[[NoteRow], Sequence[str]]:
+    """The lines of notes as they are now, each read once; none of one that cannot be read."""
+    read: dict[Key, Sequence[str]] = {}
+
+    def lines(note: NoteRow) -> Sequence[str]:
+        if note.key not in read:
+            try:
+                read[note.key] = source_lines(library.view(note.key).loaded.text)
+            except TarsdError:  # it went a moment ago, or the vault is away
+                read[note.key] = ()
+        return read[note.key]
+
+    return lines
 
 
 def moment() -> datetime:

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from tarsd.ask import Answer
+from tarsd.bases.table import Table
 from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
@@ -26,7 +27,7 @@ from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
-from tarsd.query import VaultQuery, table_json
+from tarsd.query import MOST_SHOWN, ShownRows, VaultQuery, shown_rows, table_json
 from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
@@ -239,6 +240,14 @@ class Reader:
         another `this` it is that as well. Raises `BadRequest` for what cannot be read, and as `open`.
         """
         started = time.perf_counter()
+        reply = table_json(self._table(query, base)) | self._withheld()
+        return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
+
+    def rows(self, query: VaultQuery, base: str = "", most: int = MOST_SHOWN) -> ShownRows:
+        """As `query`, at most so many rows, each with the lines of its note that it rests on; count and sums of all."""
+        return shown_rows(self._table(query, base), querying.live_lines(self._library), most)
+
+    def _table(self, query: VaultQuery, base: str) -> Table:
         store = self._library.searcher().store
         hidden = frozenset() if self.sees_private else querying.withheld(self._library)
         if self._audience != "person":
@@ -248,9 +257,7 @@ class Reader:
             text, line = querying.base_of(view)
             query = replace(query, base=text, base_line=line, this=query.this or view.path)
         about = querying.vault_facts(self._library, others=self.sees_private and bool(query.base))
-        table = self._library.queries.run(query, store, about, querying.moment(), hidden)
-        reply = table_json(table) | self._withheld()
-        return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
+        return self._library.queries.run(query, store, about, querying.moment(), hidden)
 
     def notes(self, filters: Mapping[str, str]) -> Json:
         """Notes by folder, tag and name; with `recent` the last changed. `total` counts all that there are.

@@ -3,6 +3,10 @@
 from tarsd.query.execute import Executor, Vaults
 from tarsd.query.reply import table_json
 from tarsd.query.request import RowKind, VaultQuery
+from tarsd.query.shown import MOST_SHOWN, ShownRows, as_lines, as_markdown, shown_rows
 from tarsd.query.tasks import task_query
 
-__all__ = ["Executor", "RowKind", "VaultQuery", "Vaults", "table_json", "task_query"]
+__all__ = [
+    "MOST_SHOWN", "Executor", "RowKind", "ShownRows", "VaultQuery", "Vaults", "as_lines", "as_markdown", "shown_rows",
+    "table_json", "task_query",
+]  # fmt: skip

@@ -47,12 +47,12 @@ def _row(row: Row, names: list[str]) -> Json:
         made["title"] = note.row.title
     made["values"] = {name: plain(value) for name, value in zip(names, row.values, strict=True)}
     if isinstance(record, NoteRecord) and not record.source.strict:
-        lines = {name: line for name in names if (line := record.line_of(_property(name)))}
+        lines = {name: line for name in names if (line := record.line_of(property_of(name)))}
         made |= {"lines": lines} if lines else {}
     return made
 
 
-def _property(name: str) -> str:
+def property_of(name: str) -> str:
     """The property that a column shows as it is, "" for anything else."""
     bare = name.removeprefix("note.")
     if bare.startswith('note["') and bare.endswith('"]'):

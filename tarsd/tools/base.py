@@ -26,8 +26,8 @@ class Result:
     """What a tool found or did, as plain text for the model; it is data, whatever it says.
 
     `evidence` are passages that may be cited, numbers still 0; `text` does not repeat them, the turn shows them below
-    it. `private` is True when text of a private note is in it. `named` are further notes that `text` is about;
-    `origins` are the passages of the index that it was made from.
+    it, or in their place `rows`, a line for each. `private` is True when text of a private note is in it. `named` are
+    further notes that `text` is about; `origins` are the passages of the index that it was made from.
     """
 
     text: str
@@ -35,6 +35,7 @@ class Result:
     private: bool = False
     named: tuple[NoteRow, ...] = ()
     origins: tuple[Origin, ...] = ()
+    rows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

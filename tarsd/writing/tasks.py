@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 from tarsd.errors import BadRequest, NotFound, Refused
 from tarsd.parse import Note, Task, parse
 from tarsd.parse.facts import masked
 from tarsd.parse.fields import Field, fields_of
 from tarsd.parse.structure import BLOCK_ID
-from tarsd.parse.tasks import DATES, FIELDS, SIGN
+from tarsd.parse.tasks import DATES, FIELDS, SIGN, iso_day
 from tarsd.writing.changes import Change, Loaded
 from tarsd.writing.edits import replace_lines
 from tarsd.writing.recurrence import read_rule
@@ -64,13 +64,22 @@ def task_at(read: Note, note: Loaded, line: int) -> tuple[Task, str]:
     return task, re.split("\r\n|\r|\n", note.text)[line - 1]
 
 
-def new_line(text: str, due: str = "") -> str:
-    """The line of a new task. Raises BadRequest for a text that is none."""
+def new_line(text: str, due: str, today: date) -> str:
+    """The line of a new task, due today, tomorrow, on an ISO day or "" never. Raises BadRequest for what is none."""
     said = " ".join(text.split())
     said = re.sub(r"^[-*+] \[ \] ", "", said)
     if not said or len(said) > _LONGEST:
         raise BadRequest("Write what is to be done, in one line.", field="text")
-    return f"- [ ] {said}{f' 📅 {due}' if due else ''}"
+    day = _day(due.strip().casefold(), today)
+    return f"- [ ] {said}{f' 📅 {day}' if day else ''}"
+
+
+def _day(due: str, today: date) -> str:
+    if due in ("today", "tomorrow"):
+        return (today + timedelta(days=int(due == "tomorrow"))).isoformat()
+    if due and not iso_day(due):
+        raise BadRequest(f"“{due}” is not a date.", "Write it as 2026-03-09, or today, or tomorrow.", field="due")
+    return iso_day(due)
 
 
 def _split(line: str) -> tuple[re.Match[str], str, list[_Mark]]:

@@ -1,0 +1,150 @@
+"""Messages that are commands: `/notes`, `/tasks` and `/base` are answered from the vault as data, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, get_args
+
+from tarsd.errors import BadRequest
+from tarsd.query import VaultQuery, task_query
+from tarsd.query.tasks import TaskState
+from tarsd.writing.tasks import new_line
+
+_OPTION = re.compile(r'"(?:[^"\\]|\\.)*"|(?<!\S)--([a-z]+)(?:=|\s+|$)|.', re.DOTALL)
+_PLACE = re.compile(r"(?P<note>.+):(?P<line>\d{1,9})", re.DOTALL)
+_PARTS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|([(\[{])|([)\]}])|(,)|.""", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RowsCommand:
+    """A query for rows, of a base if one is named."""
+
+    query: VaultQuery
+    base: str = ""
+
+
+@dataclass(frozen=True)
+class ToolCommand:
+    """A tool that the person calls."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+Command = RowsCommand | ToolCommand
+
+
+def read_command(message: str, today: date) -> Command | None:
+    """The command that a message is, None for any other message. Raises `BadRequest` for one that is wrong.
+
+    A blank before the slash makes it an ordinary message.
+    """
+    name, _, rest = message.rstrip().partition(" ") if " " in message else (message.strip(), "", "")
+    read = COMMANDS.get(name.casefold())
+    return None if read is None else read(rest.strip(), today)
+
+
+def _notes(text: str, today: date) -> Command:
+    where, options = _options(text, "/notes", ("columns", "sort", "group", "sum", "average", "limit"))
+    summaries = {
+        **dict.fromkeys(_split(options.get("average", "")), "average"),
+        **dict.fromkeys(_split(options.get("sum", "")), "sum"),
+    }
+    columns, sort = _split(options.get("columns", "")), _split(options.get("sort", ""))
+    group = options.get("group", "")
+    # what is sorted by, grouped by or summed is shown, unless it is said what is
+    shown = columns or list(dict.fromkeys([*(one.removeprefix("-") for one in sort), *summaries]))
+    query = VaultQuery("notes", where, tuple(shown), tuple(sort), group, summaries, _limit(options))
+    return RowsCommand(query)
+
+
+def _tasks(text: str, today: date) -> Command:
+    first, _, rest = text.partition(" ")
+    if first == "done":
+        named = _PLACE.fullmatch(_unquoted(rest))
+        if named is None:
+            hint = "Give its note and line: /tasks done Inbox.md:12. To list done tasks: /tasks --done"
+            raise BadRequest("No task was given.", hint)
+        return ToolCommand("complete_task", {"name": named["note"].strip(), "line": int(named["line"])})
+    if first == "add":
+        said, options = _options(rest, "/tasks add", ("to", "heading", "due"))
+        line = new_line(said, options.get("due", ""), today)
+        about = {"text": line, "heading": options.get("heading", "")}
+        note = _unquoted(options.get("to", ""))
+        return ToolCommand("note_append", {"name": note, **about}) if note else ToolCommand("daily_note_append", about)
+    states: tuple[TaskState, ...] = get_args(TaskState)
+    words, options = _options(text, "/tasks", ("due", "in", "tag", "limit"), states)
+    state: TaskState = next((one for one in states if one in options), "open")
+    return RowsCommand(
+        task_query(
+            state,
+            today,
+            due=options.get("due", ""),
+            folder=_unquoted(options.get("in", "")),
+            tag=options.get("tag", ""),
+            words=words,
+            limit=_limit(options),
+        )
+    )
+
+
+def _base(text: str, today: date) -> Command:
+    name, options = _options(text, "/base", ("view", "this"))
+    if not name:
+        raise BadRequest("No base was given.", "Name a .base file, or a note with a ```base block: /base Books.base")
+    view, this = (_unquoted(options.get(one, "")) for one in ("view", "this"))
+    return RowsCommand(VaultQuery(view=view, this=this), _unquoted(name))
+
+
+COMMANDS: Mapping[str, Callable[[str, date], Command]] = {"/notes": _notes, "/tasks": _tasks, "/base": _base}
+
+
+def _options(
+    text: str, command: str, takes: tuple[str, ...], flags: tuple[str, ...] = ()
+) -> tuple[str, dict[str, str]]:
+    """What stands before the first `--option`, and the options with what follows each."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for found in _OPTION.finditer(text):
+        name = found[1]
+        if name is None:
+            parts[-1][1].append(found[0])
+        elif name in flags:
+            parts += [(name, []), ("", [])]
+        elif name in takes:
+            parts.append((name, []))
+        else:
+            hint = f"{command} takes {', '.join(f'--{one}' for one in (*takes, *flags))}."
+            raise BadRequest(f"There is no option --{name[:40]}.", hint)
+    said = " ".join(filter(None, ("".join(letters).strip() for name, letters in parts if not name)))
+    options = {name: "".join(letters).strip() for name, letters in parts if name}
+    for name in options.keys() & set(takes):
+        if not options[name]:
+            raise BadRequest(f"Nothing stands behind --{name}.", f"Write it as in: {command} --{name} …")
+    return said, options
+
+
+def _split(text: str) -> list[str]:
+    """Expressions with commas between them; commas in quotes and brackets part nothing."""
+    parts, depth = [""], 0
+    for found in _PARTS.finditer(text):
+        depth += (found[1] is not None) - (found[2] is not None)
+        if found[3] and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += found[0]
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+def _limit(options: Mapping[str, str]) -> int:
+    said = options.get("limit", "0")
+    if not said.isdecimal() or len(said) > 6:
+        raise BadRequest(f"“{said[:40]}” is not a number of rows.", "Write it as in: --limit 20")
+    return int(said)
