@@ -69,11 +69,12 @@ def line_passage(note: NoteRow, read: Sequence[str], line: int = 0, otherwise: s
 
 
 def _first_line(lines: Sequence[str]) -> int:
-    """The first line (from 1) below properties and headings that says something."""
+    """The first line (from 1) below the properties that says something; a heading only where there is nothing else."""
     start = 0
     if lines and lines[0].strip() == "---":
         start = next((at + 1 for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
-    return next((at for at, line in enumerate(lines, 1) if at > start and line.strip(" #\t>") and line[0] != "#"), 1)
+    said = [at for at, line in enumerate(lines, 1) if at > start and line.strip(" #\t>")]
+    return next((at for at in said if lines[at - 1][0] != "#"), said[0] if said else 1)
 
 
 def task_entry(passage: Passage) -> str:
@@ -164,7 +165,8 @@ def _sums(summaries: Mapping[str, Summary]) -> list[str]:
     lines = []
     for name, found in summaries.items():
         skipped = f", {found.skipped:,} left out" if found.skipped else ""
-        rests = f" (of {found.of:,} values{skipped})" if found.of or skipped else ""
+        values = f"{found.of:,} value{'' if found.of == 1 else 's'}"
+        rests = f" (of {values}{skipped})" if found.of or skipped else ""
         lines.append(f"{found.name} of {name}: {_cell(found.value) or 'nothing'}{rests}")
     return lines
 
