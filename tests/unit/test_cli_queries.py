@@ -91,7 +91,7 @@ def test_groups_are_shown_with_their_sums() -> None:
         "total": 1,
     }
     lines = show(reply, None, PLAIN)
-    assert lines[0] == "sf  1  sum of price: 2 (of 1 values)"
+    assert lines[0] == "sf  1  sum of price: 2 (of 1 value)"
     assert lines[1].split() == ["note", "price"]
-    assert "sum of price: 2 (of 1 values, 3 left out)" in lines
+    assert "sum of price: 2 (of 1 value, 3 left out)" in lines
     assert lines[-1] == "1 row"
