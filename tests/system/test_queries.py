@@ -8,6 +8,9 @@ from pathlib import Path
 
 from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_USAGE
 from tests.conftest import Daemon
+from tests.support.conversation import Talk
+from tests.support.doubles.ollama import OllamaDouble
+from tests.support.doubles.script import Say
 from tests.support.engine import write
 from tests.support.stub import Run
 
@@ -47,3 +50,63 @@ def test_a_vault_is_asked_as_data_from_the_shell(run: Run, daemon: Start, vault:
     assert code == EXIT_OK and "2 rows" in out and "no function unknown()" in err
     assert run("base", "Nothing.base")[0] == EXIT_NOTHING
     assert run("base", "Good.base", "--view", "Nothing")[0] == EXIT_USAGE
+
+
+def test_messages_that_are_commands_are_answered_by_rows_and_ask_no_model(
+    daemon: Start, home: Path, vault: Path
+) -> None:
+    for path, text in NOTES.items():
+        write(vault, path, text)
+    with OllamaDouble() as double:
+        talk = Talk(double, daemon, home, vault)
+        talk.daemon.wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
+        retrieved, *_, done = talk.whole(talk.ask("/notes rating > 3 --sort -rating --sum price"))
+        assert done["text"].startswith("2 notes.  \nSum of price: 19.9 (of 2 values).\n\n| Note | rating | price |")
+        assert [(one["path"], one["start_line"]) for one in done["citations"]] == [
+            ("Books/Dune.md", 2),
+            ("Books/Emma.md", 2),
+        ]
+        assert retrieved["model"] == "" and retrieved["local"] and {"path": "Books/Dune.md"} in retrieved["drew_on"]
+
+        done = talk.whole(talk.ask("/tasks --overdue"))[-1]
+        assert done["text"] == "1 task.\n\n- [ ] Give it back 📅 2020-01-02 — [[Books/Dune]] [1]"
+        assert done["citations"][0]["start_line"] == 5
+        assert "| [[Books/Dune]] [1] | 10 |" in talk.whole(talk.ask("/base Good.base"))[-1]["text"]
+
+        failed = talk.whole(talk.ask("/notes rating >"))[-1]
+        assert failed["type"] == "failed" and "column 9" in failed["error"]["message"]
+        assert "no base" in talk.whole(talk.ask("/base Books/Dune"))[-1]["error"]["message"].casefold()
+        assert not [one for one in double.requests if "messages" in one]
+
+        double.enqueue(Say("Two."))
+        talk.whole(talk.ask("how many were that?"))
+        assert "Sum of price: 19.9" in talk.sent()
+
+
+def test_a_task_is_done_and_added_by_messages_after_a_yes(daemon: Start, home: Path, vault: Path) -> None:
+    for path, text in NOTES.items():
+        write(vault, path, text)
+    with OllamaDouble() as double:
+        talk = Talk(double, daemon, home, vault)
+        talk.daemon.wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
+
+        def told(message: str, allow: bool, **more: bool) -> tuple[str, list[str]]:
+            turn, asked = talk.ask(message, **more), []
+            for event in talk.follow(turn):
+                if event["type"] == "approval":
+                    asked.append(event["diff"])
+                    talk.client.post(f"/v1/turns/{turn}/approvals/{event['call']}", {"allow": allow})
+            return event.get("text") or event["error"]["message"], asked
+
+        message = "/tasks done Books/Dune.md:5"
+        said, (diff,) = told(message, False)
+        assert said == "Nothing changed." and "+- [x] Give it back 📅 2020-01-02 ✅" in diff
+        assert "[ ]" in (vault / "Books/Dune.md").read_text()
+        assert told(message, True, approvals=False) == ("Nothing changed.", [])
+        assert told(message, True)[0] == "Done: Complete “Give it back” in Books/Dune.md."
+        assert "- [x] Give it back 📅 2020-01-02 ✅" in (vault / "Books/Dune.md").read_text()
+        said, asked_again = told(message, True)
+        assert "no such open task" in said and not asked_again
+        assert told("/tasks add Read it again --to [[Dune]] --due 2026-12-24", True)[0].startswith("Done: ")
+        assert (vault / "Books/Dune.md").read_text().endswith("\n- [ ] Read it again 📅 2026-12-24\n")
+        assert not [one for one in double.requests if "messages" in one]

@@ -58,7 +58,7 @@ WITH = {
     "tarsd plugin status": ["--vault", "{vault}"],
     "tarsd mcp": [],
     "tarsd reindex": ["--full"],
-    "tarsd notes": ["--where", "file.ext == \"md\""],
+    "tarsd notes": ["--where", 'file.ext == "md"'],
     "tarsd base": ["Tea.md"],
     "tarsd tasks list": [],
     "tarsd tasks done": ["Tea.md:1", "--yes"],
