@@ -128,7 +128,7 @@ def _without_queries(lines: Sequence[str]) -> list[str]:
             mark = line.strip(" \t>")
             if mark.startswith(fence) and not mark.strip(fence[0]):
                 fence = ""
-        elif ("```" in line or "~~~" in line) and (query := _QUERY.match(line)):
+        elif query := _QUERY.match(line):
             fence = query[1]
         else:
             kept.append(line)

@@ -184,9 +184,9 @@ def _block_start(lines: list[str], end: int, heads: set[int], starts: Mapping[in
 
 def without_addresses(text: str) -> str:
     """The text as it is measured and embedded: addresses behind links and the tails of others say nothing."""
-    if "://" in text:
-        text = _ADDRESS.sub("]()", text)
-    return _LONG_ADDRESS.sub(r"\1", text) if "://" in text else text
+    if "://" not in text:
+        return text
+    return _LONG_ADDRESS.sub(r"\1", _ADDRESS.sub("]()", text))
 
 
 def at_addresses(text: str, longest: int) -> list[str]:
