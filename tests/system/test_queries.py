@@ -12,6 +12,7 @@ from tests.support.conversation import Talk
 from tests.support.doubles.ollama import OllamaDouble
 from tests.support.doubles.script import Say
 from tests.support.engine import write
+from tests.support.screen import Screen
 from tests.support.stub import Run
 
 Start = Callable[..., Daemon]
@@ -110,3 +111,25 @@ def test_a_task_is_done_and_added_by_messages_after_a_yes(daemon: Start, home: P
         assert told("/tasks add Read it again --to [[Dune]] --due 2026-12-24", True)[0].startswith("Done: ")
         assert (vault / "Books/Dune.md").read_text().endswith("\n- [ ] Read it again 📅 2026-12-24\n")
         assert not [one for one in double.requests if "messages" in one]
+
+
+def test_a_task_is_done_in_the_conversation_at_the_terminal(daemon: Start, vault: Path) -> None:
+    for path, text in NOTES.items():
+        write(vault, path, text)
+    daemon().wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("/tasks --overdue")
+        screen.see("- [ ] Give it back 📅 2020-01-02 — [[Books/Dune]] [1]")
+        screen.see("Dune.md:5\n")
+        for typed, end in (("n", "Nothing changed."), ("y", "Done:")):
+            screen.type("/tasks done Books/Dune.md:5")
+            screen.see("+- [x] Give it back")
+            screen.see("Allow this?")
+            screen.type(typed)
+            screen.see(end)
+            assert ("[x]" in (vault / "Books/Dune.md").read_text()) == (typed == "y")
+        screen.type("/notes rating > 3 --sort -rating")
+        assert screen.see("Books/Emma [2]").split()[-5:] == ["Note", "rating", "Books/Dune", "[1]", "5"]
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
