@@ -55,7 +55,7 @@ NO_ANSWER = "The model gave no answer."
 ALL_REASONING = "The model used all its tokens for reasoning; none were left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
-UNFINISHED = "The connection closed early: the end of the answer may be missing."
+UNFINISHED = "The server did not say that it was finished: the end of the answer may be missing."
 PRIVATE_PASSAGES = "Passages from private notes were left out, as they would leave this machine."
 PRIVATE_SELECTION = "The selection may be from a private note and was left out, as it would leave this machine."
 PRIVATE_HISTORY = "Earlier answers based on private notes were left out, as they would leave this machine."

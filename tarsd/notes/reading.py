@@ -15,6 +15,7 @@ from datetime import date
 from functools import cached_property
 from itertools import islice
 from typing import Any
+from urllib.parse import unquote
 
 from tarsd.ask import Answer
 from tarsd.bases.table import Table
@@ -22,7 +23,7 @@ from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
 from tarsd.notes.library import NoteLibrary, NoteView
-from tarsd.notes.resolve import file_of, link_target, matching
+from tarsd.notes.resolve import file_of, fold_path, link_target, matching, stands_in
 from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
@@ -158,6 +159,15 @@ class Reader:
         if view.local_only:
             raise _missing(name)
         return view
+
+    def mentioned(self, text: str) -> list[NoteRow]:
+        """The notes whose paths stand in what another program was asked or said, private as they are now.
+
+        In any spelling: of another system, of an address, or in JSON. Raises `StoreError`.
+        """
+        said = fold_path(unquote(text).replace("\\\\", "/").replace("\\", "/"))
+        rows = [row for row in self._library.rows() if stands_in(fold_path(row.path), said)]
+        return [replace(row, local_only=row.local_only or self._library.private_now(row) is not False) for row in rows]
 
     def origins(self, view: NoteView, first: int, last: int) -> tuple[Origin, ...]:
         """What is kept of these lines with everything that is made of them: the passages in which they stand."""
