@@ -6,6 +6,8 @@ question to ordinary search.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tarsd.ask.found import AnswerRow, Found, nothing
 from tarsd.ask.matching import IMPLIED
 from tarsd.ask.reading import AskedWord
