@@ -21,8 +21,10 @@ from hypothesis import HealthCheck, settings
 from tarsd import cli, foreign
 from tarsd.client import Client
 from tarsd.config import load
+from tarsd.embed import e5_files
 from tarsd.errors import ClientError
 from tests.support import forked, keyrings
+from tests.support.multilingual import made_in
 from tests.support.stub import Run, Stub
 
 ROOT = Path(__file__).parents[1]
@@ -69,6 +71,20 @@ def home(own_place_of_the_module: None) -> Iterator[Path]:
         reached = mark.read_text(encoding="utf-8")
         mark.unlink()
         pytest.fail(f"The keyring of whoever runs the tests was reached:\n{reached}")
+
+
+@pytest.fixture(scope="session")
+def e5_shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the multilingual model, made once for all processes of this run."""
+    base = tmp_path_factory.getbasetemp()
+    return made_in((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "models")
+
+
+@pytest.fixture
+def e5_folder(e5_shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the multilingual model's files, which the program finds there."""
+    monkeypatch.setattr(e5_files, "models_folder", lambda: e5_shared.parent)
+    return e5_shared
 
 
 @pytest.fixture(autouse=True, scope="module")

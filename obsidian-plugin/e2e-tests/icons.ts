@@ -36,6 +36,7 @@ const SHAPES: Readonly<Record<string, string>> = {
 	square: "M6 6h12v12H6z",
 	"square-arrow-out-up-right": "M12 4H4v16h16v-8M15 3h6v6M21 3l-9 9",
 	"square-pen": "M12 4H4v16h16v-8M9 15l1-4L18 3l3 3-8 8z",
+	terminal: "M4 17l6-5-6-5M12 19h8",
 	tag: "M3 3h9l9 9-9 9-9-9zM8 8h.1",
 	"text-cursor-input": "M5 4h2a2 2 0 0 1 2 2v12a2 2 0 0 1-2 2H5M13 4h-2a2 2 0 0 0-2 2M13 20h-2a2 2 0 0 1-2-2M13 8h8v8h-8M5 8H3v8h2",
 	"text-select": "M4 4h3M10 4h4M17 4h3M4 20h3M10 20h4M17 20h3M4 9v6M20 9v6M8 10h8M8 14h5",

@@ -31,7 +31,7 @@ SENTENCE: Final = "The kettle stands on the stove."
 QUESTION: Final = "This is a test of the connection. Answer with one word: ready."
 REPLY_TOKENS: Final = 512
 """Room for a model that thinks first."""
-BUILT_IN: Final = ("table", "minilm", "fake")
+BUILT_IN: Final = ("table", "minilm", "e5", "fake")
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from tarsd.ask.finding import AnswerRow, Found
+from tarsd.ask.found import AnswerRow, Found
 from tarsd.ask.reading import Question
 from tarsd.ask.tables import load, sentence
 from tarsd.ask.vocabulary import Vocabulary
@@ -81,6 +81,9 @@ def _said(found: Found, question: Question, vault: Vocabulary) -> str:
         case "best":
             told = f"{note.title} ({day_in_words(first.day, language)})" if first.day else note.title
             return sentence(language, "best", name=told, value=first.value)
+    if found.kind == "most":
+        name = found.about.get("name") or period_in_words(found.about["period"], language)
+        return sentence(language, "best", name=name, value=number_in_words(found.number, found.unit, language) or "0")
     values = sentence(language, "values1") if found.of == 1 else sentence(language, "values", n=found.of)
     said = sentence(language, found.kind, n=number_in_words(found.number, found.unit, language), values=values)
     if found.skipped:
@@ -95,6 +98,17 @@ def day_in_words(day: str, language: str) -> str:
     month: str = load("names")[language]["months"][at.month - 1][0]
     month = month.capitalize() if language in ("en", "de") else month
     return sentence(language, "date", d=at.day, m=at.month, month=month, y=at.year)
+
+
+def period_in_words(period: str, language: str) -> str:
+    """A month as the language writes it; a week (`2026-W11`) and a year stay as they are."""
+    year, _, month = period.partition("-")
+    if not month.isdigit():
+        return period
+    name: str = load("names")[language]["months"][int(month) - 1][-1]
+    return sentence(
+        language, "month", month=name.capitalize() if language in ("en", "de") else name, m=int(month), y=year
+    )
 
 
 def number_in_words(number: float, unit: str, language: str) -> str:

@@ -171,7 +171,12 @@ def _nth(today: date, values: Values, nth: int = 0) -> Days:
             every = (first + n * ONE_DAY for n in range((last - first).days + 1))
             day = [one for one in every if one.weekday() == wanted][nth - 1 if nth > 0 else nth]
             return day, day + (0 if "wd" in values else 1) * ONE_DAY
-        size = {"day": 1, "week": 7}[name]
+        if name == "half" and nth in (1, 2, -1):
+            middle = first + 14 * ONE_DAY
+            return (first, middle) if nth == 1 else (middle + ONE_DAY, last)
+        size = {"day": 1, "week": 7}.get(name, 0)
+        if not size:  # no month has quarters or years
+            raise ValueError(name)
         if nth < 0:
             return last - (size - 1) * ONE_DAY, last
         start = first + (nth - 1) * size * ONE_DAY

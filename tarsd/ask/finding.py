@@ -6,61 +6,24 @@ question to ordinary search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
-
-from tarsd.ask.matching import Matcher
+from tarsd.ask.found import AnswerRow, Found, nothing
+from tarsd.ask.matching import IMPLIED
 from tarsd.ask.reading import AskedWord
+from tarsd.ask.summing import Summing
 from tarsd.ask.tables import simplified
-from tarsd.ask.vocabulary import Ids, Key, iter_numbers, scaled, shown
+from tarsd.ask.vocabulary import Ids, Key, shown
 from tarsd.kinds import kind_of
-from tarsd.parse import Fact, Task
-
-Kind = Literal["notes", "tasks", "value", "when", "best", "count", "sum", "mean", "nothing"]
+from tarsd.parse import Task
 
 
-@dataclass(frozen=True)
-class AnswerRow:
-    """A line that an answer rests on; line 0 is the note as a whole. `value` is what of it is asked for, as written."""
-
-    id: int
-    line: int = 0
-    value: str = ""
-    day: str = ""
-    task: bool = False
-
-
-@dataclass(frozen=True)
-class Found:
-    """What answers a question. `number` is a sum, mean or count of `of` values; `skipped` ones are no numbers.
-
-    Of kind "nothing", `reason` names the sentence that says so; `near` are days. `about` are the words for a sentence.
-    """
-
-    kind: Kind
-    rows: tuple[AnswerRow, ...] = ()
-    number: float = 0.0
-    unit: str = ""
-    of: int = 0
-    skipped: tuple[AnswerRow, ...] = ()
-    near: tuple[str, ...] = ()
-    reason: str = "nothing"
-    about: dict[str, str] = field(default_factory=dict)
-
-
-def nothing(reason: str = "nothing", **about: str) -> Found:
-    """That the vault, which knows what was asked about, holds nothing of it."""
-    return Found("nothing", reason=reason, about=about)
-
-
-class Finder(Matcher):
+class Finder(Summing):
     """The plans for one question; each is None where the question is not of its kind."""
 
     def find(self) -> Found | None:
         """The first plan's answer."""
         plans = [
-            self.tasks, self.tagged, self.recalled, self.valued, self.measured, self.aggregate, self.listed, self.dated,
+            self.tasks, self.tagged, self.recalled, self.valued, self.measured, self.compared,
+            self.aggregate, self.listed, self.dated,
         ]  # fmt: skip
         told = [word for word in self.question.words if "howto" in word.marks and "notes" not in word.marks]
         if told:  # how something is done, or why, is told in words
@@ -223,6 +186,8 @@ class Finder(Matcher):
         subjects = asked.subjects
         if not subjects or asked.wants("mean", "task"):
             return None
+        if asked.wants("howfar", "howlong") and asked.wants("self") and asked.spans:
+            return None  # how far did I run in May
         keys = self._keys_wanted()
         if not keys:
             return None
@@ -243,21 +208,14 @@ class Finder(Matcher):
     def _keys_wanted(self) -> list[tuple[Key, list[AskedWord], int]]:
         """The properties that a question with a name in it asks for, best first."""
         asked = self.question
-        implied = {"howlong": ("duration", "length"), "howold": ("birthday", "age"), "howexpensive": ("cost",)}
-        found = asked.properties()
-        for wish, own in implied.items():
-            if asked.wants(wish):
-                found = [
-                    *((key, [], 2) for group in own for key in self.vault.keys.values() if group in key.groups),
-                    *found,
-                ]
+        found = [*self.implied(*(wish for wish in IMPLIED if asked.wants(wish))), *asked.properties()]
         if asked.wants("when", "due") and not asked.wants("many", "much"):
             found = [one for one in found if one[0].mostly("date", "datetime") or len(one[0].words) > 1]
         if asked.wants("notes"):  # what links to it is asked for, not what is said of it
             found = [one for one in found if not one[1] or any("mention" not in word.marks for word in one[1])]
         for wish, group in (("deadline", "due"), ("dial", "phone")):  # whole phrases that ask for one thing
             if asked.wants(wish):
-                told = [word for word in asked.words if wish in word.marks]
+                told = [word for word in asked.words if wish in word.marks or f"@{group}" in word.said]
                 found = [*((key, told, 3) for key in self._of_subjects(group)), *found]
         return found
 
@@ -284,120 +242,6 @@ class Finder(Matcher):
             return None
         having = sorted(self.dated_within(()) & keys[0][0].notes)
         return self._value(having[0], keys[0][0]) if len(having) == 1 else None
-
-    def aggregate(self) -> Found | None:
-        """A sum or mean of numbers, or the note with the most or least of something."""
-        asked = self.question
-        if not asked.wants("much", "many", "mean", "most", "least", "often", "howlong") and not asked.ranked:
-            return None
-        if asked.ranked and (found := self._ranked()):
-            return found
-        keys = [one for one in asked.properties() if one[0].mostly("number", "duration")] or self._amounts()
-        if not keys or (asked.wants("many") and self._counts(keys)):
-            return None
-        best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
-        used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
-        names = {key.key for key, _, _ in best}
-        left = [word for word in self.rest(*used) if not self.is_unit(word, names)]
-        chosen = self._values_of(names, left)
-        if not chosen and (amounts := self._amounts()):  # the word may name a property of other notes
-            chosen = self._values_of({key.key for key, _, _ in amounts}, left)
-        if chosen is None or not (chosen or asked.wants("much", "many")):
-            return None
-        if asked.wants("often"):
-            rows = [
-                AnswerRow(id, fact.line, str(fact.value))
-                for id, fact in chosen
-                if kind_of(fact.value).number is not None
-            ]
-            return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
-        extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
-        return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
-
-    def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
-        """The values in a currency, if the question asks for money by a word that names none of them."""
-        words = [word for word in self.question.words if word.said & {"@money", "@cost", "@paid"} and not word.name]
-        keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
-        return [(key, words, 2) for key in keys if self.in_currency(key)]
-
-    def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
-        """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
-        first = next(iter(self.question.content), None)
-        return (
-            first is not None
-            and bool(self.vault.kind_of_note(first.said))
-            and not any(first.start in _starts(at) and score > 1 for _, at, score in keys)
-        )
-
-    def _values_of(self, keys: set[str], words: Sequence[AskedWord]) -> list[tuple[int, Fact]] | None:
-        """The values of these names in the question's time, and of what its other words and names say."""
-        asked = self.question
-        rows = [
-            (id, fact) for id, sheet in self.vault.sheets.items() for fact in sheet.values(keys)
-            if not asked.spans or self.in_time(self.day_of(sheet))
-        ]  # fmt: skip
-        phrases = self.phrases()
-        for own, ids in phrases:
-            rows = [(id, fact) for id, fact in rows if id in ids]
-            words = [word for word in words if word not in own]
-        for called, ids in asked.subjects:
-            linking = self.vault.mentioning(ids) | ids
-            plain = simplified(called)
-            rows = [row for row in rows if row[0] in linking or self.item_says(*row, frozenset((plain,)))]
-        for word in words:
-            kept = [row for row in rows if self.item_says(*row, word.said)]
-            if not kept and not any(fact.item for _, fact in rows):
-                ids = self.notes_of(word)
-                if not ids:
-                    return None
-                kept = [row for row in rows if row[0] in ids]
-            rows = kept
-        return rows
-
-    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
-        if not chosen:
-            return nothing("zero")
-        numbers = list(iter_numbers(fact for _, fact in chosen))
-        rows = [AnswerRow(id, fact.line, str(fact.value)) for id, fact in chosen]
-        good = [(row, number) for row, (_, number, _) in zip(rows, numbers, strict=True) if number is not None]
-        bad = tuple(row for row, (_, number, _) in zip(rows, numbers, strict=True) if number is None)
-        total = sum(number for _, number in good)
-        if not good:
-            return nothing("zero")
-        mean = self.question.wants("mean")
-        units = [kind_of(fact.value).unit for fact, number, lasts in numbers if number is not None and not lasts]
-        unit = "min" if any(lasts for _, _, lasts in numbers) else max(set(units), key=units.count, default="")
-        value = total / len(good) if mean else total
-        shown_rows = tuple(row for row, _ in good)
-        return Found("mean" if mean else "sum", shown_rows, value, unit, of=len(good), skipped=bad)
-
-    def _best(self, chosen: Sequence[tuple[int, Fact]], which: str) -> Found | None:
-        sign = 1 if which == "max" else -1
-        best: tuple[float, int, Fact] | None = None
-        for (id, _), (fact, number, _) in zip(chosen, iter_numbers(fact for _, fact in chosen), strict=True):
-            day = kind_of(fact.value).day
-            value = scaled(fact, number) if number is not None else float(day.replace("-", "")) if day else None
-            if value is not None and (best is None or sign * value > sign * best[0]):
-                best = (value, id, fact)
-        if best is None:
-            return nothing()
-        sheet = self.vault.sheets[best[1]]
-        return Found("best", (AnswerRow(best[1], best[2].line, shown(kind_of(best[2].value)), sheet.day),))
-
-    def _ranked(self) -> Found | None:
-        """The longest, cheapest, best … of a kind of notes."""
-        which, *wanted = self.question.ranked.split()
-        words = [word for word in self.rest() if not any(mark.startswith("= ") for mark in word.marks)]
-        keys = [key for group in wanted for key in self.vault.keys.values() if group in key.groups]
-        chosen, used = self.chosen(words)
-        if chosen is None or not used:
-            return None
-        for group in wanted:
-            own = {key.key for key in keys if group in key.groups}
-            rows = [(id, fact) for id in sorted(chosen) for fact in self.vault.sheets[id].values(own)]
-            if any(number is not None for _, number, _ in iter_numbers(fact for _, fact in rows)):
-                return self._best(rows, which)
-        return None
 
     def listed(self) -> Found | None:
         """The notes of a kind for which everything holds that is said of them; or their number."""
@@ -449,7 +293,7 @@ class Finder(Matcher):
         if not asked.spans or asked.wants("when", "who", "many", "much", "mean", "due", "overdue", "task"):
             return None
         words = [word for word in self.rest() if not word.marks & {"notes", "happened", "which", "did", "done"}]
-        if any(not self._acts(word) for word in words):
+        if any(not self.acts(word) for word in words):
             return None
         chosen = self.dated_within(())
         for called, ids in asked.subjects:
@@ -457,12 +301,6 @@ class Finder(Matcher):
         if not chosen:
             return None if asked.subjects else Found("nothing", reason="nonetime", near=self._near())
         return self._notes(chosen)
-
-    def _acts(self, word: AskedWord) -> bool:
-        """Whether a word that is nowhere in the vault is what the person did: the one right behind “I” or “we”."""
-        before = [one for one in self.question.words if one.stop <= word.start][-1:]
-        told = any("self" in one.marks for one in before) and not word.text[:1].isupper()
-        return told and not self.notes_of(word) and not self.holding(word.text)
 
     def _near(self) -> tuple[str, ...]:
         """The nearest days before and after the question's time that have notes."""
@@ -485,7 +323,3 @@ class Finder(Matcher):
             fact = next(iter(sheet.values(keys)), None)
             rows.append(AnswerRow(id, fact.line if fact else 0, shown(kind_of(fact.value)) if fact else "", sheet.day))
         return tuple(sorted(rows, key=lambda row: (row.day, self.vault.sheets[row.id].note.path)))
-
-
-def _starts(words: Iterable[AskedWord]) -> Iterator[int]:
-    return (word.start for word in words)

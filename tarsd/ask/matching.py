@@ -14,6 +14,11 @@ from tarsd.kinds import kind_of
 from tarsd.parse import Fact
 
 MONEY = frozenset(("€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "₽"))
+IMPLIED = {
+    "howlong": ("duration", "length"), "howold": ("birthday", "age"), "howexpensive": ("cost",),
+    "howfar": ("distance",),
+}  # fmt: skip
+"""By wishes the groups of synonyms whose properties these ask for without a word."""
 Holding = Callable[[str], set[int]]
 """The ids of the notes in whose text or names all words of a text are."""
 
@@ -52,18 +57,32 @@ class Matcher:
         exact = self.vault.values.get((plain,))
         if exact:
             return self.vault.valued(exact)
-        whole = {held for form in word.said for held in self.vault.by_form.get(form, ())}
-        return self.vault.valued(whole or {held for form in word.said for held in self.vault.by_part.get(form, ())})
+        whole = self.valued_by(word.said)
+        return whole or self.vault.valued({held for form in word.said for held in self.vault.by_part.get(form, ())})
 
     def valued_literally(self, word: AskedWord) -> Ids:
         """The notes with a value that is the word itself, inflected or not."""
-        held = {held for form in word.literal for held in self.vault.by_form.get(form, ())}
-        return self.vault.valued(held)
+        return self.valued_by(word.literal)
+
+    def valued_by(self, forms: Iterable[str]) -> Ids:
+        """The notes with a value that is, as a whole, one of these forms or of these groups of synonyms."""
+        return self.vault.valued({held for form in forms for held in self.vault.by_form.get(form, ())})
 
     def linked(self, called: str, ids: Ids) -> Ids:
         """The notes that link to a name, or have it as a value."""
         bare = called.removesuffix("'s").removesuffix("’s")
         return self.vault.mentioning(ids) | self.vault.valued(self.vault.values.get(tokens(bare), ()))
+
+    def acts(self, word: AskedWord) -> bool:
+        """Whether a word that is nowhere in the vault is what the person did: the one right behind “I” or “we”."""
+        before = [one for one in self.question.words if one.stop <= word.start][-1:]
+        told = any("self" in one.marks for one in before) and not word.text[:1].isupper()
+        return told and not self.notes_of(word) and not self.holding(word.text)
+
+    def implied(self, *wishes: str) -> list[tuple[Key, list[AskedWord], int]]:
+        """The properties that wishes ask for without naming them."""
+        groups = [group for wish in wishes for group in IMPLIED[wish]]
+        return [(key, [], 2) for group in groups for key in self.vault.keys.values() if group in key.groups]
 
     def phrases(self) -> list[tuple[list[AskedWord], Ids]]:
         """Several content words in a row that are one value: “Kestrel & Moor”, with the notes that have it."""
@@ -135,6 +154,8 @@ class Matcher:
                 chosen &= frozenset().union(*(key.notes for key in dates))
             elif keys:
                 continue
+            elif instead := self.valued_by(word.also) & base:
+                chosen, confirmed = chosen & instead, True
             elif not self._unknown(word):
                 return None, []
             else:
@@ -178,9 +199,18 @@ class Matcher:
 
     def _main_dates(self, base: Ids) -> Ids:
         """The notes of which the date that most of these have is in the question's time."""
+        return self.dated_within(key) if (key := self._main_key(base)) else frozenset()
+
+    def _main_key(self, base: Ids) -> list[Key]:
         dates = [key for key in self.vault.keys.values() if key.mostly("date", "datetime") and base & key.notes]
         told = [key for key in dates if key.groups & {"done", "read", "watched", "visited", "start", "date"}] or dates
-        return self.dated_within(sorted(told, key=lambda key: -len(base & key.notes))[:1]) if told else frozenset()
+        return sorted(told, key=lambda key: -len(base & key.notes))[:1]
+
+    def main_day(self, id: int, base: Ids) -> str:
+        """The own day of a note, or else the date that most of these notes have."""
+        sheet = self.vault.sheets[id]
+        facts = sheet.values(key.key for key in self._main_key(base))
+        return sheet.day or next((day for fact in facts if (day := kind_of(fact.value).day)), "")
 
     def comparing(self, keys: Iterable[Key], one: Comparison) -> Ids:
         names = {key.key for key in keys}

@@ -10,9 +10,9 @@ from datetime import date
 from functools import cache
 
 from tarsd.ask import times
-from tarsd.ask.tables import SPACED, groups, languages_of, load, marks, noise, related, simplified
+from tarsd.ask.tables import SPACED, groups, languages_of, load, marks, noise, phrases, related, simplified
 from tarsd.ask.times import TimeSpan
-from tarsd.ask.vocabulary import WORD, Ids, Key, Vocabulary, meanings, tokens
+from tarsd.ask.vocabulary import WORD, Ids, Key, Vocabulary, inflected, meanings, tokens
 from tarsd.kinds import kind_of
 from tarsd.words import is_spaceless
 
@@ -191,7 +191,18 @@ def _words(
 ) -> list[AskedWord]:
     silent = frozenset().union(*(noise(language) for language in languages))
     found = []
+    places = [match.span() for match in phrases(languages[0]).finditer(plain)]
     for match in _WORDS.finditer(plain):
+        phrase = next(((a, b) for a, b in places if a < match.end() and match.start() < b), None)
+        if phrase:  # one word, whatever its words say alone
+            if match.start() <= phrase[0]:
+                start, stop = phrase
+                own = groups(plain[start:stop], languages[:1])
+                also = frozenset(f"@{one}" for group in own for one in related(group))
+                found.append(
+                    AskedWord(text[start:stop], start, stop, frozenset(f"@{group}" for group in own), also, quiet=False)
+                )
+            continue
         pieces: Iterable[tuple[int, int]] = [match.span()]
         if is_spaceless(match[0]):
             inside = (at for place in wished for at in place if match.start() < at < match.end())
@@ -279,6 +290,8 @@ def _possessed(said: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
     bare = _POSSESSIVE.sub("", said[-1])
     if bare != said[-1] and len(bare) > 1:
         yield (*said[:-1], bare)
+    if case := inflected(said):
+        yield case
 
 
 def _part(word: AskedWord, at: int, plain: str, vocabulary: Vocabulary) -> set[int] | None:

@@ -130,6 +130,14 @@ def _frozen(found: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
     return {form: frozenset(held) for form, held in found.items()}
 
 
+@cache
+def phrases(language: str) -> re.Pattern[str]:
+    """An expression for the synonyms of several words, such as “gave up on”, in simplified text."""
+    listed = {said for said in _synonyms(language)[0] if " " in said}
+    longest = sorted(listed, key=lambda said: (-len(said), said))
+    return re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(said) for said in longest) or '(?!)'})(?!\w)")
+
+
 @lru_cache(maxsize=50_000)
 def groups(word: str, languages: tuple[str, ...]) -> frozenset[str]:
     """The groups of synonyms that hold a word or phrase of these languages.

@@ -13,10 +13,11 @@ from tarsd.kinds import Reading, kind_of
 from tarsd.parse import Fact, Item, Task
 from tarsd.parse.fields import key_of
 from tarsd.passage import NoteRow
-from tarsd.words import is_spaceless
+from tarsd.words import is_spaceless, stems
 
 Ids = frozenset[int]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
+_CYRILLIC = re.compile("[\u0400-\u04ff]+")
 _DATED_NAME = re.compile(r"^[\d\W_]{6,12}(?=\D|$)")
 _FILLERS = frozenset(
     ("until", "on", "at", "of", "in", "by", "the", "my", "so", "far", "date", "is", "to", "for", "bis", "am", "im",
@@ -74,6 +75,11 @@ def tokens(text: str) -> tuple[str, ...]:
     return (plain.strip(),) if is_spaceless(plain) else tuple(WORD.findall(plain))
 
 
+def inflected(said: tuple[str, ...]) -> tuple[str, ...]:
+    """The form in which the cases of a Russian name meet, “Олега” and “Олег”; nothing for other names."""
+    return tuple(stems(said, "ru")) if all(_CYRILLIC.fullmatch(word) for word in said) else ()
+
+
 @lru_cache(maxsize=50_000)
 def meanings(word: str, languages: tuple[str, ...]) -> frozenset[str]:
     """The forms of a word, and the groups of its synonyms, marked by “@”."""
@@ -125,6 +131,8 @@ class Vocabulary:
                 index = self.by_form if len(said) == 1 else self.by_part
                 for form in meanings(word, LANGUAGES) if len(said) == 1 else forms(word, LANGUAGES):
                     index.setdefault(form, set()).update(held)
+            for group in groups(" ".join(said), LANGUAGES) if len(said) > 1 else ():
+                self.by_form.setdefault(f"@{group}", set()).update(held)
         for id, name in self.nowhere.items():
             said = tokens(name.rpartition("/")[2])
             if said and said not in self.names and not all(word.isdigit() for word in said):
@@ -136,11 +144,13 @@ class Vocabulary:
         for name in {sheet.note.title, stem, bare, *sheet.note.aliases}:
             said = tokens(name)
             if said and not all(word.isdigit() for word in said):
-                self.names.setdefault(said, set()).add(id)
+                for own in {said, inflected(said)} - {()}:
+                    self.names.setdefault(own, set()).add(id)
                 if bare == stem and len(said) <= 4:
                     for word in said:
                         if len(word) > 2 or is_spaceless(word):
-                            self.parts.setdefault(word, set()).add(id)
+                            for form in {word, *inflected((word,))}:
+                                self.parts.setdefault(form, set()).add(id)
 
     @cached_property
     def keys(self) -> dict[str, Key]:

@@ -37,6 +37,7 @@ COMMANDS = {
     "memory": "memory",
     "review": "review",
     "models": "models",
+    "model": "model",
     "doctor": "doctor",
     "key": "keys",
     "token": "token",

@@ -18,7 +18,7 @@ from tarsd.cli.models import chat_line
 from tarsd.cli.names import Names, attach
 from tarsd.cli.sessions import close, conversation_of, is_private, listed
 from tarsd.cli.show import TurnPrinter
-from tarsd.cli.slash import COMMANDS, ExitChat, obey
+from tarsd.cli.slash import COMMANDS, ExitChat, is_message, obey
 from tarsd.cli.terminal import Terminal, clean, columns, line
 from tarsd.cli.turns import RunningTurn, TerminalChat
 from tarsd.cli.wrapping import wrapped
@@ -97,10 +97,10 @@ def _loop(talk: TerminalChat, keyboard: Keyboard) -> None:
             continue
         leaving = False
         try:
-            if text.startswith("/") and "\n" not in text:  # what was pasted is no command
+            if text.startswith("/") and "\n" not in text and not is_message(text):  # what was pasted is no command
                 obey(talk, text, keyboard)
-            else:
-                leaving = _message(talk, text.strip())
+            else:  # a blank before the daemon's commands says that none is meant
+                leaving = _message(talk, text.rstrip() if is_message(text.strip()) else text.strip())
         except ExitChat:
             return
         except KeyboardInterrupt:

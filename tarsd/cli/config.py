@@ -29,7 +29,7 @@ path = {path}
 # path = "~/Work/notes"
 
 [embedding]
-# model = "minilm"     # or "table" (instant, no model), "ollama:MODEL", "openai:MODEL"
+# model = "minilm"     # or "e5" (multilingual), "table" (instant, no model), "ollama:MODEL", "openai:MODEL"
 
 [chat]
 # model = "auto"       # or "extractive" (no model), "ollama:MODEL", "openai:MODEL", "anthropic:MODEL"

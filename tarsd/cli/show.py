@@ -12,6 +12,7 @@ import click
 from tarsd.cli.asking import choose, coloured, forget_typed, somebody
 from tarsd.cli.common import fail, print_json, sentence
 from tarsd.cli.find import roots
+from tarsd.cli.markdown import AnswerTables, MarkdownTable, TableFinder
 from tarsd.cli.passages import band, notes_below, place, trail_of
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
 from tarsd.cli.turns import RunningTurn
@@ -38,6 +39,8 @@ class TurnPrinter:
         self.retrieved: Mapping[str, Any] = {}
         self.stopping = False
         self._flow = WordWrapper(self.out.edge if self.out.links else 0)
+        self._finder = TableFinder()
+        self._tables = AnswerTables(client, self.out)
         self._quotes = False  # the answer is quotes, and waits until it is whole
         self._text = ""  # as it came
         self._printed = False  # some of the answer stands there
@@ -63,6 +66,7 @@ class TurnPrinter:
         if kind == "retrieved":
             self.retrieved = event
             self.sources = list(event.get("sources") or [])
+            self._tables.learn(self.sources)
             self._quotes = self.out.live and event.get("model") == "extractive"
         elif kind in ("done", "failed"):
             self.last = event
@@ -85,7 +89,7 @@ class TurnPrinter:
             if self._open:
                 click.echo()
             self._printed = self._open = False
-            self._text = ""
+            self._text, self._finder = "", TableFinder()
             self._flow.reset()
             self._say("The above was reasoning; the answer starts here.")
         elif kind == "waiting":
@@ -100,7 +104,12 @@ class TurnPrinter:
             self._say(f"{line(event.get('path', ''))} was not written. {sentence(line(error.get('message', '')))}")
 
     def _token(self, text: str) -> None:
-        text = self._flow.feed(text)
+        """Prints what has come; of a table, when it is whole, for somebody who looks at it."""
+        for part in self._finder.feed(text) if self.out.live else [text]:
+            self._print(part)
+
+    def _print(self, part: str | MarkdownTable) -> None:
+        text = self._flow.put(self._tables.lines(part)) if isinstance(part, MarkdownTable) else self._flow.feed(part)
         if not text:
             return
         self._clear()
@@ -109,6 +118,7 @@ class TurnPrinter:
         sys.stdout.flush()
 
     def _tool(self, event: Mapping[str, Any]) -> None:
+        self._tables.learn(event.get("sources") or [])
         call, state, name = str(event.get("call")), str(event.get("state")), line(event.get("name", ""))
         if state == "running":
             about = " ".join(line(value) for value in (event.get("arguments") or {}).values())
@@ -153,6 +163,8 @@ class TurnPrinter:
 
     def _end_line(self) -> None:
         """Where answer and remarks share a screen, a remark begins on a line of its own."""
+        for part in self._finder.finish():
+            self._print(part)
         if self._open and self.out.live:
             click.echo()
             self._open = False
@@ -196,11 +208,13 @@ class TurnPrinter:
         else:
             self._thought()
             self._clear()
+            for part in self._finder.finish():
+                self._print(part)
             if self._open:
                 click.echo()
             if not self._printed and text.strip():
                 shown = best_last(text) if self._quotes else text
-                click.echo(wrapped(clean(shown).strip("\n"), self.out, width=self.out.edge))
+                click.echo(self._tables.whole(clean(shown).strip("\n")))
             if failed:
                 error = self.last.get("error") or {}
                 fail(ClientError(str(error.get("message", "The answer failed.")), str(error.get("hint", ""))))
@@ -235,16 +249,27 @@ class TurnPrinter:
         cited = [citation for citation in self.last.get("citations") or [] if isinstance(citation, dict)]
         if not cited:
             return
-        places = roots(self.client)
-        click.echo(self.out.dim("\nSources"))
-        for citation in cited:
+        shown = [one for one in cited if not (_is_exact(one) and one.get("n") in self._tables.linked)]
+        places = roots(self.client) if shown else {}
+        if shown:
+            click.echo(self.out.dim("\nSources"))
+        for citation in shown:
+            number, at = f"  [{citation.get('n')}] ", int(citation.get("start_line") or 1)
+            if _is_exact(citation):  # a row of an exact answer: the row says the rest
+                click.echo(number + place(citation, at, places, self.out, columns(number)))
+                continue
             relevance = citation.get("relevance")
             figure = f"{band(relevance)} {relevance:.2f}" if isinstance(relevance, float) else ""
-            where = place(citation, int(citation.get("start_line") or 1), places, self.out, 6)
-            number, trail = f"  [{citation.get('n')}] ", trail_of(citation)
+            trail = trail_of(citation)
             if self.out.live:
                 trail = fit(trail, self.out.width - columns(number) - columns(figure) - 2)
+            where = place(citation, at, places, self.out, 6)
             click.echo(f"{number}{self.out.bold(trail)}  {self.out.dim(figure)}\n      {where}")
+
+
+def _is_exact(citation: Mapping[str, Any]) -> bool:
+    """Whether a source is a row of an exact answer and not a passage that was found: nothing of it was measured."""
+    return citation.get("relevance") == 1.0 and not citation.get("attached")
 
 
 def best_last(text: str) -> str:

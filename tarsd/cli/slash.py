@@ -27,18 +27,18 @@ class ExitChat(Exception):
 
 
 class SlashCommand(NamedTuple):
-    """A command: what may follow it, what it does, and the function that does it."""
+    """A command: what may follow it, what it does, and the function that does it; without one, the daemon does."""
 
     takes: str
     about: str
-    run: Callable[[TerminalChat, str, Keyboard], None]
+    run: Callable[[TerminalChat, str, Keyboard], None] | None = None
 
 
 def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
     """Does what a line that begins with a slash says. Raises TarsdError, ExitChat."""
     name, _, rest = text[1:].strip().partition(" ")
     known = COMMANDS.get(ALSO.get(name.casefold(), name.casefold()))
-    if known is not None:
+    if known is not None and known.run is not None:
         known.run(talk, " ".join(rest.split()), keyboard)
         return
     close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
@@ -47,6 +47,12 @@ def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
         f"There is no command /{clean(name)}.",
         f"{guess} To send a message that starts with a slash, put a space first.",
     )
+
+
+def is_message(text: str) -> bool:
+    """Whether the daemon answers the command that a text is, as it answers a message."""
+    known = COMMANDS.get(text[1:].partition(" ")[0].casefold()) if text.startswith("/") else None
+    return known is not None and known.run is None
 
 
 def _help(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
@@ -178,6 +184,9 @@ COMMANDS = {
     "search": SlashCommand("WORDS", "Find passages by word and by meaning.", _search("hybrid")),
     "sgrep": SlashCommand("WORDS", "Find passages by word only.", _search("fts")),
     "svec": SlashCommand("WORDS", "Find passages by meaning only.", _search("vec")),
+    "notes": SlashCommand("[CONDITION]", "List notes by property, such as rating > 3; options as in tarsd notes."),
+    "tasks": SlashCommand("[WORDS]", "List open tasks; or --overdue, --due week, done PATH:LINE, add TEXT."),
+    "base": SlashCommand("FILE", "Show a base as a table; --view NAME for another of its views."),
     "remember": SlashCommand("[TEXT]", "Remember a fact; without TEXT, your last message.", _remember),
     "forget": SlashCommand("WORDS", "Forget the line with these words.", _forget),
     "memory": SlashCommand("", "List what is remembered.", _memory),

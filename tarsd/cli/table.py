@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: what is too long for its column goes on below."""
+"""Tables that fit a terminal: what is too long for its column goes on below; too many columns become lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class Cell:
 def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], out: Terminal) -> list[str]:
     """The lines of a table. Where nobody looks at it, no cell is broken."""
     wanted = [max([columns(title), *(columns(row[at].text) for row in rows)]) for at, title in enumerate(titles)]
-    widths = _fitted(wanted, out.edge - GAP * (len(titles) - 1)) if out.live else wanted
+    room = out.edge - GAP * (len(titles) - 1)
+    widths = _fitted(wanted, room) if out.live else wanted
+    if out.live and sum(widths) > room:
+        return _stacked(titles, rows, out)
     lines = _row([Cell(title, out.bold) for title in titles], widths, out)
     for row in rows:
         lines += _row(row, widths, out)
@@ -61,4 +64,16 @@ def _row(cells: Sequence[Cell], widths: Sequence[int], out: Terminal) -> list[st
             text = piece[at] if at < len(piece) else ""
             parts.append((cell.paint(text) if text else "") + " " * (width - columns(text) + GAP))
         lines.append("".join(parts).rstrip(" "))
+    return lines
+
+
+def _stacked(titles: Sequence[str], rows: Sequence[Sequence[Cell]], out: Terminal) -> list[str]:
+    """Each row as lines of its own, with what each cell is; empty cells are left out."""
+    lines: list[str] = []
+    for row in rows:
+        lines += [""] if lines else []
+        for title, cell in zip(titles, row, strict=True):
+            if cell.text:
+                shown = wrapped(f"{title}: {cell.text}" if title else cell.text, out, GAP, width=out.edge).split("\n")
+                lines += map(cell.paint, shown)
     return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from tarsd.cli.terminal import Terminal, columns
 
@@ -75,6 +76,13 @@ class WordWrapper:
         self._ends = 0  # ends of lines that are not printed yet
         self._begun = False
         self._word, self._long = "", False
+
+    def put(self, lines: Sequence[str]) -> str:
+        """What to print for finished lines, which stand apart from the text around them."""
+        before = "\n" * max(1, min(self._ends, 2)) if self._begun else ""
+        self.reset()
+        self._begun, self._ends = True, 1
+        return before + "\n".join(lines)
 
     def feed(self, text: str) -> str:
         """What to print for the text that has come; it may take back the beginning of its first word."""

@@ -97,6 +97,11 @@ def paths(identity: str, env: Mapping[str, str]) -> Paths:
     )
 
 
+def models_folder(env: Mapping[str, str] | None = None) -> Path:
+    """Where the files of models lie that do not come with the program; all vaults share them."""
+    return _folders(os.environ if env is None else env)[1] / "models"
+
+
 def configured_vault(env: Mapping[str, str]) -> Path | None:
     """The vault that the file names, whatever else is wrong in it. Raises ConfigError when it is no TOML."""
     file = config_file(env)

@@ -51,6 +51,8 @@ def write(when: datetime, pattern: str) -> str:
 
 def plain(text: str) -> str:
     """`text` with the digits and dashes of every script as ASCII, composed, in half width."""
+    if text.isascii():
+        return text
     text = "".join(
         str(unicodedata.decimal(char)) if char.isdecimal() and not char.isascii() else char
         for char in unicodedata.normalize("NFKC", text)

@@ -1,4 +1,4 @@
-"""Texts to vectors: the instant table, the built-in model, Ollama, OpenAI-compatible servers, and a fake.
+"""Texts to vectors: the instant table, MiniLM, e5, Ollama, OpenAI-compatible servers, and a fake.
 
 Each member is imported when it is made, so that importing this package costs no model, no SDK and no numpy.
 """
@@ -23,7 +23,7 @@ def make(
 ) -> Embedder:
     """The embedder that `settings.model` names. Nothing is loaded or connected before its first use.
 
-    The built-in model lets go of its memory after `rest_s` seconds without a text, and calls `rested`.
+    A built-in model lets go of its memory after `rest_s` seconds without a text, and calls `rested`.
     Raises ConfigError for a name that no member answers to.
     """
     family, _, rest = settings.model.partition(":")
@@ -35,6 +35,10 @@ def make(
         from tarsd.embed.minilm import MiniLM
 
         return MiniLM(rest_s=rest_s, rested=rested)
+    if family == "e5" and not rest:
+        from tarsd.embed.e5 import E5
+
+        return E5(rest_s=rest_s, rested=rested)
     if family == "ollama" and rest:
         from tarsd.embed.ollama import OllamaEmbedder
 
@@ -49,5 +53,5 @@ def make(
         return FakeEmbedder(int(rest)) if rest else FakeEmbedder()
     raise ConfigError(
         [f"embedding.model: {settings.model!r} is not an embedding model"],
-        'Use "minilm", "table", "ollama:MODEL" or "openai:MODEL".',
+        'Use "minilm", "e5", "table", "ollama:MODEL" or "openai:MODEL".',
     )

@@ -23,7 +23,7 @@ from tarsd.store import NOT_READ, EmbedJob, Prepared, Space, Store
 
 # What models put around a text.
 _MARKS = 2
-_BUILTIN = "minilm"
+_BUILTIN = ("minilm", "e5")
 _QUEUE = 2_048
 _BATCH, _FEW = 32, 8
 _NAMES_OF_SERVERS = ("ollama:", "openai:")
@@ -113,12 +113,12 @@ class Background:
     def took_in(self, fingerprint: str) -> bool | None:
         """Look again, for vectors of this model came from elsewhere; whether it is ours, None while that is not known.
 
-        The built-in model is known at once, others when their server has answered.
+        The built-in models are known at once, others when their server has answered.
         """
         self.wake()
         if self._model is None:
             return False
-        own = self._fingerprint or (self._model.fingerprint if self._model.name == _BUILTIN else "")
+        own = self._fingerprint or (self._model.fingerprint if self._model.name in _BUILTIN else "")
         return own == fingerprint if own else None
 
     def forgive(self) -> None:
@@ -320,16 +320,16 @@ class Background:
             if not some:
                 continue
             reason = f"{model.name} {'returned nothing usable for' if again else 'cannot embed'} this text"
-            reason = NOT_READ if model.name == _BUILTIN else reason
+            reason = NOT_READ if model.name in _BUILTIN else reason
             self._store.vectors.fail(self._fingerprint, [(hashes[at], reason) for at in some], permanent=not again)
             self._leave_alone(batch[at] for at in some if again)
 
     def _vectors_of(self, model: Embedder, texts: Sequence[str]) -> Vectors:
-        """The built-in model runs in a child, so that answering stays quick; if children die, it runs here."""
-        if model.name != _BUILTIN or self._children_died > 1:
+        """A built-in model runs in a child, so that answering stays quick; if children die, it runs here."""
+        if model.name not in _BUILTIN or self._children_died > 1:
             return model.embed(texts, "document")
         try:
-            found: Vectors = self._pool.call("tarsd.embed.minilm:embed_batch", texts, self._threads)
+            found: Vectors = self._pool.call(f"tarsd.embed.{model.name}:embed_batch", texts, self._threads)
         except ChildDied as error:
             if self._closing.is_set():
                 raise EmbedError("Embedding was stopped.") from error

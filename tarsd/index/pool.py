@@ -21,10 +21,16 @@ from typing import IO, Any
 
 _CHILD = "from tarsd.index.pool import serve; serve()"
 _STOP_S = 2.0
+_BEGUN = b"\n"
+"""What a child says before it runs a call."""
 
 
 class ChildDied(Exception):
     """The child ended, or did not answer in time, while it worked on a call."""
+
+
+class _NotStarted(Exception):
+    """The child ended before it began to work on its call: something keeps such processes from running at all."""
 
 
 class _Child:
@@ -49,7 +55,10 @@ class _Child:
         return self._process.pid
 
     def call(self, name: str, arguments: tuple[Any, ...], timeout: float) -> Any:
-        """Run "module:function" in the child. Its exceptions are raised here; ChildDied if it broke."""
+        """Run "module:function" in the child. Its exceptions are raised here.
+
+        Raises `_NotStarted` if it could not even load the function, ChildDied if it broke later.
+        """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         self.broken = True
@@ -57,9 +66,13 @@ class _Child:
             pickle.dump((name, arguments), stdin, pickle.HIGHEST_PROTOCOL)
             stdin.flush()
             # One answer a call, so nothing of it can be in the buffer already.
-            if not select.select([stdout], [], [], timeout)[0]:
-                raise ChildDied("no answer in time")
+            _wait(stdout, timeout)
+            if os.read(stdout.fileno(), len(_BEGUN)) != _BEGUN:
+                raise _NotStarted
+            _wait(stdout, timeout)
             fine, value = pickle.load(stdout)
+        except _NotStarted:
+            raise
         except (OSError, EOFError, pickle.UnpicklingError, ValueError) as error:
             raise ChildDied(str(error)) from error
         self.broken = False
@@ -77,6 +90,11 @@ class _Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _wait(answers: IO[bytes], timeout: float) -> None:
+    if not select.select([answers], [], [], timeout)[0]:
+        raise ChildDied("no answer in time")
 
 
 class Pool:
@@ -107,8 +125,12 @@ class Pool:
             return resolve(name)(*arguments)
         try:
             return child.call(name, arguments, self._timeout)
+        except _NotStarted:
+            if self._closed:
+                raise ChildDied("closed") from None
         finally:
             self._give(child)
+        return resolve(name)(*arguments)
 
     def pids(self) -> list[int]:
         """The children that run now."""
@@ -189,7 +211,10 @@ def serve() -> None:
         except (EOFError, OSError):
             return
         try:
-            answer: tuple[bool, Any] = (True, resolve(name)(*arguments))
+            function = resolve(name)
+            answers.write(_BEGUN)
+            answers.flush()
+            answer: tuple[bool, Any] = (True, function(*arguments))
         except Exception as error:
             answer = (False, error)
         try:

@@ -196,10 +196,18 @@ class _Run:
         """Sorts in place and stable. Values of another kind than most have come last, and then those without any."""
         program = compile_expression(text)
         keys = {id(scope): _sort_key(evaluator.value(program, scope, text), descending) for scope in scopes}
+        if any(key[0] == _DURATION for key in keys.values()):  # beside durations a bare number is minutes
+            keys = {
+                one: (_DURATION, key[1] * 60_000, *key[2:]) if key[0] == _NUMBER else key for one, key in keys.items()
+            }
         ranks = Counter(key[0] for key in keys.values() if key[0] != 9)
         first = ranks.most_common(1)[0][0] if ranks else 0
         scopes.sort(key=lambda scope: keys[id(scope)], reverse=descending)
         scopes.sort(key=lambda scope: 0 if keys[id(scope)][0] == first else 2 if keys[id(scope)][0] == 9 else 1)
+
+
+_NUMBER, _DURATION = 1, 3
+"""What numbers and durations begin with as keys of `sort_key`."""
 
 
 def _sort_key(value: Value, descending: bool) -> Key:

@@ -23,12 +23,12 @@ _MAX_TEXT = 2_000
 _SAMPLE = 128
 # A guess of the background worth this many samples, so that a vault of three notes does not take its answer for it.
 _PRIOR_SAMPLES = 32
-_PRIOR = {"table": 0.1, "minilm": 0.1}
+_PRIOR = {"table": 0.1, "minilm": 0.1, "e5": 0.76}
 _PRIOR_ELSE = 0.3
 _REST_S = 15.0
 # What a question waits for a model behind a server: one that was waited for before, and one that never was.
 _WAIT_S, _FIRST_WAIT_S = 2.0, 5.0
-_BUILTIN = ("table", "minilm")
+_BUILTIN = ("table", "minilm", "e5")
 _REMEMBERED = 256
 
 Vector = npt.NDArray[np.float32]

@@ -1,7 +1,7 @@
 """Text of people and models, made safe to stand in a note: it looks as was meant and reaches no further than its end.
 
 Outside code, comments are shown, HTML that runs on and definitions that count everywhere are taken literally; nothing
-runs or loads anything; fences are closed, and headings go below the heading of their turn. Pure.
+runs or loads anything; fences are closed, headings go below that of their turn, and no check box is a task. Pure.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _HEADING = re.compile(r"[ ]{0,3}(#{1,6})(?=[ \t]|$)")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _OPEN_HTML = re.compile(rf"(?m:^)({CONTAINERS})<(?=[?!]|/?(?:script|pre|style|textarea)(?:[\s>/]|$))", re.IGNORECASE)
 _NO_HEADING = re.compile(r"^( {0,3})(?=#{1,6}[ \t]*(?:#+[ \t]*)?$)", re.MULTILINE)
+_TASK = re.compile(r"^([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*+)++)\[([^\[\]\n])\](?=\s|$)", re.MULTILINE)
+_BOXES = {" ": "☐", "x": "☑", "X": "☑"}
 _DOLLARS = re.compile(r"\${2,}")
 _MARKUP = re.compile(r"[\\`*_\[\]<>#^|~$]+|%%+|==+|&(?=#?\w+;)")
 _ROUNDS = 20
@@ -52,7 +54,7 @@ def contained(text: str) -> str:
     Text that cannot be repaired is shown in a fence, as it is.
     """
     source = clean(text).strip("\n")
-    repaired = _demoted(as_note_text(sanitize(_literal(source)))) if source.strip() else ""
+    repaired = _untasked(_demoted(as_note_text(sanitize(_literal(source))))) if source.strip() else ""
     return repaired if closed(repaired) else fenced(source)
 
 
@@ -128,3 +130,12 @@ def _demoted(text: str) -> str:
             words = " ".join(line.strip() for line in lines[start : end - 1])
             lines[start:end] = [f"{marks} {words}"]
     return "\n".join(lines)
+
+
+def _untasked(text: str) -> str:
+    """`text` whose check boxes are pictures of some: in a note they would be tasks, a second time or of nobody."""
+    return _outside(text, ("fence",), lambda part: _TASK.sub(_box_shown, part))
+
+
+def _box_shown(found: re.Match[str]) -> str:
+    return found[1] + _BOXES.get(found[2], f"\\[{found[2]}]")

@@ -7,6 +7,7 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import Stemmer
 
@@ -133,7 +134,7 @@ def _by_words(text: str) -> str:
     said = _ASCII_WORD.findall(text) if text.isascii() else _WORD.findall(text)
     if not said:
         return ""
-    counts = Counter(language for word in said for language in _LANGUAGES_OF.get(word, ()))
+    counts = Counter(chain.from_iterable(filter(None, map(_LANGUAGES_OF.get, said))))
     if not counts:
         return ""
     (best, most), *others = counts.most_common(2)

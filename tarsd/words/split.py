@@ -32,7 +32,6 @@ _CHARACTER = re.compile(f"[{_BASE}][{_MARK}]*|[{_MARK}]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NAME = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z]?[a-z0-9]++[A-Z]|[A-Z]{2,}[a-z])[A-Za-z0-9]*+")
 _NAME_CHARS = 60  # what people write, not keys and coded data
-_SPECIAL = re.compile(r"[\]<#]|\+\+")
 # What a link or a picture shows stays where it is; where it leads to, footnotes' marks and tags of HTML do not.
 _UNREAD = re.compile(
     r"\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?(?:[ ]\"[^\"\n]{0,200}\")?\)"
@@ -72,7 +71,7 @@ def index_words(text: str) -> list[str]:
 
 def index_text(text: str) -> str:
     """What the keyword index is given of a text: as it is read, folded; addresses and tags stand at its end."""
-    if text.isascii() and not _SPECIAL.search(text):
+    if text.isascii() and "]" not in text and "<" not in text and "#" not in text and "++" not in text:
         return text  # the tokenizer makes it lower case
     if "]" in text or "<" in text:
         unread: list[str] = []
@@ -89,7 +88,8 @@ def index_text(text: str) -> str:
 
 def parts_of_names(text: str) -> list[str]:
     """The folded parts of names such as `parseHeaderLine`, without the whole."""
-    names = sorted({name for name in _NAME.findall(text) if len(name) <= _NAME_CHARS})
+    humped = " ".join({word for word in text.split() if not word.islower()})  # the others have no capital
+    names = sorted({name for name in _NAME.findall(humped) if len(name) <= _NAME_CHARS})
     return [part for name in names for part in _parts(name)]
 
 

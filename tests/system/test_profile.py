@@ -79,24 +79,24 @@ def test_the_model_gives_its_memory_back_and_comes_again() -> None:
     rested = threading.Event()
     model = MiniLM(rest_s=0.2, rested=rested.set)
     first = model.embed(["a note about boats"], "query")
-    assert rested.wait(60) and model._session is None
+    assert rested.wait(60) and model._session._session is None
     rested.clear()
     assert np.array_equal(model.embed(["a note about boats"], "query"), first)  # so it is there again
     assert rested.wait(60), "and goes again"
     model.embed(["a note"], "query")
     model.close()
-    assert model._timer is None
+    assert model._session._timer is None
 
 
 def test_the_model_stays_while_it_is_asked() -> None:
     rested = threading.Event()
     model = MiniLM(rest_s=30.0, rested=rested.set)
     model.embed(["a note"], "query")
-    model._rest()  # the timer of before, while questions came
-    assert model._session is not None and not rested.is_set()
+    model._session._rest()  # the timer of before, while questions came
+    assert model._session._session is not None and not rested.is_set()
     model.close()
-    until(lambda: model._timer is None)
+    until(lambda: model._session._timer is None)
     stays = MiniLM(rested=rested.set)
     stays.embed(["a note"], "query")
-    assert stays._timer is None and stays._session is not None
+    assert stays._session._timer is None and stays._session._session is not None
     stays.close()

@@ -12,6 +12,7 @@ from tests.support.conversation import Talk
 from tests.support.doubles.ollama import OllamaDouble
 from tests.support.doubles.script import Call, Say
 from tests.support.engine import write
+from tests.support.screen import Screen
 from tests.support.stub import Run
 
 Start = Callable[..., Daemon]
@@ -121,21 +122,20 @@ def test_a_model_asks_for_rows_and_answers_from_their_total(daemon: Start, home:
         talk.daemon.wait(lambda status: status["counts"]["notes"] >= 4 and status["behind"] == 0)
         where = 'file.inFolder("Books") && finished >= date("2026-01-01")'
         double.enqueue(Call("query_notes", {"where": where, "columns": "rating", "sort": "-rating"}))
-        double.enqueue(Say("You finished 2 books in 2026; the best was Dune [{}].".format("1")))
+        numbers = "".join(f"[{number}]" for number in range(1, 10))
+        double.enqueue(Say(f"You finished 2 books in 2026: {numbers}"))
         *events, done = talk.whole(talk.ask("how many books did I finish in 2026"))
         [asked] = [one for one in events if one["type"] == "tool" and one["state"] == "done"]
         assert asked["text"].startswith("2 notes.\nColumns: path | rating")
         assert {one["path"] for one in asked["sources"]} == {"Books/Dune.md", "Books/Emma.md"}
         told = next(one["content"] for one in double.requests[-1]["messages"] if one["role"] == "tool")
-        number = next(line for line in told.splitlines() if "Books/Dune.md | 5" in line).partition(" ")[0]
-        assert number.startswith("[") and done["text"].startswith("You finished 2 books in 2026")
-
-        double.enqueue(Call("query_notes", {"where": where}), Call("query_tasks", {"state": "overdue"}))
-        double.enqueue(Say(f"Dune is the best {number}."))
-        done = talk.whole(talk.ask("and which of the books is the best?"))[-1]
-        assert done["citations"], done
+        numbered = dict(line.split(" ", 1)[::-1] for line in told.splitlines() if line.startswith("["))
+        assert set(numbered) == {"Books/Dune.md | 5", "Books/Emma.md | 4"}
+        cited = {f"[{one['n']}]": (one["path"], one["start_line"], one["end_line"]) for one in done["citations"]}
+        assert cited[numbered["Books/Dune.md | 5"]] == ("Books/Dune.md", 3, 3)
+        assert "[[Books/Dune" in talk.note() and "Secret" not in talk.note()
         system = str(double.requests[-1]["messages"][0]["content"])
-        block = system[system.index("<vault>\n") : system.index("</vault>\n") if "</vault>\n" in system else None]
+        block = system[system.index("<vault>\n") : system.rindex("</vault>")]
         assert "rating number 2+" in block and '"Books" 2+' in block and "hidden_name" not in system
 
 
@@ -151,3 +151,25 @@ def test_a_search_keeps_to_a_condition(run: Run, daemon: Start, vault: Path) -> 
     assert run("sgrep", "heron", "--where", "rating > 9")[0] == EXIT_NOTHING
     code, _, err = run("search", "heron", "--where", "rating >")
     assert code == EXIT_USAGE and "column 9" in err
+
+
+def test_a_task_is_done_in_the_conversation_at_the_terminal(daemon: Start, vault: Path) -> None:
+    for path, text in NOTES.items():
+        write(vault, path, text)
+    daemon().wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
+    with Screen(["chat", "-c", "mine"]) as screen:
+        screen.see("› ")
+        screen.type("/tasks --overdue")
+        screen.see("- [ ] Give it back 📅 2020-01-02 — [[Books/Dune]] [1]")
+        screen.see("Dune.md:5\n")
+        for typed, end in (("n", "Nothing changed."), ("y", "Done:")):
+            screen.type("/tasks done Books/Dune.md:5")
+            screen.see("+- [x] Give it back")
+            screen.see("Allow this?")
+            screen.type(typed)
+            screen.see(end)
+            assert ("[x]" in (vault / "Books/Dune.md").read_text()) == (typed == "y")
+        screen.type("/notes rating > 3 --sort -rating")
+        assert screen.see("Books/Emma [2]").split()[-5:] == ["Note", "rating", "Books/Dune", "[1]", "5"]
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK

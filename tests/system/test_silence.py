@@ -22,6 +22,8 @@ MAIN = "import sys; from tarsd.cli import main; sys.argv[0] = 'tarsd'; main()"
 
 BEFORE = {
     "tarsd init": ["--vault", "{vault}"],
+    "tarsd model list": [],
+    "tarsd model use": ["minilm"],
     "tarsd config check": [],
     "tarsd config path": [],
     "tarsd config socket": [],

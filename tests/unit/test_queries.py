@@ -140,6 +140,20 @@ def test_what_is_of_another_kind_comes_behind_in_both_directions(engine: Engine,
     assert reply["rows"][-1]["values"]["rating"] == last
 
 
+@pytest.mark.parametrize(
+    ("times", "order"),
+    [(["1h 15m", "40", "35 min"], "cba"), (["90", "1h", "2 h"], "bac"), (["5", "3", "4"], "bca")],
+)
+def test_a_bare_number_among_durations_is_sorted_as_minutes(tmp_path: Path, times: list[str], order: str) -> None:
+    with Engine(tmp_path, model=None) as own:
+        for name, time in zip("abc", times, strict=True):
+            write(own.vault, f"{name}.md", f"---\ntime: {time}\n---\nX.\n")
+        own.index()
+        for sort, wanted in (("time", order), ("-time", order[::-1])):
+            rows = ask(own, VaultQuery(sort=(sort,)))["rows"]
+            assert "".join(row["path"][0] for row in rows) == wanted
+
+
 def test_tasks_are_rows_with_their_own_names(engine: Engine) -> None:
     def found(where: str) -> list[str]:
         reply = ask(engine, VaultQuery("tasks", f"({where}) && !file.inFolder('Secret')", sort=("due",)))

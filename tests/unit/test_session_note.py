@@ -238,6 +238,49 @@ def test_every_turn_stays_a_section_whatever_is_said(question: str, reply: str, 
     assert [block.id for block in note.blocks if block.id.startswith("t-")] == ["t-a1", "t-b2", "t-c3"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- [ ] call Olla — [[Tea]] [1]\n- [x] done [2]", "- ☐ call Olla — [[Tea]] [1]\n- ☑ done [2]"),
+        ("* [X] a\n+ [ ] b\n1. [ ] c\n12) [x] d", "* ☑ a\n+ ☐ b\n1. ☐ c\n12) ☑ d"),
+        ("- a\n    - [ ] b\n\t- [ ] c", "- a\n    - ☐ b\n\t- ☐ c"),
+        ("> [!todo]\n> - [ ] a\n> > 2. [x] b", "> [!todo]\n> - ☐ a\n> > 2. ☑ b"),
+        ("- - [ ] a\n- > [ ] b", "- - ☐ a\n- > ☐ b"),
+        ("- [/] half\n- [-] not\n- [1] says so\n- [✓] yes", "- \\[/] half\n- \\[-] not\n- \\[1] says so\n- \\[✓] yes"),
+        ("- [ ]\n- [ ] [ ] a", "- ☐\n- ☐ [ ] a"),
+        ("So: [ ] a\n\n[ ] b\n- [x](y.md)\n- [a]b", "So: [ ] a\n\n[ ] b\n- [x](y.md)\n- [a]b"),
+        ("```md\n- [ ] a\n```\n- [ ] b", "```md\n- [ ] a\n```\n- ☐ b"),
+        ("- x\n  ```\n  - [ ] a\n  ```", "- x\n  ```\n  - [ ] a\n  ```"),
+    ],
+)
+def test_check_boxes_of_an_answer_are_no_tasks(text: str, expected: str) -> None:
+    assert contained(text) == expected
+    assert contained(expected) == expected
+
+
+BOXES = [
+    "- [ ] a",
+    "1. [x] b",
+    "* [/] c",
+    "+ [1] d",
+    "\n- [ ] e\n",
+    "> - [ ] f",
+    "[ ] ",
+    "[x] g",
+    "due:: 1",
+    "📅 2026-03-01",
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(*[st.lists(st.sampled_from(BOXES + PIECES), max_size=12).map("".join)] * 3)
+@example("", "- ```\n\n- [ ] a", "> - [ ] b")
+def test_no_session_note_holds_a_task(question: str, reply: str, condensed: str) -> None:
+    talk = conversation(turn(question, reply), turn("Plain?", "Plain.", "c3"))
+    assert parse(render_new(talk, zone=UTC), "note.md").tasks == ()
+    assert parse(render_summary_note(talk, condensed, zone=UTC), "note.md").tasks == ()
+
+
 @settings(max_examples=200, deadline=None)
 @given(anything)
 @example("`\n`# ")

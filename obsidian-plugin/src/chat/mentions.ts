@@ -1,11 +1,11 @@
-/** `[[` and `@` in the box: what is being named at the caret, what could be meant, and what choosing it inserts. */
+/** `[[`, `@` and a `/` at the beginning of the box: what is being named at the caret, what could be meant, and what choosing it inserts. */
 
 import type { Chip } from "./context";
 import { fold, words } from "./fold";
 
 /** What is being typed at the caret; choosing something replaces the text between `from` and `to`. */
 export interface Mention {
-	readonly trigger: "[[" | "@";
+	readonly trigger: "[[" | "@" | "/";
 	readonly from: number;
 	readonly to: number;
 	readonly query: string;
@@ -22,7 +22,9 @@ export type Candidate =
 			readonly recent?: number;
 	  }
 	| { readonly kind: "folder"; readonly path: string }
-	| { readonly kind: "tag"; readonly tag: string };
+	| { readonly kind: "tag"; readonly tag: string }
+	/** What the daemon answers without a model; `takes` says what follows the name. */
+	| { readonly kind: "command"; readonly name: string; readonly takes: string };
 
 /** A candidate made ready for many queries. */
 export interface Prepared {
@@ -47,6 +49,8 @@ const BEFORE_AT = /[\s([{"'“‘«—–-]/;
 
 /** What is being named at the caret, if anything: not in code, not in a finished link, not within a word. */
 export function mentionAt(text: string, caret: number): Mention | null {
+	const command = /^\/([a-z]*)$/i.exec(text.slice(0, caret));
+	if (command) return { trigger: "/", from: 0, to: caret, query: command[1] ?? "" };
 	const start = text.lastIndexOf("\n", caret - 1) + 1;
 	const line = text.slice(start, caret);
 	const mention = linkAt(text, line, start, caret) ?? nameAt(line, start, caret);
@@ -87,6 +91,8 @@ function labelOf(candidate: Candidate): string {
 			return `${candidate.path.replace(/^\/+|\/+$/g, "")}/`;
 		case "tag":
 			return `#${candidate.tag.replace(/^#/, "")}`;
+		case "command":
+			return `/${candidate.name}`;
 	}
 }
 
@@ -98,7 +104,7 @@ export function prepare(candidates: readonly Candidate[]): Prepared[] {
 			const { path, aliases = [], recent = Infinity } = candidate;
 			return { candidate, label, name: fold(label), place: fold(path), aliases: aliases.map(fold), recent };
 		}
-		const name = fold(label.replace(/^#|^.*\/(?=.)|\/$/g, ""));
+		const name = candidate.kind === "command" ? candidate.name : fold(label.replace(/^#|^.*\/(?=.)|\/$/g, ""));
 		return { candidate, label, name, place: fold(label), aliases: [], recent: Infinity };
 	});
 }
@@ -109,11 +115,13 @@ export function prepare(candidates: readonly Candidate[]): Prepared[] {
  */
 export function suggest(prepared: readonly Prepared[], { trigger, query }: Mention, limit = 12): Prepared[] {
 	const tags = trigger === "@" && query.startsWith("#");
-	const only = trigger === "[[" ? "note" : tags ? "tag" : null;
+	const only = trigger === "/" ? "command" : trigger === "[[" ? "note" : tags ? "tag" : null;
 	const wanted = words(tags ? query.slice(1) : query);
 	const whole = wanted.join(" ");
 	return prepared
 		.filter(({ candidate }) => !only || candidate.kind === only)
+		// a command that stands there whole is to be sent with the next Enter
+		.filter(({ name }) => trigger !== "/" || name !== whole)
 		.map((one) => ({ one, score: scoreOf(one, wanted, whole) }))
 		.filter(({ score }) => score > 0)
 		.sort((a, b) => b.score - a.score || order(a.one, b.one))
@@ -121,7 +129,7 @@ export function suggest(prepared: readonly Prepared[], { trigger, query }: Menti
 		.map(({ one }) => one);
 }
 
-const KINDS: readonly Candidate["kind"][] = ["note", "folder", "tag"];
+const KINDS: readonly Candidate["kind"][] = ["note", "folder", "tag", "command"];
 
 /** Among equals: what was opened last, notes before folders before tags, short before long, then by letter. */
 function order(a: Prepared, b: Prepared): number {
@@ -187,6 +195,7 @@ function wording(candidate: Candidate): { words: string; chip: Chip | null } {
 		if (/[[\]|#^\n]/.test(link)) return { words: label, chip: { kind: "note", path, name } };
 		return { words: `[[${link}]]`, chip: null };
 	}
+	if (candidate.kind === "command") return { words: label, chip: null };
 	const chip: Chip = candidate.kind === "tag" ? { kind: "tag", tag: label.slice(1) } : { kind: "folder", path: label.slice(0, -1) };
 	return { words: label, chip };
 }

@@ -35,7 +35,8 @@ export interface AnswerBody {
  * Draws an answer. While it grows, only blocks that changed are drawn again, ten times a second at most; each has a
  * component of its own, which goes with it.
  */
-export function answerBody(parent: HTMLElement, { services, source, grew }: MessageContext, owner: Component): AnswerBody {
+export function answerBody(parent: HTMLElement, about: MessageContext, owner: Component): AnswerBody {
+	const { services, source, grew } = about;
 	const el = add(parent, "div", "tarsd-answer markdown-rendered", "", AUTO);
 	const blocks: Block[] = [];
 	let wanted: Answer = { text: "", sources: [], growing: true };
@@ -57,7 +58,7 @@ export function answerBody(parent: HTMLElement, { services, source, grew }: Mess
 			if (old?.key === key) continue;
 			const component = owner.addChild(new Component());
 			const block = createDiv("tarsd-block");
-			await drawAnswer(part, block, { app: services.app, sources, source: source() }, component);
+			await drawAnswer(part, block, { app: services.app, sources, source: source(), tasks: about }, component);
 			el.insertBefore(block, old?.el ?? null);
 			if (old) remove(old);
 			blocks[index] = { key, el: block, component };

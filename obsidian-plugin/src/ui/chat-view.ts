@@ -6,7 +6,8 @@ import { makeComposer, type Composer } from "./composer";
 import { connectionPanel } from "./connection-panel";
 import { add, addButton, addIconButton, AUTO, show } from "./dom";
 import { live } from "./live";
-import { wireLinks } from "./markdown";
+import { NotConnected, sentence } from "./errors";
+import { TASK, wireLinks } from "./markdown";
 import type { MessageContext } from "./message-context";
 import { messageList, type MessageList } from "./message-list";
 import type { OpenChat, Services } from "./services";
@@ -144,6 +145,13 @@ export class ChatView extends ItemView implements HoverParent {
 			giveBack: (text) => {
 				composer.giveBack(text);
 			},
+			complete: ({ path, start_line }) => {
+				if (!connection.client) new Notice(sentence(new NotConnected(connection)));
+				else void chats.send(this.shownConversation, { message: `/tasks done ${path}:${start_line}` });
+				// the box that was clicked is disabled now
+				list.el.focus({ preventScroll: true });
+			},
+			busy: () => chats.running(this.shownConversation) !== undefined,
 		};
 		this.register(connectionPanel(body, services, say));
 		const welcome = add(body, "div", "tarsd-welcome");
@@ -164,6 +172,7 @@ export class ChatView extends ItemView implements HoverParent {
 			if (title.textContent !== words) title.setText(words);
 			list.update(state);
 			composer.update();
+			for (const box of list.el.findAll(TASK)) (box as HTMLInputElement).disabled = about.busy();
 			const empty = state.messages.length === 0;
 			const pending = chats.pending(this.shownConversation);
 			const problem = chats.problem(this.shownConversation);

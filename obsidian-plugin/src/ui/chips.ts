@@ -3,7 +3,7 @@ import { en } from "../en";
 import { add, addHidden, addIcon, addIconButton, AUTO, show } from "./dom";
 
 /** The icon of what a question can name. */
-export const ICONS = { note: "file-text", current: "file-text", selection: "text-select", folder: "folder", tag: "tag" } as const;
+export const ICONS = { note: "file-text", current: "file-text", selection: "text-select", folder: "folder", tag: "tag", command: "terminal" } as const;
 
 /**
  * What goes along with the question, each with a button that takes it away. Returns what is to be called with every

@@ -1,5 +1,6 @@
 import { Keymap, MarkdownRenderer, type App, type Component } from "obsidian";
 import { NO_CITATIONS_IN, pieces, type Citation } from "../chat/citations";
+import { oneLine } from "../chat/fold";
 import { en } from "../en";
 import type { Source } from "../protocol/events";
 import { hoverLink, openLink, openPlace, resolveLink, type Place } from "../vault/links";
@@ -13,6 +14,8 @@ export interface Drawing {
 	readonly app: App;
 	readonly sources: readonly Source[];
 	readonly source: string;
+	/** What check boxes of tasks do; without it, nothing. */
+	readonly tasks?: Pick<MessageContext, "complete" | "busy">;
 }
 
 /** What could load or run something, and must not be in a model's answer whatever way it got there. */
@@ -40,12 +43,46 @@ export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Dra
 	for (const link of el.findAll(`a:not(${LINK})`)) {
 		if (!SAFE.test(link.getAttribute("href") ?? "")) link.replaceWith(...Array.from(link.childNodes));
 	}
-	for (const box of el.findAll("input")) {
-		box.setAttribute("aria-label", en.chat.task);
-		box.setAttribute("disabled", "");
-	}
 	markCitations(el, sources);
+	for (const box of el.findAll("input")) box.replaceWith(taskBox(box as HTMLInputElement, drawing));
 	turn(el);
+}
+
+/** Boxes that ask for their task to be made done; while an answer is given, they are disabled. */
+export const TASK = "input[data-tarsd-task]";
+
+/**
+ * A check box in place of one that the app or another plugin made, which might change the conversation's own note. A
+ * click on it ticks nothing: it asks for a proposal, where the entry cites the line of an open task of this vault.
+ */
+function taskBox(box: HTMLInputElement, { sources, tasks }: Drawing): HTMLInputElement {
+	const own = box.cloneNode() as HTMLInputElement;
+	const item = box.closest("li");
+	const task = item && !box.checked && item.dataset["task"]?.trim() === "" ? taskOf(item, sources) : undefined;
+	own.checked = box.checked;
+	own.disabled = !task || !tasks || tasks.busy();
+	own.setAttribute("aria-label", task && tasks ? en.chat.complete(entryOf(item as HTMLElement)) : en.chat.task);
+	if (!task || !tasks) return own;
+	own.dataset["tarsdTask"] = String(task.n);
+	own.onclick = (event) => {
+		event.preventDefault();
+		if (!tasks.busy()) tasks.complete(task);
+	};
+	return own;
+}
+
+/** The line that an entry of a list cites last, itself and not in an entry below it. */
+function taskOf(item: HTMLElement, sources: readonly Source[]): Source | undefined {
+	const cited = item.findAll("[data-tarsd-source]").filter((link) => link.closest("li") === item);
+	const n = Number(cited[cited.length - 1]?.dataset["tarsdSource"] ?? "");
+	return sources.find((one) => one.n === n && one.collection === "" && one.start_line > 0 && one.start_line === one.end_line);
+}
+
+/** What an entry says, without its citations and what is below it. */
+function entryOf(item: HTMLElement): string {
+	const copy = item.cloneNode(true) as HTMLElement;
+	for (const one of copy.findAll("ul, ol, .tarsd-citation")) one.remove();
+	return oneLine(copy.textContent ?? "");
 }
 
 /** The picture of the vault that an embed shows, drawn by ourselves; null for whatever else it is. */

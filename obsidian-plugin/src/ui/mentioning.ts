@@ -1,7 +1,7 @@
 import type { App } from "obsidian";
 import type { Chip } from "../chat/context";
 import type { KeyAction } from "../chat/keys";
-import { insert, mentionAt, suggest, type Mention, type Prepared } from "../chat/mentions";
+import { insert, mentionAt, prepare, suggest, type Mention, type Prepared } from "../chat/mentions";
 import { en } from "../en";
 import { candidates } from "./candidates";
 import { suggestions } from "./suggestions";
@@ -27,7 +27,10 @@ export interface Mentioning {
 	readonly end: () => void;
 }
 
-/** `[[` and `@` in the box: finds out what is being named, offers what there is, and puts in what is chosen. */
+/** The commands that the daemon answers, for a `/` at the beginning. */
+const COMMANDS = prepare(Object.entries(en.composer.commands).map(([name, takes]) => ({ kind: "command", name, takes })));
+
+/** `[[`, `@` and `/` in the box: finds out what is being named, offers what there is, and puts in what is chosen. */
 export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, changed, say }: MentionHost): Mentioning {
 	let mention: Mention | null = null;
 	let known: Prepared[] | null = null;
@@ -63,7 +66,7 @@ export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, 
 		if (before?.from === found.from && before.to === found.to && before.query === found.query) return;
 		mention = found;
 		// read once for each mention: a vault may have many thousand notes
-		known ??= candidates(app);
+		known ??= found.trigger === "/" ? COMMANDS : candidates(app);
 		const items = suggest(known, found);
 		list.set(items);
 		if (!before) say(items.length > 0 ? en.composer.suggestionCount(items.length) : en.composer.noSuggestions);

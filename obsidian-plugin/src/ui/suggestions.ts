@@ -47,7 +47,8 @@ export function suggestions(parent: HTMLElement, box: HTMLTextAreaElement, choos
 				addIcon(row, "tarsd-suggestion-icon", ICONS[candidate.kind]);
 				const text = add(row, "div", "tarsd-suggestion-text");
 				add(text, "div", "", label, AUTO);
-				const place = candidate.kind === "note" ? candidate.path.replace(/[^/]*$/, "") : "";
+				const { kind } = candidate;
+				const place = kind === "note" ? candidate.path.replace(/[^/]*$/, "") : kind === "command" ? candidate.takes : "";
 				if (place !== "") add(text, "div", "tarsd-faint", place, AUTO);
 				row.onclick = () => {
 					choose(item);

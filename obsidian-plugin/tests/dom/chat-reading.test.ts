@@ -164,6 +164,58 @@ it("has tasks with a name that nobody can tick off", async () => {
 	expect(boxes.map((box) => [box.disabled, box.checked, box.getAttribute("aria-label")])).toEqual([[true, false, "Task"], [true, true, "Task"]]);
 });
 
+/** An answer made of rows: what stands in each line, and the task's line as its source. */
+const ROWS = `- [ ] Call Olla — [[Tea]] [1]
+- [x] Wash the pot — [[Tea]] [2]
+- [/] Half of it — [[Tea]] [2]
+- [ ] Of nobody
+	- [ ] Below it [3]
+- [ ] A passage [4]
+- [ ] Elsewhere [5]`;
+const LINES = [
+	source(1, "Tea.md", { start_line: 7, end_line: 7 }),
+	source(2, "Tea.md", { start_line: 8, end_line: 8 }),
+	source(3, "House/Plan: a.md", { start_line: 3, end_line: 3 }),
+	source(4, "Tea.md", { start_line: 1, end_line: 9 }),
+	source(5, "Tea.md", { start_line: 7, end_line: 7, collection: "work" }),
+];
+
+it("has a task's box ask for its change, once at a time, and tick nothing by itself", async () => {
+	const one = await set();
+	const turn = await ask(one, "/tasks");
+	one.daemon.send(turn, retrieved(LINES), { type: "token", text: ROWS });
+	await until(() => answerText(one).includes("Elsewhere"));
+	const boxes = () => Array.from(one.el.querySelectorAll<HTMLInputElement>(".tarsd-answer input"));
+	const free = () => boxes().filter((box) => !box.disabled);
+	expect(free(), "while the answer is given").toEqual([]);
+	one.daemon.send(turn, done(ROWS, LINES));
+	await until(() => free().length > 0);
+	expect(free().map((box) => box.getAttribute("aria-label"))).toEqual(["Complete “Call Olla — Tea”", "Complete “Below it”"]);
+	expect(boxes().map((box) => box.checked)).toEqual([false, true, true, false, false, false, false]);
+
+	free()[1]?.click();
+	expect(boxes()[4]?.checked).toBe(false);
+	await until(() => one.daemon.bodies("/v1/turns").length === 2);
+	expect(one.daemon.bodies("/v1/turns")[1]).toMatchObject({ message: "/tasks done House/Plan: a.md:3", approvals: true });
+	expect(one.daemon.bodies("/v1/turns")[1]).not.toHaveProperty("notes");
+	expect(free(), "until that is answered").toEqual([]);
+	await until(() => one.services.chats.running(one.view.shownConversation)?.local === false);
+	one.daemon.send("turn2", done("Done."));
+	await until(() => free().length === 2);
+	expect(boxes()[0]?.checked, "the older answer is a record").toBe(false);
+});
+
+it("draws a table's links, bars and citations, in whichever cell they stand", async () => {
+	const one = await set();
+	const turn = await ask(one, "/notes");
+	const text = "| Note | said |\n| --- | --- |\n| [[Tea]] [1] | a \\| b, [[Tea\\|green]] [2] |";
+	one.daemon.send(turn, retrieved(LINES), done(text, LINES));
+	await until(() => one.el.querySelector(".tarsd-answer td .tarsd-citation") !== null);
+	const cells = Array.from(one.el.querySelectorAll<HTMLElement>(".tarsd-answer td"));
+	expect(cells.map((cell) => cell.textContent)).toEqual(["Tea 1", "a | b, green 2"]);
+	expect(cells.map((cell) => cell.querySelectorAll("a.internal-link").length)).toEqual([2, 2]);
+});
+
 /** As when another plugin that looks through every note does not get on with this one. */
 function breakCode(): () => unknown[][] {
 	const told = vi.spyOn(console, "error").mockImplementation(() => undefined);

@@ -282,3 +282,23 @@ it("has a name for everything that can be reached", async () => {
 	for (const el of controls) expect(nameOf(el).trim() || label(el), el.outerHTML).not.toBe("");
 	for (const icon of Array.from(one.el.querySelectorAll("button svg"))) expect(icon.getAttribute("aria-hidden")).toBe("true");
 });
+
+it("offers what the daemon answers without a model after a slash, and sends it as it is", async () => {
+	const one = await set();
+	const shown = () => texts(one.el, ".tarsd-suggestion");
+	type(box(one.el), "/");
+	expect(shown()).toHaveLength(3);
+	expect(shown().map((words) => words.slice(0, 5))).toEqual(["/base", "/note", "/task"]);
+	type(box(one.el), "/ta");
+	press(box(one.el), "Enter");
+	expect(box(one.el).value).toBe("/tasks ");
+	expect(shown()).toEqual([]);
+	type(box(one.el), "/tasks");
+	expect(shown(), "a whole one is sent with Enter").toEqual([]);
+	type(box(one.el), "/tasks  --overdue");
+	press(box(one.el), "Enter");
+	await until(() => one.daemon.bodies("/v1/turns").length === 1);
+	expect(one.daemon.bodies("/v1/turns")[0]?.["message"]).toBe("/tasks  --overdue");
+	type(box(one.el), "what is in /ta");
+	expect(shown()).toEqual([]);
+});

@@ -26,12 +26,16 @@ describe("mentionAt", () => {
 		["@Folder/no‸", "@", "Folder/no"],
 		["`code` @A‸", "@", "A"],
 		["```\ncode\n```\n[[A‸", "[[", "A"],
+		["/‸", "/", ""],
+		["/Ta‸", "/", "Ta"],
+		["/t‸ask it", "/", "t"],
 	];
 	for (const [text, trigger, query] of open) {
 		it(`sees ${JSON.stringify(text)}`, () => expect(at(text)).toMatchObject({ trigger, query }));
 	}
 	const closed = [
 		"‸", "plain‸", "[‸", "[[A]]‸", "[[A]] ‸", "[[A|x‸", "[[A#‸", "[[ -f x‸", "[[A\n‸", "me@example‸", "@ home‸",
+		"/tasks ‸", " /ta‸", "a\n/ta‸", "/etc/ho‸", "‸/ta",
 		"@a  b‸", "@A\nB‸", "`[[A‸", "`@A‸", "```\n[[A‸", "~~~\n@A‸", "‸[[A", `@${"x".repeat(100)}‸`, "@[[A]] b‸",
 	];
 	for (const text of closed) it(`leaves ${JSON.stringify(text)}`, () => expect(at(text)).toBeNull());

@@ -46,6 +46,31 @@ def test_every_month_and_weekday_of_a_language_is_known(language: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "language", "days"),
+    [
+        ("the second half of January 2026", "en", "2026-01-16..2026-01-31"),
+        ("in the first half of February 2026", "en", "2026-02-01..2026-02-15"),
+        ("a segunda metade de maio", "pt", "2026-05-16..2026-05-31"),
+        ("nella prima metà di maggio", "it", "2026-05-01..2026-05-15"),
+        ("in der zweiten Hälfte des Mai", "de", "2026-05-16..2026-05-31"),
+        ("la segunda mitad de mayo", "es", "2026-05-16..2026-05-31"),
+        ("la première moitié de mai", "fr", "2026-05-01..2026-05-15"),
+        ("de tweede helft van mei", "nl", "2026-05-16..2026-05-31"),
+        ("в первой половине мая", "ru", "2026-05-01..2026-05-15"),
+    ],
+)
+def test_a_month_has_two_halves(text: str, language: str, days: str) -> None:
+    assert said(text, language) == days
+
+
+@pytest.mark.parametrize("unit", ["half", "quarter", "year", "month", "weekend", "week", "day"])
+@pytest.mark.parametrize("nth", ["first", "third", "last"])
+def test_any_unit_of_a_month_is_days_or_no_time(unit: str, nth: str) -> None:
+    found = times.find(f"the {nth} {unit} of March 2026", TODAY, ["en"])
+    assert all(span.first.isoformat() >= "2026" and span.first <= span.last for span in found)
+
+
+@pytest.mark.parametrize(
     ("text", "language"),
     [
         ("May I fall or march?", "en"),

@@ -96,6 +96,35 @@ def test_children_answer_raise_die_and_are_replaced() -> None:
         one.call("os:getpid")
 
 
+@pytest.mark.parametrize("module", ["pickle.py", "re.py", "select.py"])
+def test_where_no_child_can_run_the_work_is_done_here(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / module).write_text("raise SystemExit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    one = Pool(1)
+    try:
+        assert one.call("os:getpid") == os.getpid()
+        with pytest.raises(FileNotFoundError):
+            one.call("os:stat", str(tmp_path / "nothing"))
+        assert one.pids() == []
+    finally:
+        one.close()
+
+
+def test_what_a_call_raises_is_raised_and_not_tried_again(tmp_path: Path) -> None:
+    one = Pool(1, timeout_s=30.0)
+    try:
+        (tmp_path / "full").mkdir()
+        one.call("os:rmdir", str(tmp_path / "full"))
+        with pytest.raises(FileNotFoundError):
+            one.call("os:rmdir", str(tmp_path / "full"))
+        with pytest.raises(ModuleNotFoundError):
+            one.call("no_such_module:x")
+    finally:
+        one.close()
+
+
 def test_a_child_that_does_not_answer_is_ended() -> None:
     one = Pool(1, timeout_s=0.2)
     try:

@@ -1,0 +1,213 @@
+"""What of a vault's values is summed, meant, counted or the most: by note, month, week, year or person. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+
+from tarsd.ask.found import AnswerRow, Found, nothing
+from tarsd.ask.matching import Matcher
+from tarsd.ask.reading import AskedWord
+from tarsd.ask.tables import simplified
+from tarsd.ask.vocabulary import Key, iter_numbers, scaled, shown
+from tarsd.kinds import kind_of
+from tarsd.parse import Fact
+
+PERIODS = {"whichmonth": "month", "whichweek": "week", "whichyear": "year"}
+"""By their marks the periods of which one is asked for."""
+
+
+class Summing(Matcher):
+    """The plans for questions about several values at once."""
+
+    def aggregate(self) -> Found | None:
+        """A sum or mean of numbers, or the note with the most or least of something."""
+        asked = self.question
+        if not asked.wants("much", "many", "mean", "most", "least", "often", "howlong", "howfar") and not asked.ranked:
+            return None
+        if asked.ranked and (found := self._ranked()):
+            return found
+        keys = [one for one in asked.properties() if one[0].mostly("number", "duration")] or self._amounts()
+        keys = keys or (self.implied("howfar") if asked.wants("howfar") else [])
+        if not keys or (asked.wants("many") and self._counts(keys)):
+            return None
+        best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
+        used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
+        names = {key.key for key, _, _ in best}
+        left = [word for word in self.rest(*used) if not self.is_unit(word, names) and not self.acts(word)]
+        chosen = self._values_of(names, left)
+        if not chosen and (amounts := self._amounts()):  # the word may name a property of other notes
+            chosen = self._values_of({key.key for key, _, _ in amounts}, left)
+        if chosen is None or not (chosen or asked.wants("much", "many", "howfar")):
+            return None
+        if asked.wants("often"):
+            rows = [
+                AnswerRow(id, fact.line, str(fact.value))
+                for id, fact in chosen
+                if kind_of(fact.value).number is not None
+            ]
+            return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
+        extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
+        return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
+
+    def compared(self) -> Found | None:
+        """The month, week or year, or with “who” the person, that has the most or least of something."""
+        asked = self.question
+        periods = [size for mark, size in PERIODS.items() if asked.wants(mark)]
+        if not asked.wants("most", "least") or asked.ranked or not (periods or asked.wants("who")):
+            return None
+        skipped = {*PERIODS, "notes", "happened", "mention"}
+        words = [word for word in self.rest() if not word.marks & skipped and not self.acts(word)]
+        if not periods:
+            return self._person_compared(words)
+        keys = [one for one in asked.properties() if one[0].mostly("number", "duration") and one[2] > 1]
+        keys = keys or self._amounts()
+        names, used = {key.key for key, _, _ in keys}, {word.start for _, at, _ in keys for word in at}
+        if not keys:  # in which month did I run the most: as far as it is known, else as often
+            kinds, _ = self.chosen(words)
+            names = {
+                key.key for key, _, _ in self.implied("howfar") if kinds and 2 * len(kinds & key.notes) > len(kinds)
+            }
+            if kinds and not names:
+                days = [(id, self.main_day(id, kinds)) for id in kinds]
+                return self._most({id: (day, 1.0, AnswerRow(id, day=day)) for id, day in days if day}.values(), periods)
+        rows = self._values_of(names, [word for word in words if word.start not in used]) if names else None
+        if not rows:
+            return None
+        numbers = [number or 0.0 for _, number, _ in iter_numbers(fact for _, fact in rows)]
+        dated = [
+            (self.day_of(self.vault.sheets[id]), number, AnswerRow(id, fact.line, str(fact.value)))
+            for (id, fact), number in zip(rows, numbers, strict=True)
+        ]
+        units = [kind_of(fact.value).unit for _, fact in rows if kind_of(fact.value).kind == "number"]
+        unit = max(set(units), key=units.count) if units else "min"
+        return self._most([one for one in dated if one[0] and one[1]], periods, unit)
+
+    def _most(
+        self, dated: Iterable[tuple[str, float, AnswerRow]], periods: Sequence[str], unit: str = ""
+    ) -> Found | None:
+        totals: dict[str, tuple[float, list[AnswerRow]]] = {}
+        for day, number, row in sorted(dated, key=lambda one: one[0]):
+            if day > self.today and not self.question.spans:  # what is planned has not been
+                continue
+            year, week, _ = date.fromisoformat(day).isocalendar()
+            period = {"month": day[:7], "week": f"{year}-W{week:02}", "year": day[:4]}[periods[0]]
+            total, rows = totals.get(period, (0.0, []))
+            totals[period] = (total + number, [*rows, row])
+        if not totals:
+            return nothing()
+        sign = -1 if self.question.wants("least") and not self.question.wants("most") else 1
+        best = max(totals, key=lambda period: sign * totals[period][0])
+        total, rows = totals[best]
+        return Found("most", tuple(rows), total, unit, of=len(rows), about={"period": best})
+
+    def _person_compared(self, words: Sequence[AskedWord]) -> Found | None:
+        """The person to whom most of the dated notes link that the words and the time choose."""
+        people = self.vault.kind_of_note(frozenset({"@person"}))
+        asked = self.question
+        if not people or not asked.wants("mention"):
+            return None
+        dated = self.dated_within(()) - people
+        notes = frozenset(id for id in dated if asked.spans or self.vault.sheets[id].day <= self.today)
+        for word in words:
+            kind = self.vault.kind_of_note(word.said)
+            if not kind:
+                return None
+            notes &= kind
+        held = {id: [note for note in notes if id in self.vault.sheets[note].links] for id in people}
+        held = {id: found for id, found in held.items() if found}
+        if not held:
+            return nothing()
+        sign = -1 if asked.wants("least") and not asked.wants("most") else 1
+        best = max(sorted(held), key=lambda id: sign * len(held[id]))
+        rows = sorted((AnswerRow(id, day=self.vault.sheets[id].day) for id in held[best]), key=lambda row: row.day)
+        return Found("most", tuple(rows), len(rows), about={"name": self.vault.sheets[best].note.title})
+
+    def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
+        """The values in a currency, if the question asks for money by a word that names none of them."""
+        words = [word for word in self.question.words if word.said & {"@money", "@cost", "@paid"} and not word.name]
+        keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
+        return [(key, words, 2) for key in keys if self.in_currency(key)]
+
+    def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
+        """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
+        first = next(iter(self.question.content), None)
+        return (
+            first is not None
+            and bool(self.vault.kind_of_note(first.said))
+            and not any(first.start in _starts(at) and score > 1 for _, at, score in keys)
+        )
+
+    def _values_of(self, keys: set[str], words: Sequence[AskedWord]) -> list[tuple[int, Fact]] | None:
+        """The values of these names in the question's time, and of what its other words and names say."""
+        asked = self.question
+        rows = [
+            (id, fact) for id, sheet in self.vault.sheets.items() for fact in sheet.values(keys)
+            if not asked.spans or self.in_time(self.day_of(sheet))
+        ]  # fmt: skip
+        phrases = self.phrases()
+        for own, ids in phrases:
+            rows = [(id, fact) for id, fact in rows if id in ids]
+            words = [word for word in words if word not in own]
+        for called, ids in asked.subjects:
+            linking = self.vault.mentioning(ids) | ids
+            plain = simplified(called)
+            rows = [row for row in rows if row[0] in linking or self.item_says(*row, frozenset((plain,)))]
+        for word in words:
+            kept = [row for row in rows if self.item_says(*row, word.said)]
+            if not kept and not any(fact.item for _, fact in rows):
+                ids = self.notes_of(word)
+                if not ids:
+                    return None
+                kept = [row for row in rows if row[0] in ids]
+            rows = kept
+        return rows
+
+    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
+        if not chosen:
+            return nothing("zero")
+        numbers = list(iter_numbers(fact for _, fact in chosen))
+        rows = [AnswerRow(id, fact.line, str(fact.value)) for id, fact in chosen]
+        good = [(row, number) for row, (_, number, _) in zip(rows, numbers, strict=True) if number is not None]
+        bad = tuple(row for row, (_, number, _) in zip(rows, numbers, strict=True) if number is None)
+        total = sum(number for _, number in good)
+        if not good:
+            return nothing("zero")
+        mean = self.question.wants("mean")
+        units = [kind_of(fact.value).unit for fact, number, lasts in numbers if number is not None and not lasts]
+        unit = "min" if any(lasts for _, _, lasts in numbers) else max(set(units), key=units.count, default="")
+        value = total / len(good) if mean else total
+        shown_rows = tuple(row for row, _ in good)
+        return Found("mean" if mean else "sum", shown_rows, value, unit, of=len(good), skipped=bad)
+
+    def _best(self, chosen: Sequence[tuple[int, Fact]], which: str) -> Found | None:
+        sign = 1 if which == "max" else -1
+        best: tuple[float, int, Fact] | None = None
+        for (id, _), (fact, number, _) in zip(chosen, iter_numbers(fact for _, fact in chosen), strict=True):
+            day = kind_of(fact.value).day
+            value = scaled(fact, number) if number is not None else float(day.replace("-", "")) if day else None
+            if value is not None and (best is None or sign * value > sign * best[0]):
+                best = (value, id, fact)
+        if best is None:
+            return nothing()
+        sheet = self.vault.sheets[best[1]]
+        return Found("best", (AnswerRow(best[1], best[2].line, shown(kind_of(best[2].value)), sheet.day),))
+
+    def _ranked(self) -> Found | None:
+        """The longest, cheapest, best … of a kind of notes."""
+        which, *wanted = self.question.ranked.split()
+        words = [word for word in self.rest() if not any(mark.startswith("= ") for mark in word.marks)]
+        keys = [key for group in wanted for key in self.vault.keys.values() if group in key.groups]
+        chosen, used = self.chosen(words)
+        if chosen is None or not used:
+            return None
+        for group in wanted:
+            own = {key.key for key in keys if group in key.groups}
+            rows = [(id, fact) for id in sorted(chosen) for fact in self.vault.sheets[id].values(own)]
+            if any(number is not None for _, number, _ in iter_numbers(fact for _, fact in rows)):
+                return self._best(rows, which)
+        return None
+
+
+def _starts(words: Iterable[AskedWord]) -> Iterator[int]:
+    return (word.start for word in words)
