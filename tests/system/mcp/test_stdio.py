@@ -361,7 +361,7 @@ async def test_it_lives_on_while_the_daemon_comes_and_goes(daemon: Start, home: 
         assert said == f"No daemon is running for {vault}. Start it with: tarsd run --vault {vault}"
         with pytest.raises(MCPError, match="No daemon is running"):
             await client.list_resources()
-        assert len((await client.list_tools()).tools) == 7
+        assert len((await client.list_tools()).tools) == 9
         one = daemon()
         for how in (signal.SIGKILL, signal.SIGTERM):
             assert (await call(client, "read_note", path="Quorl"))[0]["title"] == "Quorl"
