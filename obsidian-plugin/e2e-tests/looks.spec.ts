@@ -26,6 +26,18 @@ const SCENES: Record<string, (pane: Pane) => Promise<void>> = {
 		await pane.hear(QUESTION, ANSWER);
 		await expect(pane.lastAnswer.locator("table")).toBeVisible();
 	},
+	rows: async (pane) => {
+		await pane.open();
+		pane.world.daemon.write("Cellar/Jobs.md", "# Jobs\n\n- [ ] Drain the boiler before the frost, and bleed every radiator 📅 2026-11-02\n- [x] Buy paint\n");
+		await expect(async () => {
+			await pane.ask("/tasks --all --in Cellar");
+			await expect(pane.lastAnswer).toContainText("Buy paint", { timeout: 2_000 });
+		}).toPass();
+		await pane.ask("/notes file.inFolder(\"House\") --columns file.size,file.ext,file.folder,file.tags");
+		await expect(pane.lastAnswer.locator("table")).toBeVisible();
+		pane.world.daemon.write("Cellar/Jobs.md", null);
+		await pane.box.fill("/");
+	},
 	top: async (pane) => {
 		await pane.open();
 		await pane.hear("What should the boiler gauge read?\nAnd who repairs it?", ANSWER);

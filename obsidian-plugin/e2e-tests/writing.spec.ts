@@ -162,3 +162,28 @@ test("reads from right to left", async ({ pane }) => {
 	expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(300);
 	await page.screenshot({ path: "test-results/looks/rtl-300.png" });
 });
+
+test("a task's box has its change proposed, and done when that is allowed", async ({ pane }) => {
+	const { daemon } = pane.world;
+	daemon.write("House/Jobs.md", "# Jobs\n\n- [ ] Drain the boiler\n- [x] Buy paint\n");
+	await pane.open({ files: { ...pane.world.files, "House/Jobs.md": daemon.read("House/Jobs.md") } });
+	await expect(async () => {
+		await pane.ask("/tasks --all --in House");
+		await expect(pane.lastAnswer).toContainText("Buy paint", { timeout: 2_000 });
+	}).toPass();
+	const box = pane.root.getByRole("checkbox", { name: /^Complete “Drain the boiler/ }).last();
+	await expect(pane.lastAnswer.getByRole("checkbox", { name: "Task" })).toBeChecked();
+	await box.click();
+	await expect(box).not.toBeChecked();
+	await expect(pane.root.locator(".tarsd-question-text").last()).toHaveText("/tasks done House/Jobs.md:3");
+	await expect(box).toBeDisabled();
+	expect(daemon.read("House/Jobs.md")).toContain("- [ ] Drain");
+	await pane.button("Allow (y)").click();
+	await expect.poll(() => daemon.read("House/Jobs.md")).toContain("- [x] Drain the boiler");
+	await expect(pane.lastAnswer).toContainText("Done");
+	await expect(box, "an older answer is a record").toBeEnabled();
+	await box.click();
+	await expect(pane.replies.last()).toContainText("There is no such open task in House/Jobs.md.");
+	expect(daemon.read("House/Jobs.md").match(/\[x\]/g)).toHaveLength(2);
+	daemon.write("House/Jobs.md", null);
+});
