@@ -25,6 +25,20 @@ const SCENES: Record<string, (phone: Phone) => Promise<void>> = {
 		await phone.hear(QUESTION, ANSWER);
 		await expect(phone.answer.locator("table")).toBeVisible();
 	},
+	rows: async (phone) => {
+		phone.world.daemon.write("Cellar/Jobs.md", "# Jobs\n\n- [ ] Drain the boiler before the frost, and bleed every radiator 📅 2026-11-02\n\t- [ ] The one in the hall first\n- [x] Buy paint\n");
+		await phone.open();
+		await phone.ask('/notes file.inFolder("House") --columns file.size,file.ext,file.folder,file.tags');
+		await expect(phone.answer.locator("table")).toBeVisible();
+		await expect(async () => {
+			await phone.ask("/tasks --all --in Cellar");
+			await expect(phone.answer).toContainText("Buy paint", { timeout: 2_000 });
+		}).toPass();
+		await expect(phone.answer.getByRole("checkbox").first()).toBeEnabled();
+		await phone.turns.last().locator(".sources > summary").click();
+		phone.world.daemon.write("Cellar/Jobs.md", null);
+		await phone.box.fill("/");
+	},
 	sources: async (phone) => {
 		await phone.open();
 		await phone.hear(QUESTION, "It should read 1.2 bar [1], says [2].");

@@ -25,7 +25,7 @@ export class TurnView {
 		this.asked.textContent = `Question ${number}`;
 		this.question.textContent = turn.question;
 		this.answered.textContent = `Answer to question ${number}`;
-		this.answer = new MarkdownView(this.text, (n, doubted) => this.#cite(n, doubted));
+		this.answer = new MarkdownView(this.text, (mark) => this.#cite(mark));
 		// without HTTPS there is none
 		this.copy.hidden = !navigator.clipboard;
 		this.copy.onclick = () => navigator.clipboard.writeText(turn.text).then(() => notice("Copied."), () => notice("Not copied."));
@@ -41,6 +41,7 @@ export class TurnView {
 		const over = ended(turn);
 		this.reply.setAttribute("aria-busy", !over);
 		this.answer.draw(turn.text, known(turn).map(({ n, path }) => n + path).join());
+		this.offer();
 		this.#draw(this.steps, turn.tools, ({ name, state }) => h("li", {}, `${nameOf(name)} ${MARKS[state] ?? ""}`));
 		this.words.textContent = over ? endWords(turn) : waitingWords(turn);
 		this.words.className = turn.error ? "wrong" : over ? "" : "busy";
@@ -71,11 +72,31 @@ export class TurnView {
 		if (focused && !el.contains(document.activeElement)) this.el.focus({ preventScroll: true });
 	}
 
-	#cite(n, doubted) {
-		if (doubted) return h("span", { class: "cite dead", title: `There is no source ${n}` }, `${n}?`);
-		const source = known(this.turn).find((one) => one.n === n);
+	#cite(mark) {
+		const n = parseInt(mark);
+		if (mark.endsWith("?")) return h("span", { class: "cite dead", title: `There is no source ${n}` }, mark);
+		const source = sourceOf(this.turn, n);
 		const label = source && `Source ${n}: ${placeOf(source)}`;
 		return source ? Object.assign(button(`${n}`, () => this.#reveal(n), "cite"), { ariaLabel: label, title: label }) : null;
+	}
+
+	/** A click on the box of an open task ticks nothing: it asks to change the line that its entry cites last. */
+	offer() {
+		for (const box of this.text.querySelectorAll("input:not([checked])")) {
+			const entry = box.closest("li").cloneNode(true);
+			for (const below of entry.querySelectorAll("ul, ol")) below.remove();
+			const cites = [...entry.querySelectorAll(".cite")];
+			const { path, collection, start_line: line, end_line: end } = sourceOf(this.turn, Number(cites.at(-1)?.textContent)) ?? {};
+			const asks = line > 0 && line === end && !collection;
+			for (const cite of cites) cite.remove();
+			box.disabled = !asks || this.chat.current;
+			box.ariaLabel = asks ? `Complete “${entry.textContent.trim()}”` : "Task";
+			box.onclick = (event) => {
+				event.preventDefault();
+				this.el.focus({ preventScroll: true });
+				this.chat.send(`/tasks done ${path}:${line}`);
+			};
+		}
 	}
 
 	#reveal(n) {
@@ -121,12 +142,13 @@ export class TurnView {
 	#source(source) {
 		const { n, start_line: from, end_line: to, collection, attached } = source;
 		const key = keyOf(source);
-		const row = this.#rows.get(key) ?? copyOf("t-source");
-		if (this.#rows.has(key)) return row.el;
+		const drawn = this.#rows.get(key);
+		if (drawn) return drawn.el;
+		const row = copyOf("t-source");
 		this.#rows.set(key, row);
 		row.number.textContent = n;
 		row.place.textContent = placeOf(source);
-		row.about.textContent = `${attached ? "attached" : relevance(source.relevance)} · lines ${from}–${Math.max(from, to)}`;
+		row.about.textContent = `${attached ? "attached" : relevance(source.relevance)} · ${from < to ? `lines ${from}–${to}` : `line ${from}`}`;
 		row.links.prepend(opener(source));
 		row.read.hidden = collection !== "";
 		row.read.onclick = () => this.chat.notes.open(source);
@@ -154,6 +176,8 @@ const keyOf = ({ n, path, start_line: line }) => `${n} ${path} ${line}`;
 
 const known = ({ sources, citations }) => [...sources, ...citations];
 
+const sourceOf = (turn, n) => known(turn).find((one) => one.n === n);
+
 /** What an answer cites; before its end what was found, and where nothing fitted what came closest. */
 function listed({ sources, citations, closest, ...turn }) {
 	if (citations.length) return { list: citations };
@@ -180,18 +204,17 @@ function notesOf({ notices, behind, withheld, model, local, ...turn }) {
 	].filter(Boolean);
 }
 
-/** A unified diff, told by signs and words and not by colours alone; nothing of it is left out. */
+const DIFF = { "+": "added", "-": "removed", " ": "same" };
+
+/** A unified diff of one note, told by signs and words and not by colours alone; nothing of it is left out. */
 function diffLines(diff) {
-	let [olds, news] = [0, 0];
+	let inside = false;
 	return diff.replace(/\n$/, "").split("\n").map((row) => {
-		const hunk = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(row);
-		// only the counts of its hunk tell a removed "-- x" from the head of a file
-		const inside = !hunk && (olds > 0 || news > 0) && row[0] !== "\\";
-		const kind = inside ? ({ "+": "added", "-": "removed" }[row[0]] ?? "same") : "about";
-		if (hunk) [olds, news] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1)];
-		else if (inside) [olds, news] = [olds - (kind !== "added"), news - (kind !== "removed")];
+		// before it stands the note's name, and after it a removed "-- x" looks like one
+		inside ||= row.startsWith("@@");
+		const kind = inside && DIFF[row[0]];
 		const spoken = { added: "Added: ", removed: "Removed: " }[kind];
-		const sign = inside && h("span", { class: "sign", "aria-hidden": "true" }, row[0]);
-		return h("div", { class: kind }, spoken && h("span", { class: "unseen" }, spoken), sign, h("span", { dir: "auto" }, inside ? row.slice(1) : row));
+		const sign = kind && h("span", { class: "sign", "aria-hidden": "true" }, row[0]);
+		return h("div", { class: kind || "about" }, spoken && h("span", { class: "unseen" }, spoken), sign, h("span", { dir: "auto" }, kind ? row.slice(1) : row));
 	});
 }

@@ -44,7 +44,7 @@ export class Chat extends EventTarget {
 
 	/** Begin a conversation; the daemon knows it after its first question. */
 	begin(id = `web-${fresh()}`, known = false) {
-		for (const controller of [this.#loading, ...this.#running.values()]) controller.abort();
+		this.#loading.abort();
 		this.#loading = new AbortController();
 		this.#running.clear();
 		this.#from = 0;
@@ -99,7 +99,7 @@ export class Chat extends EventTarget {
 
 	async #follow(turn, request) {
 		const controller = new AbortController();
-		const { signal } = controller;
+		const signal = AbortSignal.any([this.#loading.signal, controller.signal]);
 		this.#running.set(turn, controller);
 		try {
 			if (request) {
@@ -130,7 +130,7 @@ export class Chat extends EventTarget {
 	async stop() {
 		const turn = this.current;
 		if (turn?.state === "sending") this.#takeBack(turn);
-		else if (turn) await this.#done(() => this.daemon.json("POST", `v1/turns/${turn.id}/stop`, {}));
+		else if (turn) await this.#post(`v1/turns/${turn.id}/stop`);
 	}
 
 	#takeBack(turn) {
@@ -146,26 +146,26 @@ export class Chat extends EventTarget {
 		asked.state = "answered";
 		this.#draw(turn);
 		const path = `v1/turns/${turn.id}/approvals/${encodeURIComponent(asked.call)}`;
-		if (!(await this.#done(() => this.daemon.json("POST", path, answer))) && asked.state === "answered") asked.state = "asked";
+		if (!(await this.#post(path, answer)) && asked.state === "answered") asked.state = "asked";
 		this.#draw(turn);
 	}
 
 	async undo(turn, write) {
-		write.undone = await this.#done(() => this.daemon.json("POST", `v1/writes/${encodeURIComponent(write.id)}/undo`, {}));
+		write.undone = await this.#post(`v1/writes/${encodeURIComponent(write.id)}/undo`);
 		this.#draw(turn);
 	}
 
 	/** Keep a verdict; whether that worked. */
 	async judge(turn, verdict, note) {
-		const done = await this.#done(() => this.daemon.json("POST", "v1/feedback", { turn: turn.id, verdict, note }));
+		const done = await this.#post("v1/feedback", { turn: turn.id, verdict, note });
 		if (done) notice("Saved.");
 		return done;
 	}
 
 	/** Whether it worked; if not, why is said. */
-	async #done(act) {
+	async #post(path, body = {}) {
 		try {
-			await act();
+			await this.daemon.json("POST", path, body);
 			return true;
 		} catch (error) {
 			notice(wordsOf(error));
@@ -208,6 +208,7 @@ export class Chat extends EventTarget {
 	}
 
 	#changed() {
+		for (const view of this.#views.values()) view.offer();
 		this.dispatchEvent(new Event("change"));
 	}
 }

@@ -36,7 +36,7 @@ export class Daemon extends EventTarget {
 
 	/** Begin anew with this token; "" ends it. */
 	connect(token) {
-		Object.assign(this, { token, hello: null, status: null });
+		Object.assign(this, { token, hello: null });
 		this.#set(token ? "connecting" : "idle");
 		this.#run++;
 		this.check();
@@ -86,15 +86,12 @@ export class Daemon extends EventTarget {
 
 	/** The JSON of a reply. Throws a `Failure`, or what `signal` says. */
 	async json(method, path, body, signal) {
-		const limit = linked(signal);
-		const timer = setTimeout(() => limit.abort(), REPLY_MS);
+		const limits = [AbortSignal.timeout(REPLY_MS), signal].filter(Boolean);
 		try {
-			return await (await this.#send(method, path, body, limit.signal)).json();
+			return await (await this.#send(method, path, body, AbortSignal.any(limits))).json();
 		} catch (error) {
 			if (error instanceof Failure || signal?.aborted) throw error;
 			throw away(error instanceof SyntaxError ? "Something else answers at this address." : "The daemon took too long.");
-		} finally {
-			clearTimeout(timer);
 		}
 	}
 
@@ -161,19 +158,19 @@ export class Daemon extends EventTarget {
 	}
 
 	async *#lines(turn, after, signal) {
-		const limit = linked(signal);
-		let timer = setTimeout(() => limit.abort(), QUIET_MS);
+		const quiet = new AbortController();
+		const limit = AbortSignal.any([signal, quiet.signal]);
+		let timer = setTimeout(() => quiet.abort(), QUIET_MS);
 		let heard = false;
 		try {
-			const reader = (await this.#send("GET", eventsOf(turn, after), undefined, limit.signal)).body.getReader();
-			const decoder = new TextDecoder();
+			const reader = (await this.#send("GET", eventsOf(turn, after), undefined, limit)).body.pipeThrough(new TextDecoderStream()).getReader();
 			for (let rest = ""; ; ) {
 				const { done, value } = await reader.read();
 				if (done) break;
 				heard = true;
 				clearTimeout(timer);
-				timer = setTimeout(() => limit.abort(), QUIET_MS);
-				const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+				timer = setTimeout(() => quiet.abort(), QUIET_MS);
+				const lines = (rest + value).split("\n");
 				rest = lines.pop();
 				for (const line of lines.map((text) => JSON.parse(text))) {
 					if (line.type === "end") return;
@@ -184,24 +181,16 @@ export class Daemon extends EventTarget {
 		} catch (error) {
 			if (error instanceof Failure || signal.aborted) throw error;
 			// what stands between may hold a stream back until its end
-			if (limit.signal.aborted && !heard) this.polls = true;
+			if (quiet.signal.aborted && !heard) this.polls = true;
 		} finally {
 			clearTimeout(timer);
-			limit.abort();
+			quiet.abort();
 		}
 		throw away("The connection broke off.");
 	}
 }
 
-const eventsOf = (turn, after) => `v1/turns/${encodeURIComponent(turn)}/events?after=${after}`;
+const eventsOf = (turn, after) => `v1/turns/${turn}/events?after=${after}`;
 
 /** Milliseconds, after so many tries in vain. */
 const delay = (tries) => Math.min(300 * 2 ** Math.min(tries, 10), 10_000);
-
-/** A controller that `signal` aborts, too. */
-function linked(signal) {
-	const controller = new AbortController();
-	if (signal?.aborted) controller.abort();
-	signal?.addEventListener("abort", () => controller.abort(), { once: true });
-	return controller;
-}

@@ -18,16 +18,6 @@ export function copyOf(template) {
 
 export const button = (text, onclick, cls = "") => Object.assign(h("button", { type: "button", class: cls }, text), { onclick });
 
-/** Escape does this and nothing else, unless it belongs to an input method. */
-export function onEscape(el, act) {
-	el.addEventListener("keydown", (event) => {
-		if (event.key !== "Escape" || event.isComposing) return;
-		event.preventDefault();
-		event.stopPropagation();
-		act();
-	});
-}
-
 /** For a screen reader. */
 export const say = (text) => $("say").replaceChildren(text);
 

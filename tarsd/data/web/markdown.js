@@ -58,7 +58,7 @@ export const linkInto = (name) => (vault = name);
 export const obsidianLink = (target) =>
 	`obsidian://open?vault=${encodeURIComponent(vault)}&file=${encodeURIComponent(target.replace(/\.md(?=#|$)/i, ""))}`;
 
-/** A text that may grow: only blocks that changed are drawn again. `cite` makes an element of the number in `[1]`, or null. */
+/** A text that may grow: only blocks that changed are drawn again. `cite` makes an element of the `1` or `1?` in `[1]`, or null. */
 export class MarkdownView {
 	#keys = [];
 
@@ -104,7 +104,11 @@ export class MarkdownView {
 		for (const node of texts) {
 			const within = (where) => node.parentElement?.closest(where);
 			if (within("code, pre")) continue;
-			if (within("li") && !node.previousSibling) node.data = node.data.replace(/^\[([ x])\](?= )/i, (_, mark) => (mark === " " ? "☐" : "☑"));
+			const box = within("li") && !node.previousSibling && /^\[([ x])\] /i.exec(node.data);
+			if (box) {
+				node.data = node.data.slice(4);
+				node.before(h("input", { type: "checkbox", checked: box[1] !== " ", disabled: true, "aria-label": "Task" }));
+			}
 			if (this.cite && !within("a, blockquote")) node.replaceWith(...cited(node.data, this.cite));
 		}
 		return found.childNodes;
@@ -128,7 +132,7 @@ function cited(text, cite) {
 	let [at, chain] = [0, -1];
 	for (const { 0: whole, 1: inside, index } of text.matchAll(MARKER)) {
 		if (index !== chain && /[\p{L}\p{N}_\]\\]$/u.test(text.slice(0, index).slice(-2))) continue;
-		const made = inside.split(/([^\d?]+)/).map((part) => (/^\d/.test(part) ? cite(parseInt(part), part.endsWith("?")) : part));
+		const made = inside.split(/([^\d?]+)/).map((part) => (/^\d/.test(part) ? cite(part) : part));
 		if (made.includes(null)) continue;
 		pieces.push(text.slice(at, index), ...made);
 		at = chain = index + whole.length;

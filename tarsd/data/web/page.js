@@ -47,7 +47,6 @@ $("token-form").onsubmit = (event) => {
 $("keep").onchange = () => keepToken(token(), $("keep").checked);
 $("forget").onclick = () => {
 	keepToken("", false);
-	closeAll();
 	chat.begin();
 	daemon.connect("");
 };
@@ -150,6 +149,7 @@ box.oninput = () => {
 	box.style.height = "auto";
 	box.style.height = `${box.scrollHeight + 2}px`;
 	$("send").disabled = !box.value.trim();
+	$("commands").hidden = !box.value.startsWith("/");
 };
 
 box.onkeydown = (event) => {

@@ -2,7 +2,7 @@
 
 import { opener, placeOf, relevance } from "./answer.js";
 import { conversationPath } from "./chat.js";
-import { $, behindWords, copyOf, h, notice, onEscape, plural, wordsOf } from "./dom.js";
+import { $, behindWords, copyOf, h, notice, plural, wordsOf } from "./dom.js";
 import { MarkdownView } from "./markdown.js";
 
 const TYPING_MS = 250;
@@ -30,7 +30,13 @@ export function closeAll() {
 for (const dialog of document.querySelectorAll("dialog")) {
 	// its button, or a press beside it
 	dialog.addEventListener("click", ({ target }) => (target === dialog || target.closest(".close")) && dialog.close());
-	onEscape(dialog, () => dialog.close()); // a box for searching keeps the first one for itself
+	dialog.addEventListener("keydown", (event) => {
+		if (event.key !== "Escape" || event.isComposing) return;
+		// a box for searching keeps the first one for itself
+		event.preventDefault();
+		event.stopPropagation();
+		dialog.close();
+	});
 	dialog.addEventListener("close", () => {
 		if (open.at(-1) !== dialog) return;
 		open.pop();
@@ -118,8 +124,7 @@ export class Search {
 
 	constructor(daemon, notes) {
 		Object.assign(this, { daemon, notes });
-		$("search-words").oninput = () => this.#soon(TYPING_MS);
-		$("search-mode").onchange = () => this.#soon(0);
+		$("search-form").oninput = () => this.#soon(TYPING_MS);
 		$("search-form").onsubmit = (event) => {
 			event.preventDefault();
 			this.#soon(0);

@@ -11,10 +11,9 @@ export const begun = (id, question, state = "looking") => ({
 export const ended = (turn) => ENDS.includes(turn.state);
 
 /** A turn as the daemon keeps it; of one that still runs, its events bring everything. */
-export function restored({ id, message, state, text, sources, citations, error, model, private: seen, tools }) {
-	if (state === "running") return begun(id, message);
-	const used = tools.map((tool, n) => ({ ...tool, call: `t${n}` }));
-	return { ...begun(id, message, state), text, sources, citations, error, model, private: seen, tools: used };
+export function restored(saved) {
+	const turn = begun(saved.id, saved.message);
+	return saved.state === "running" ? turn : { ...turn, ...saved, tools: saved.tools.map((tool, n) => ({ ...tool, call: `t${n}` })) };
 }
 
 /** Change the turn by an event that is not in it yet. */
@@ -54,19 +53,17 @@ export function apply(turn, event) {
 			close(turn, event.stopped ? "stopped" : "done", event);
 			break;
 		case "failed":
-			close(turn, event.error.code === "interrupted" ? "interrupted" : "failed", event);
+			close(turn, "failed", event);
 	}
 }
 
 /** The turn ends here, whatever the daemon may still do. */
-export function fail(turn, { message, hint }) {
-	close(turn, "failed", { error: { message, hint } });
-}
+export const fail = (turn, error) => close(turn, "failed", { error });
 
 function used(turn, { call, name, state, sources = [] }) {
 	turn.waiting = "";
 	put(turn.tools, "call", { call, name, state });
-	turn.sources = [...turn.sources, ...sources.filter(({ n }) => !turn.sources.some((known) => known.n === n))];
+	for (const source of sources) put(turn.sources, "n", source);
 	const asked = turn.approvals.find((one) => one.call === call);
 	if (asked && state !== "running") asked.state = state === "refused" ? "refused" : "allowed";
 }
