@@ -174,18 +174,19 @@ class Application:
                 general.append((error.message, error.hint))
         if vectors is not None and vectors.reason:
             general.append((vectors.reason, vectors.hint))
+        embedding = status.embedding(vectors, self.config.embedding.model, counts)
         watching, behind, history = indexing.watching(), indexing.behind(), indexing.history
         return {
             "vault": self.hello()["vault"],
             "watch": status.watching(watching),
             "counts": status.counted(counts, skipped, behind, history.within),
             "behind": behind,
-            "embedding": status.embedding(vectors, self.config.embedding.model, counts),
+            "embedding": embedding,
             "chat": self.assistant.state(),
             "http": http,
             "problems": status.problems(general, watching, files, skipped, at=history.at, indexed=indexed),
             "left_out": status.left_out(skipped, history.at),
-            "advice": status.advice(history.not_english, self.config.embedding.model),
+            "advice": status.advice(history.not_english, embedding, counts),
             "process": {
                 "pid": os.getpid(),
                 "version": tarsd.__version__,

@@ -24,6 +24,7 @@ ENOUGH_NOTES = 10
 """Of fewer notes it is not said in what language they are."""
 ENGLISH_BEST = ("minilm", "table")
 """Embedding models that read English best."""
+MULTILINGUAL = "tarsd model use e5"
 WARNINGS = ("twin",)
 """States of files that are indexed all the same."""
 
@@ -41,8 +42,8 @@ class ScanHistory:
         """A sentence for each rule that matches nothing."""
         self.counted = False
         """Whether a pass over everything has ended, and all of this is known."""
-        self.not_english = False
-        """Whether most notes whose language can be told are in another one than English."""
+        self.not_english = 0.0
+        """The share of the notes whose language can be told that are in another one than English."""
         self.within = 0
         """Notes in folders that are left out, beyond one for each of these folders."""
 
@@ -53,7 +54,7 @@ class ScanHistory:
             return
         skipped = notes.skipped()
         told = [row.language for row in notes.titles() if row.language and not row.ours]
-        self.not_english = len(told) >= ENOUGH_NOTES and 2 * told.count("en") < len(told)
+        self.not_english = 1 - told.count("en") / len(told) if len(told) >= ENOUGH_NOTES else 0.0
         if self._exclude or self._local_only:
             with contextlib.suppress(VaultUnavailable):  # what was known stays
                 paths = [path for vault in vaults.values() for path in vault.names()]
@@ -119,12 +120,17 @@ def embedding(state: EmbeddingProgress | None, model: str, counts: Counts | None
 _EMBEDDING = {"model_missing": "unavailable", "failing": "failed"}
 
 
-def advice(not_english: bool, model: str) -> list[str]:
-    """Sentences about what would make things better, though nothing is wrong."""
-    if not_english and model in ENGLISH_BEST:
+def advice(not_english: float, embedding: Mapping[str, Any], counts: Counts | None) -> list[str]:
+    """Sentences about what would make things better, though nothing is wrong.
+
+    `not_english` is of the history, `embedding` of the reply: what the model does not read is in no English either.
+    """
+    model, chunks = str(embedding["model"]), counts.chunks if counts else 0
+    unread = int(embedding.get("not_read") or 0) / chunks if chunks >= ENOUGH_NOTES else 0.0
+    if model in ENGLISH_BEST and unread + (1 - unread) * not_english > 0.5:
         return [
             f"Most notes are not in English, which {model} reads best; words find them all the same. "
-            "A multilingual model finds more by meaning: tarsd help models"
+            f"A multilingual model finds more by meaning: {MULTILINGUAL}"
         ]
     return []
 

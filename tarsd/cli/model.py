@@ -83,9 +83,9 @@ def _in_use(vault: Path | None) -> tuple[str, int | None]:
     """The model in force and the number of passages, by the daemon; without one, the model of the config."""
     try:
         reply: dict[str, Any] = Client.find(vault).get("/v1/status")
-        embedding, index = reply.get("embedding") or {}, reply.get("index") or {}
-        chunks = index.get("chunks", reply.get("chunks"))
-        return str(embedding.get("model") or ""), int(chunks) if isinstance(chunks, int) else None
+        embedding, counts = reply.get("embedding") or {}, reply.get("counts") or {}
+        chunks = counts.get("chunks")
+        return str(embedding.get("model") or ""), chunks if isinstance(chunks, int) else None
     except TarsdError:
         return _configured(), None
 

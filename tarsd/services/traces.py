@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tarsd import keys
 from tarsd.config import expand, short_folder
-from tarsd.config.places import paths, user_home
+from tarsd.config.places import models_folder, paths, user_home
 from tarsd.errors import ClientError, ConfigError, Refused
 
 ID = re.compile(r"[0-9a-f]{12}")
@@ -63,11 +63,12 @@ def of_vault(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
 
 
 def shared(env: Mapping[str, str]) -> list[InstalledFile]:
-    """What all vaults use: settings, vectors, the file of keys; and what the model's runtime once left."""
+    """What all vaults use: settings, vectors, models, the file of keys; and what the model's runtime once left."""
     places = paths("0" * 12, env)
     vectors = [entry for entry in _listed(places.cache.parent) if entry.name.startswith(places.embeddings_db.name)]
     return [
         *_there("vectors", vectors),
+        *_there("models", [models_folder(env)]),
         *_there("settings", [places.config_file]),
         *_there("keys", [keys.key_file(env)]),
         *_there("runtime's telemetry", [folder / name for folder in _telemetry(env) for name in TELEMETRY_FILES]),

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from tarsd.doctor import embedding
 from tarsd.errors import EXIT_NOTHING, EXIT_OK
 from tests.conftest import Daemon
 from tests.support.doubles.openai import OpenAIDouble
@@ -53,6 +56,19 @@ def test_remember_ask_judge_review_and_find_again(run: Run, daemon: Start, vault
     assert run("memory", "forget", "sister", "--yes")[0] == EXIT_OK
     assert "sister" not in (vault / "tars" / "Memory.md").read_text()
     assert "extractive" in run("models")[1]
+
+
+def test_the_embedding_models_are_told_with_what_a_change_costs_this_vault(
+    run: Run, daemon: Start, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = [embedding.BuiltIn("minilm", "English best", 1, 10.0), embedding.BuiltIn("table", "single words", 1, 1e4)]
+    monkeypatch.setattr(embedding, "built_in", lambda: known)
+    for number in range(40):
+        (vault / f"{number}.md").write_text(GAUGE)
+    chunks = daemon().wait()["counts"]["chunks"]
+    reply = json.loads(run("model", "list", "--json")[1])
+    assert (reply["used"], reply["passages"]) == ("table", chunks)
+    assert f"a change embeds all {chunks} passages in about 4 s" in run("model")[1]
 
 
 def test_a_conversation_at_the_terminal_with_a_model(daemon: Start, vault: Path) -> None:

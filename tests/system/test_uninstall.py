@@ -16,7 +16,7 @@ from tarsd import keys, services
 from tarsd.cli import uninstall
 from tarsd.client import Client
 from tarsd.config import socket_path, vault_id
-from tarsd.config.places import paths
+from tarsd.config.places import models_folder, paths
 from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, ClientError
 from tarsd.services import traces
 from tests.conftest import Daemon
@@ -181,13 +181,14 @@ def test_what_is_shared_goes_with_the_last_vault(
     second = daemon(other)
     (home / "config.toml").write_text("[embedding]\nmodel = 'table'\n")
     keys.put("openai", "sk-test")
+    write(models_folder(), "some-model/words.npy", "bytes")
     code, out, _ = run("uninstall", "--purge", "--yes")
     assert code == EXIT_USAGE, "which one?"
     code, out, _ = run("uninstall", "--purge", "--yes", "--vault", str(vault))
     assert (code, "What stays, and why:" in out) == (EXIT_OK, True)
-    told = dict(re.findall(r"^  (vectors|settings|keys) .*?(?:; |: )(.*?)\)?$", out, re.MULTILINE))
-    assert set(told.values()) == {"another vault uses it"} and set(told) == {"vectors", "settings", "keys"}
-    shared = [one.config.paths.embeddings_db, home / "config.toml", home / "keys.json"]
+    told = dict(re.findall(r"^  (vectors|models|settings|keys) .*?(?:; |: )(.*?)\)?$", out, re.MULTILINE))
+    assert set(told.values()) == {"another vault uses it"} and set(told) == {"vectors", "models", "settings", "keys"}
+    shared = [one.config.paths.embeddings_db, home / "config.toml", home / "keys.json", models_folder()]
     assert all(path.exists() for path in shared)
     assert second.client.alive() and second.config.paths.index_db.exists()
     assert not one.config.paths.cache.exists() and not one.config.paths.state.exists()

@@ -60,6 +60,8 @@ GERMAN = "Am Abend gab es Suppe, und danach habe ich noch ein Kapitel in dem Buc
 ENGLISH = "In the evening there was soup, and after that I read another chapter of the book about the sea."
 FRENCH = "Le soir il y avait de la soupe, et après cela je suis allé dans le jardin avec ma sœur et les enfants."
 
+CHINESE = "晚上喝了汤，之后我又读了一章关于北海的书，然后给妹妹写了一封信。"
+
 
 @pytest.mark.parametrize(
     ("texts", "told"),
@@ -68,6 +70,9 @@ FRENCH = "Le soir il y avait de la soupe, et après cela je suis allé dans le j
         ([GERMAN] * 6 + [FRENCH] * 6 + [ENGLISH] * 8, True),
         ([FRENCH] * 4 + [GERMAN] * 5 + [ENGLISH] * 10, False),
         ([ENGLISH] * 12, False),
+        ([CHINESE] * 12, True),
+        ([CHINESE] * 6 + [GERMAN] * 5 + [ENGLISH] * 10, True),
+        ([CHINESE] * 5 + [ENGLISH] * 10, False),
         ([GERMAN] * 9, False),
         (["12 × 34"] * 12, False),
     ],
@@ -80,5 +85,5 @@ def test_a_vault_that_is_not_in_english_is_told_what_helps(tmp_path: Path, texts
         engine.indexing.history.passed(engine.indexing.vaults, engine.store.notes, whole=True)
         status = engine.app.status()
     assert bool(status["advice"]) is told
-    assert all("not in English" in advice and "tarsd help models" in advice for advice in status["advice"])
+    assert all("not in English" in advice and "tarsd model use e5" in advice for advice in status["advice"])
     assert status["problems"] == [], "nothing is wrong"

@@ -287,3 +287,11 @@ def test_a_stream_that_breaks_off_is_a_fault(subject: DoctorContext, stand_in: S
     stand_in.replies["POST /v1/check"] = (500, {"error": {"message": "It broke.", "hint": "See the log for details."}})
     line = one(subject, "Index", "daemon")
     assert (line.state, line.text, line.public) == ("fault", "It broke.", "It failed (error).")
+
+
+def test_what_would_help_is_told_though_nothing_is_wrong(stand_in: Stub, subject: DoctorContext) -> None:
+    says(stand_in, advice=["Most notes are not in English. A model helps: tarsd model use e5"])
+    look(subject, "Daemon", "answers")
+    none, helps = look(subject, "Daemon", "problems")
+    assert (none.state, helps.state) == ("ok", "warning")
+    assert helps.text.startswith("Most notes") and "tarsd model use e5" in helps.text
