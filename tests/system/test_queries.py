@@ -62,7 +62,7 @@ def test_messages_that_are_commands_are_answered_by_rows_and_ask_no_model(
         talk = Talk(double, daemon, home, vault)
         talk.daemon.wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
         retrieved, *_, done = talk.whole(talk.ask("/notes rating > 3 --sort -rating --sum price"))
-        assert done["text"].startswith("2 notes.  \nSum of price: 19.9 (of 2 values).\n\n| Note | rating | price |")
+        assert done["text"].startswith("2 notes.  \nSum of price: 19.9 € (of 2 values).\n\n| Note | rating | price |")
         assert [(one["path"], one["start_line"]) for one in done["citations"]] == [
             ("Books/Dune.md", 2),
             ("Books/Emma.md", 2),
