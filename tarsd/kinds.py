@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import lru_cache
@@ -31,6 +31,12 @@ _CURRENCIES = (
     "Fr.", "SFr.", "Rs.", "Rs", "kr", "kr.", *_CODES.split(),
 )  # fmt: skip
 """What stands before an amount; behind a number any word is its unit."""
+_SAME_CURRENCIES = {
+    "EUR": "€", "USD": "$", "US$": "$", "GBP": "£", "JPY": "¥", "￥": "¥", "RUB": "₽", "INR": "₹", "RS": "₹",
+    "RS.": "₹", "KRW": "₩", "TRY": "₺", "ILS": "₪", "BRL": "R$", "AUD": "A$", "CAD": "C$", "CA$": "C$", "NZD": "NZ$",
+    "RMB": "CNY", "FR.": "CHF", "SFR.": "CHF", "KR.": "KR",
+}  # fmt: skip
+_KNOWN_CURRENCIES = frozenset(name.upper() for name in _CURRENCIES)
 
 MINUTES = {
     1 / 60: "s sec secs second seconds sek sekunde sekunden seg segundo segundos seconde secondes secondi сек 秒 秒間",
@@ -84,6 +90,18 @@ class Reading:
     def day(self) -> str:
         """The day of a date or a time, "" if it is none."""
         return self.iso[:10]
+
+
+def currency_of(unit: str) -> str:
+    """The currency that a unit stands for, one for `€` and `EUR`; "" for any other unit."""
+    name = unit.upper()
+    return _SAME_CURRENCIES.get(name, name) if name in _KNOWN_CURRENCIES else ""
+
+
+def main_currency(units: Iterable[str]) -> str:
+    """The currency of most of these units, the first of several; "" if none is one. Others are not added to it."""
+    found = [currency for unit in units if (currency := currency_of(unit))]
+    return max(dict.fromkeys(found), key=found.count, default="")
 
 
 @lru_cache(maxsize=20_000, typed=True)

@@ -10,10 +10,9 @@ from tarsd.ask.reading import AskedWord, Comparison, Question
 from tarsd.ask.tables import LANGUAGES, simplified
 from tarsd.ask.times import TimeSpan
 from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers, meanings, tokens
-from tarsd.kinds import kind_of
+from tarsd.kinds import currency_of, kind_of
 from tarsd.parse import Fact
 
-MONEY = frozenset(("€", "$", "£", "¥", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "RUB", "₽"))
 IMPLIED = {
     "howlong": ("duration", "length"), "howold": ("birthday", "age"), "howexpensive": ("cost",),
     "howfar": ("distance",),
@@ -246,7 +245,7 @@ class Matcher:
     def in_currency(self, key: Key) -> bool:
         """Whether values of this name are amounts of money."""
         facts = (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
-        return any(kind_of(fact.value).unit in MONEY for fact in facts)
+        return any(currency_of(kind_of(fact.value).unit) for fact in facts)
 
     def day_of(self, sheet: Sheet) -> str:
         """The day of a note, or else the first one among its values."""

@@ -10,7 +10,7 @@ from tarsd.ask.matching import Matcher
 from tarsd.ask.reading import AskedWord
 from tarsd.ask.tables import simplified
 from tarsd.ask.vocabulary import Key, iter_numbers, scaled, shown
-from tarsd.kinds import kind_of
+from tarsd.kinds import currency_of, kind_of, main_currency
 from tarsd.parse import Fact
 
 PERIODS = {"whichmonth": "month", "whichweek": "week", "whichyear": "year"}
@@ -74,13 +74,13 @@ class Summing(Matcher):
         rows = self._values_of(names, [word for word in words if word.start not in used]) if names else None
         if not rows:
             return None
-        numbers = [number or 0.0 for _, number, _ in iter_numbers(fact for _, fact in rows)]
+        numbers = [number or 0.0 for _, number, _ in _numbers([fact for _, fact in rows])]
         dated = [
             (self.day_of(self.vault.sheets[id]), number, AnswerRow(id, fact.line, str(fact.value)))
             for (id, fact), number in zip(rows, numbers, strict=True)
         ]
         units = [kind_of(fact.value).unit for _, fact in rows if kind_of(fact.value).kind == "number"]
-        unit = max(set(units), key=units.count) if units else "min"
+        unit = main_currency(units) or max(dict.fromkeys(units), key=units.count, default="min")
         return self._most([one for one in dated if one[0] and one[1]], periods, unit)
 
     def _most(
@@ -166,7 +166,7 @@ class Summing(Matcher):
     def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
         if not chosen:
             return nothing("zero")
-        numbers = list(iter_numbers(fact for _, fact in chosen))
+        numbers = _numbers([fact for _, fact in chosen])
         rows = [AnswerRow(id, fact.line, str(fact.value)) for id, fact in chosen]
         good = [(row, number) for row, (_, number, _) in zip(rows, numbers, strict=True) if number is not None]
         bad = tuple(row for row, (_, number, _) in zip(rows, numbers, strict=True) if number is None)
@@ -175,7 +175,8 @@ class Summing(Matcher):
             return nothing("zero")
         mean = self.question.wants("mean")
         units = [kind_of(fact.value).unit for fact, number, lasts in numbers if number is not None and not lasts]
-        unit = "min" if any(lasts for _, _, lasts in numbers) else max(set(units), key=units.count, default="")
+        unit = main_currency(units) or max(dict.fromkeys(units), key=units.count, default="")
+        unit = "min" if any(lasts for _, _, lasts in numbers) else unit
         value = total / len(good) if mean else total
         shown_rows = tuple(row for row, _ in good)
         return Found("mean" if mean else "sum", shown_rows, value, unit, of=len(good), skipped=bad)
@@ -207,6 +208,15 @@ class Summing(Matcher):
             if any(number is not None for _, number, _ in iter_numbers(fact for _, fact in rows)):
                 return self._best(rows, which)
         return None
+
+
+def _numbers(facts: Sequence[Fact]) -> list[tuple[Fact, float | None, bool]]:
+    """As `iter_numbers`; an amount in another currency than most have has no number: it cannot be added to them."""
+    currency = main_currency(kind_of(fact.value).unit for fact in facts)
+    return [
+        (fact, number if currency_of(kind_of(fact.value).unit) in ("", currency) else None, lasts)
+        for fact, number, lasts in iter_numbers(facts)
+    ]
 
 
 def _starts(words: Iterable[AskedWord]) -> Iterator[int]:

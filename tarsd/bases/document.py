@@ -74,7 +74,7 @@ class Base:
             return self.views[0]
         if found := self._named(name):
             return found
-        names = ", ".join(repr(view.name) for view in self.views if view.name)
+        names = ", ".join(repr(view.name.strip()) for view in self.views if view.name.strip())
         raise BasesError(
             f"This base has no view {name[:60]!r}", f"Its views are {names}." if names else "It has one view."
         )
@@ -84,7 +84,8 @@ class Base:
         return self._named(name) is not None
 
     def _named(self, name: str) -> View | None:
-        return next((view for view in self.views if view.name.casefold() == name.casefold()), None)
+        wanted = name.strip().casefold()
+        return next((view for view in self.views if view.name.strip().casefold() == wanted), None)
 
 
 def holds(condition: Condition, scope: RowScope, problems: dict[str, int]) -> bool:

@@ -14,6 +14,7 @@ from tarsd.bases.operators import sort_key
 from tarsd.bases.record import Lookup, Record
 from tarsd.bases.scope import Budget, Program, RowScope, TooMuch
 from tarsd.bases.values import Duration, File, Quantity, Value, is_empty, is_truthy
+from tarsd.kinds import currency_of, main_currency
 
 _TITLES = {
     "file.name": "file name", "file.basename": "file base name", "file.ctime": "created time",
@@ -31,12 +32,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a column comes to: `of` values were taken, `skipped` are those of another kind that were left out."""
+    """What a column comes to: `of` values were taken, `skipped` those of another kind or currency that were left out.
+
+    `unit` is the currency of the value, if it has one.
+    """
 
     name: str
     value: Value
     of: int = 0
     skipped: int = 0
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -229,8 +234,12 @@ def summary_of(kind: str, values: Sequence[Value], evaluator: Evaluator, own: Ma
     if kind in own:
         scope.values = {"values": tuple(values)}
         return Summary(kind, evaluator.value(own[kind], scope, f"summary {kind}"), len(filled))
+    left_out, unit = 0, ""
     if kind in _OF_NUMBERS:
         filled = [item for value in filled for item in (value if isinstance(value, tuple) else (value,))]
+        unit = main_currency(item.unit for item in filled if isinstance(item, Quantity))
+        same = [item for item in filled if not isinstance(item, Quantity) or currency_of(item.unit) in ("", unit)]
+        filled, left_out = same, len(filled) - len(same)
     counted = [
         value
         for value in filled
@@ -238,7 +247,7 @@ def summary_of(kind: str, values: Sequence[Value], evaluator: Evaluator, own: Ma
     ]
     value = summarize(kind, filled if kind in _OF_NUMBERS else values, scope)
     if kind in _OF_NUMBERS and counted:
-        return Summary(kind, value, len(counted), len(filled) - len(counted))
+        return Summary(kind, value, len(counted), len(filled) - len(counted) + left_out, unit)
     return Summary(kind, value, len(filled))
 
 

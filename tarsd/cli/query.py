@@ -209,7 +209,7 @@ def _sums(summaries: Mapping[str, Json]) -> list[str]:
         skipped = f", {found['skipped']:,} left out" if found.get("skipped") else ""
         values = f"{found.get('of', 0):,} value{'' if found.get('of') == 1 else 's'}"
         rests = f" (of {values}{skipped})" if found.get("of") or skipped else ""
-        kind, value = str(found.get("fn", "")).lower(), text(found.get("value")) or "nothing"
+        kind, value = str(found.get("fn", "")).lower(), line(found.get("text") or text(found.get("value"))) or "nothing"
         lines.append(f"{kind} of {line(name)}: {value}{rests}")
     return lines
 

@@ -97,7 +97,7 @@ def base_of(view: NoteView, name: str, opened: Callable[[str], NoteView]) -> tup
             base = read_base(text, line)
             if base.has_view(name):
                 return text, line, name
-            views |= dict.fromkeys(repr(one.name) for one in base.views if one.name)
+            views |= dict.fromkeys(repr(one.name.strip()) for one in base.views if one.name.strip())
     hint = f"Their views are {', '.join(views)}." if views else "Their views have no names."
     raise BadRequest(f"No base in {view.path} has a view {name[:60]!r}.", hint, field="view")
 

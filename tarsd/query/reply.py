@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tarsd.bases import Duration, Value, plain
+from tarsd.bases import Duration, Value, plain, text_of
 from tarsd.bases.table import Row, Summary, Table
 from tarsd.bases.values import DAY_MS
 from tarsd.query.records import ItemRecord, NoteRecord, TaskRecord
@@ -62,6 +62,8 @@ def property_of(name: str) -> str:
 
 def _summary(found: Summary) -> Json:
     made: Json = {"fn": found.name, "value": plain(found.value), "of": found.of, "skipped": found.skipped}
+    if found.value is not None and (found.unit or isinstance(found.value, Duration)):
+        made["text"] = f"{text_of(found.value)} {found.unit}".rstrip()
     return made | _minutes(found.value)
 
 

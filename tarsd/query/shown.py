@@ -167,7 +167,8 @@ def _sums(summaries: Mapping[str, Summary]) -> list[str]:
         skipped = f", {found.skipped:,} left out" if found.skipped else ""
         values = f"{found.of:,} value{'' if found.of == 1 else 's'}"
         rests = f" (of {values}{skipped})" if found.of or skipped else ""
-        lines.append(f"{found.name} of {name}: {_cell(found.value) or 'nothing'}{rests}")
+        unit = f" {found.unit}" if found.unit else ""
+        lines.append(f"{found.name} of {name}: {_cell(found.value) or 'nothing'}{unit}{rests}")
     return lines
 
 

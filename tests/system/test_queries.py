@@ -34,7 +34,7 @@ def test_a_vault_is_asked_as_data_from_the_shell(run: Run, daemon: Start, vault:
     rows = out.splitlines()
     assert code == EXIT_OK and rows[0].split() == ["note", "rating", "price"]
     assert rows[1].endswith("12,90 €") and "Dune.md" in rows[1] and "Emma.md" in rows[2]
-    assert "sum of price: 19.9 (of 2 values)" in rows
+    assert "sum of price: 19.9 € (of 2 values)" in rows
     assert run("notes", "-w", "rating > 9")[:2] == (EXIT_NOTHING, "No matching notes.\n")
     code, _, err = run("notes", "-w", "rating >")
     assert code == EXIT_USAGE and "line 1, column 9" in err
@@ -62,7 +62,7 @@ def test_messages_that_are_commands_are_answered_by_rows_and_ask_no_model(
         talk = Talk(double, daemon, home, vault)
         talk.daemon.wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
         retrieved, *_, done = talk.whole(talk.ask("/notes rating > 3 --sort -rating --sum price"))
-        assert done["text"].startswith("2 notes.  \nSum of price: 19.9 (of 2 values).\n\n| Note | rating | price |")
+        assert done["text"].startswith("2 notes.  \nSum of price: 19.9 € (of 2 values).\n\n| Note | rating | price |")
         assert [(one["path"], one["start_line"]) for one in done["citations"]] == [
             ("Books/Dune.md", 2),
             ("Books/Emma.md", 2),

@@ -18,7 +18,7 @@ FENCE = "```"
 NOTES = {
     "Books/Dune.md": "---\nrating: 5\n---\n",
     "Books/Emma.md": "---\nrating: 3\n---\n",
-    "All.base": "filters: file.inFolder('Books')\nviews:\n  - name: Both\n  - name: Good\n    filters: rating > 4\n",
+    "All.base": "filters: file.inFolder('Books')\nviews:\n  - name: 'Both '\n  - name: Good\n    filters: rating > 4\n",
     "Secret/Own.base": "views:\n  - name: Hidden\n",
     "Blocks.md": f"{FENCE}base\nfilters: rating > 4\nviews:\n  - name: First\n{FENCE}\n\n"
     f"> ~~~base\n> filters: rating < 4\n> views:\n>   - name: Second\n>   - name: Überblick\n> ~~~\n\n"

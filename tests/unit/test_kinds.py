@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tarsd.kinds import fits, kind_of, property_types
+from tarsd.kinds import currency_of, fits, kind_of, main_currency, property_types
 
 
 @pytest.mark.parametrize(
@@ -114,3 +114,10 @@ def test_types_are_those_of_the_vault(tmp_path: Path) -> None:
     for broken in ("{", "[]", '{"types": []}', "\x00"):
         (settings / "types.json").write_text(broken)
         assert property_types(tmp_path) == {}
+
+
+def test_currencies_are_known_in_sign_and_code() -> None:
+    same = [("€", "EUR"), ("$", "USD"), ("US$", "usd"), ("¥", "￥"), ("Rs", "INR"), ("SFr.", "CHF"), ("kr", "kr.")]
+    assert all(currency_of(one) == currency_of(other) != "" for one, other in same)
+    assert {currency_of(unit) for unit in ("", "p.", "km", "/5", "min")} == {""}
+    assert main_currency(["p.", "$", "EUR", "€"]) == "€" and main_currency(["km", ""]) == ""

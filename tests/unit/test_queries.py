@@ -127,7 +127,7 @@ def test_rows_have_values_lines_groups_and_sums(engine: Engine) -> None:
     assert reply["rows"][0]["lines"] == {"rating": 2, "price": 7}
     assert reply["rows"][1]["values"]["file.basename.lower()"] == "emma"
     assert reply["total"] == 3
-    assert reply["summaries"]["price"] == {"fn": "Sum", "value": 19.9, "of": 2, "skipped": 1}
+    assert reply["summaries"]["price"] == {"fn": "Sum", "value": 19.9, "of": 2, "skipped": 1, "text": "19.9 €"}
     assert reply["summaries"]["rating"] == {"fn": "Average", "value": 4.5, "of": 2, "skipped": 1}
     assert reply["summaries"]["time"]["minutes"] == 100
     groups = {group["key"]: (group["count"], group["summaries"]["price"]["value"]) for group in reply["groups"]}

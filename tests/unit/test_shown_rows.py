@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tarsd.cli.query import _sums
 from tarsd.notes import Reader
 from tarsd.protocol import Audience
 from tarsd.query import ShownRows, VaultQuery, as_lines, as_markdown, task_query
@@ -54,7 +55,7 @@ def test_notes_are_a_table_whose_rows_link_to_them_and_are_cited(engine: Engine)
     shown = rows(engine, BOOKS)
     assert as_markdown(shown).split("\n") == [
         "3 notes.  ",
-        "Sum of price: 12.9 (of 1 value, 1 left out).",
+        "Sum of price: 12.9 € (of 1 value, 1 left out).",
         "",
         "| Note | rating | price |",
         "| --- | --- | --- |",
@@ -99,7 +100,7 @@ def test_list_items_are_a_list(engine: Engine) -> None:
 
 def test_groups_have_their_counts_and_sums(engine: Engine) -> None:
     text = as_markdown(rows(engine, replace(BOOKS, group="rating")))
-    assert "**5** (1; Sum of price: 12.9 (of 1 value))\n\n| Note |" in text
+    assert "**5** (1; Sum of price: 12.9 € (of 1 value))\n\n| Note |" in text
 
 
 def test_what_is_not_shown_is_counted(engine: Engine) -> None:
@@ -120,7 +121,7 @@ def test_a_model_gets_a_line_for_each_row_and_the_total_of_all(engine: Engine) -
     said, lines = as_lines(rows(engine, BOOKS, most=2))
     assert said.split("\n") == [
         "3 notes; the first 2 are shown.",
-        "Sum of price: 12.9 (of 1 value, 1 left out).",
+        "Sum of price: 12.9 € (of 1 value, 1 left out).",
         "Columns: path | rating | price",
     ]
     assert lines == ("Books/Dune.md | 5 | 12.90 €", "Books/A | B.md | 4 | free")
@@ -135,7 +136,7 @@ def test_somebody_elsewhere_gets_no_row_count_or_sum_of_private_notes(engine: En
     assert "Secret/Debt" in as_markdown(here) and "2 notes" in as_markdown(here)
     assert any(note.local_only for note in here.notes)
     for text in (as_markdown(elsewhere), *as_lines(elsewhere)[0:1]):
-        assert "Secret" not in text and "1 note." in text and "12.9 (of 1 value)" in text
+        assert "Secret" not in text and "1 note." in text and "12.9 € (of 1 value)" in text
 
 
 def test_a_note_that_went_meanwhile_keeps_its_row(engine: Engine, tmp_path: Path) -> None:
@@ -168,3 +169,19 @@ def test_rows_of_a_note_that_went_say_what_the_index_knows_of_them(
     finally:
         target.write_bytes(kept)
     assert [entry.partition(" — ")[0] for entry in said.split("\n")[2:]] == entries
+
+
+def test_sums_are_of_one_currency_and_durations_are_said_in_words(engine: Engine) -> None:
+    for name, price, time in (("A", "1.034,50 €", "1h 05m"), ("B", "EUR 2", "2 h"), ("C", "$9", ""), ("D", "¥500", "")):
+        write(engine.vault, f"Mixed/{name}.md", f"---\nprice: {price}\ntime: {time}\n---\n")
+    engine.index()
+    query = VaultQuery("notes", 'file.inFolder("Mixed")', summaries={"price": "sum", "time": "sum"})
+    assert as_markdown(rows(engine, query)).split("\n\n")[0].split("  \n") == [
+        "4 notes.",
+        "Sum of price: 1036.5 € (of 2 values, 2 left out).",
+        "Sum of time: 3 hours 5 minutes (of 2 values).",
+    ]
+    sums = Reader(engine.library, "person").query(query)["summaries"]
+    assert (sums["price"]["value"], sums["price"]["text"]) == (1036.5, "1036.5 €")
+    assert sums["time"]["text"] == "3 hours 5 minutes" and sums["time"]["minutes"] == 185
+    assert "sum of time: 3 hours 5 minutes (of 2 values)" in _sums(sums)

@@ -206,7 +206,19 @@ def test_a_sum_names_its_values_and_those_that_it_leaves_out(engine: Engine, tmp
         own.index()
         found = answer(own, "How many km in March 2026 in total?")
     assert found is not None
-    assert found.text.startswith("12.5 km in total, from 2 values. 1 could not be read as numbers: “tired”.")
+    assert found.text.startswith("12.5 km in total, from 2 values. 1 left out: “tired”.")
+
+
+def test_amounts_of_other_currencies_are_left_out_of_a_sum(tmp_path: Path) -> None:
+    prices = ["12,90 €", "EUR 7", "$1,234.50", "¥500", "3"]
+    with Engine(tmp_path, model=None) as own:
+        for day, price in enumerate(prices, 1):
+            write(own.vault, f"Log/2026-03-0{day}.md", f"- Rope [price:: {price}]\n")
+        own.index()
+        found = answer(own, "What is the sum of price in March 2026?")
+        assert found is not None
+        assert found.text.startswith("22.90 € in total, from 3 values. 2 left out: “¥500”, “$1,234.50”.")
+        assert said(own, "In which month did I spend the most?").startswith("March 2026: 22.90 €.")
 
 
 @pytest.mark.parametrize(
