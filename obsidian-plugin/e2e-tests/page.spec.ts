@@ -28,6 +28,16 @@ test("streams, cites, and shows the passage that it rests on", async ({ phone })
 	await expect(note.locator("pre")).toHaveText("tags: [house]");
 });
 
+test("a count comes from a query of the notes", async ({ phone }) => {
+	const { model } = phone.world;
+	await phone.open();
+	model.replies.push({ call: { name: "query_notes", arguments: { where: 'file.inFolder("House")' } } }, { text: ["There are 3 notes in House."] });
+	await phone.ask("How many notes are in the folder House?");
+	await expect(phone.answer).toContainText("There are 3 notes in House");
+	await expect(phone.turns.last().getByRole("listitem").filter({ hasText: "Query notes ✓" })).toBeVisible();
+	expect(model.requests.some((request) => request.includes("3 notes."))).toBe(true);
+});
+
 test("stop ends at once and keeps the text; it can go on, and be asked again", async ({ phone }) => {
 	const { model } = phone.world;
 	await phone.open();

@@ -239,7 +239,7 @@ export const en = {
 		attention: "Needs attention",
 		indexing: (done: number, total: number) => `Indexing ${done} of ${total}`,
 		behind: (count: number) => `Changed, not indexed yet: ${count}`,
-		problems: (count: number) => `Notes with problems: ${count}`,
+		problems: (count: number) => `Problems: ${count}`,
 		daemon: (version: string) => `Version: ${version}`,
 		unix: (place: string) => `Socket: ${place}`,
 		tcp: (place: string) => `Address: ${place}`,

@@ -6,6 +6,8 @@ question to ordinary search.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tarsd.ask.found import AnswerRow, Found, nothing
 from tarsd.ask.matching import IMPLIED
 from tarsd.ask.reading import AskedWord
@@ -257,9 +259,8 @@ class Finder(Summing):
         if chosen is None or not used:
             return None
         if asked.wants("many") or (asked.wants("much") and not asked.wants("which")):
-            what = " ".join(word.text for word in used)
             rows = self._rows(chosen)
-            return Found("count", rows, len(chosen), about={"what": what}) if chosen else nothing()
+            return Found("count", rows, len(chosen), about={"what": self._first_of(used)}) if chosen else nothing()
         known = any(self.vault.kind_of_note(word.said) for word in used) or asked.wants("who", "notes")
         told = asked.wants("which", "who", "missing") and known
         if not told and not (chosen and (asked.wants("which") or self._is_phrase())):
@@ -267,6 +268,15 @@ class Finder(Summing):
         if asked.wants("last", "first", "next"):
             return self._ordered(chosen)
         return self._notes(chosen)
+
+    def _first_of(self, words: Sequence[AskedWord]) -> str:
+        """The first of these words, with those right behind it, as they stand: “books” of “books did I finish”."""
+        last = words[0]
+        for word in words[1:]:
+            if word.start - last.stop > 1:
+                break
+            last = word
+        return self.question.text[words[0].start : last.stop]
 
     def _is_phrase(self) -> bool:
         """Whether it is no question, but says of notes of a kind when, how much or whose: “books I finished”."""

@@ -55,7 +55,7 @@ NO_ANSWER = "The model gave no answer."
 ALL_REASONING = "The model used all its tokens for reasoning; none were left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
-UNFINISHED = "The connection closed early: the end of the answer may be missing."
+UNFINISHED = "The server did not say that it was finished: the end of the answer may be missing."
 PRIVATE_PASSAGES = "Passages from private notes were left out, as they would leave this machine."
 PRIVATE_SELECTION = "The selection may be from a private note and was left out, as it would leave this machine."
 PRIVATE_HISTORY = "Earlier answers based on private notes were left out, as they would leave this machine."
@@ -200,6 +200,9 @@ class TurnRunner:
             await self._stream(provider, request, patient)
             return
         prompt = replace(prompt, tools=await self._calls.specs(provider))
+        if prompt.tools:
+            reader = self._services.reader(self._request.audience, provider.local)
+            prompt = replace(prompt, vault=await self._thread(reader.overview))
         fitted = self._fit(provider, prompt)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)

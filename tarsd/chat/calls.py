@@ -33,7 +33,7 @@ MOST_SHOWN = 5
 CHANGED = "Not done: the note is not as it was shown any more. What would be done now is asked again."
 NOBODY = "Not done: it needs the person's yes, and nobody is there to give it."
 CLOSED = "There is no such note or section that may be read here. memory_search finds passages."
-FINDS = frozenset({"memory_search", "note_list"})
+FINDS = frozenset({"memory_search", "note_list", "query_notes", "query_tasks"})
 """Tools that find nothing private for a model elsewhere, so that their errors are about the call alone."""
 
 

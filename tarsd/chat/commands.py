@@ -9,13 +9,12 @@ from datetime import date
 from typing import Any, get_args
 
 from tarsd.errors import BadRequest
-from tarsd.query import VaultQuery, task_query
+from tarsd.query import VaultQuery, expressions, rows_query, task_query
 from tarsd.query.tasks import TaskState
 from tarsd.writing.tasks import new_line
 
 _OPTION = re.compile(r'"(?:[^"\\]|\\.)*"|(?<!\S)--([a-z]+)(?:=|\s+|$)|.', re.DOTALL)
 _PLACE = re.compile(r"(?P<note>.+):(?P<line>\d{1,9})", re.DOTALL)
-_PARTS = re.compile(r""""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|([(\[{])|([)\]}])|(,)|.""", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -49,15 +48,18 @@ def read_command(message: str, today: date) -> Command | None:
 
 def _notes(text: str, today: date) -> Command:
     where, options = _options(text, "/notes", ("columns", "sort", "group", "sum", "average", "limit"))
-    summaries = {
-        **dict.fromkeys(_split(options.get("average", "")), "average"),
-        **dict.fromkeys(_split(options.get("sum", "")), "sum"),
-    }
-    columns, sort = _split(options.get("columns", "")), _split(options.get("sort", ""))
-    group = options.get("group", "")
-    # what is sorted by, grouped by or summed is shown, unless it is said what is
-    shown = columns or list(dict.fromkeys([*(one.removeprefix("-") for one in sort), *summaries]))
-    query = VaultQuery("notes", where, tuple(shown), tuple(sort), group, summaries, _limit(options))
+    columns, sort, sums, averages = (
+        expressions(options.get(name, "")) for name in ("columns", "sort", "sum", "average")
+    )
+    query = rows_query(
+        where,
+        columns=columns,
+        sort=sort,
+        group=options.get("group", ""),
+        sum=sums,
+        average=averages,
+        limit=_limit(options),
+    )
     return RowsCommand(query)
 
 
@@ -124,18 +126,6 @@ def _options(
         if not options[name]:
             raise BadRequest(f"Nothing stands behind --{name}.", f"Write it as in: {command} --{name} …")
     return said, options
-
-
-def _split(text: str) -> list[str]:
-    """Expressions with commas between them; commas in quotes and brackets part nothing."""
-    parts, depth = [""], 0
-    for found in _PARTS.finditer(text):
-        depth += (found[1] is not None) - (found[2] is not None)
-        if found[3] and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += found[0]
-    return [part.strip() for part in parts if part.strip()]
 
 
 def _unquoted(text: str) -> str:

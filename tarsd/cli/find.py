@@ -42,9 +42,15 @@ class _Score(click.FloatRange):
 _min_score = click.option("--min-score", type=_Score(0), default=0.0, help="Leave out results with a lower score.")
 
 
+_where = click.option(
+    "--where", metavar="EXPR", help="Only notes for which EXPR is true (tarsd help queries), such as 'rating > 3'."
+)
+
+
 def _query(function: Function) -> Function:
     """What all three searches take."""
-    for option in (json_option, vault_option, _limit, _min_score, click.argument("query", nargs=-1, required=True)):
+    argument = click.argument("query", nargs=-1, required=True)
+    for option in (json_option, vault_option, _limit, _min_score, _where, argument):
         function = option(function)
     return function
 
@@ -77,11 +83,20 @@ def svec(**given: Any) -> None:
     _search("vec", **given)
 
 
-def _search(mode: str, query: tuple[str, ...], min_score: float, limit: int, vault: Path | None, as_json: bool) -> None:
+def _search(
+    mode: str,
+    query: tuple[str, ...],
+    min_score: float,
+    limit: int,
+    where: str | None,
+    vault: Path | None,
+    as_json: bool,
+) -> None:
     text = words(query)
     if not text.strip():
         raise BadRequest("The query is empty.", "Give something to search for.", field="query")
-    more = {"min_score": min_score} if min_score else {}
+    more: dict[str, Any] = {"min_score": min_score} if min_score else {}
+    more |= {"where": where} if where else {}
     _exit(find(Client.find(vault), text, mode, limit, more, as_json=as_json))
 
 

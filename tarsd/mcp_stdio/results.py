@@ -168,6 +168,64 @@ def _below(data: Mapping[str, Any]) -> list[str]:
     return ["\n".join(said)] if said else []
 
 
+# ------------------------------------------------------------------------------------------------ rows
+
+
+def rows(reply: Mapping[str, Any], link: DaemonLink) -> ToolReply:
+    """The rows of a query with their total, sums and groups; the text is a table whose values stand between bars."""
+    every: list[Json] = []
+    for row in reply["rows"]:
+        about = {key: row[key] for key in ("line", "status") if key in row}
+        about |= {"text": cut(row["text"], NAME)[0]} if "text" in row else {}
+        values = {
+            key: value if size(value) <= NAME else cut(said(value), NAME)[0] for key, value in row["values"].items()
+        }
+        every.append({"path": row["path"], **about, "values": values, "uri": link.obsidian(row["path"])})
+    shown = fitting(every)
+    groups = [{name: group[name] for name in ("key", "count", "summaries")} for group in reply["groups"]]
+    total = reply["total"]
+    data = {
+        "total": total,
+        "rows": shown,
+        "groups": fitting(groups, ROOM // 4),
+        "summaries": reply["summaries"],
+        "problems": fitting(reply["problems"], ROOM // 16),
+        **_about(reply, total - len(shown)),
+    }
+    first = [f"Total: {total}." if total else "Nothing matches (total: 0).", *map(line, data["problems"])]
+    first += [_sum(name, found) for name, found in data["summaries"].items()]
+    for group in data["groups"]:
+        sums = "".join(f"; {_sum(name, found)}" for name, found in group["summaries"].items())
+        first.append(f"{line(said(group['key'])) or '(nothing)'}: {group['count']}{sums}")
+    parts = ["\n".join(first)]
+    if shown:
+        columns = [line(column["title"]) for column in reply["columns"]]
+        head = ["path:line", "text"] if "line" in shown[0] else ["path"]
+        parts.append("\n".join([" | ".join([*head, *columns]), *map(_cells, shown)]))
+    return ToolReply(data, "\n\n".join([*parts, *_below(data)]))
+
+
+def _cells(row: Json) -> str:
+    cells = [f"{row['path']}:{row['line']}" if "line" in row else row["path"]]
+    if "text" in row:
+        cells.append(f"[{row['status']}] {row['text']}" if "status" in row else row["text"])
+    return " | ".join(line(cell) for cell in [*cells, *map(said, row["values"].values())])
+
+
+def _sum(name: str, found: Mapping[str, Any]) -> str:
+    skipped = f", {found['skipped']} skipped" if found["skipped"] else ""
+    return f"{found['fn']} of {line(name)}: {line(said(found['value']))} (of {found['of']} values{skipped})"
+
+
+def said(value: Any) -> str:
+    """A value in words."""
+    if isinstance(value, list):
+        return ", ".join(map(said, value))
+    if isinstance(value, str) or value is None:
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
 # ------------------------------------------------------------------------------------------------ a note
 
 

@@ -46,6 +46,7 @@ NotePath = Annotated[
 Folder = Annotated[OptionalId, Meta(description="Only notes in this folder and below it, such as Projects/Boat")]
 Tag = Annotated[OptionalId, Meta(description="Only notes with this tag or one below it, such as work/ferry")]
 HitLimit = Annotated[int, Meta(ge=1, le=50)]
+RowCount = Annotated[int, Meta(ge=1, le=200)]
 MOST_LINES = 10**9
 Line = Annotated[int, Meta(ge=1, le=MOST_LINES)]
 
@@ -57,7 +58,8 @@ def taken(arguments: type[RequestBody]) -> Schema:
     _, structs = msgspec.json.schema_components([arguments])
     schema = structs[arguments.__name__]
     properties = {
-        name: {key: about[key] for key in TOLD if about.get(key) not in (None, "", MOST_LINES)}
+        name: {key: about[key] for key in TOLD if about.get(key) not in (None, "", [], MOST_LINES)}
+        | ({"items": {"type": "string"}} if "items" in about else {})
         for name, about in schema["properties"].items()
     }
     return {
@@ -140,6 +142,40 @@ NOTES = _object(
             "Notes, the last changed first",
         ),
         "total": _count("How many such notes there are", 0),
+        "withheld": _WITHHELD,
+        "behind": _BEHIND,
+        "left_out": _LEFT_OUT,
+    }
+)
+
+_VALUE: Schema = {"description": "A value, or what was computed"}
+_SUMS: Schema = {
+    "type": "object",
+    "description": "By property: fn, its value, of how many values, and how many were skipped as no numbers",
+}
+
+ROWS = _object(
+    {
+        "total": _count("How many match, shown or not", 0),
+        "rows": _list(
+            _object(
+                {
+                    "path": _PLACE["path"],
+                    "line": _count("The line of the task or list item", 1),
+                    "status": _text("The character in a task's box"),
+                    "text": _text("The task's or list item's text"),
+                    "values": {"type": "object", "description": "The columns' values"},
+                    "uri": _PLACE["uri"],
+                },
+                "line",
+                "status",
+                "text",
+            ),
+            "The rows",
+        ),
+        "groups": _list(_object({"key": _VALUE, "count": _count("Its rows", 0), "summaries": _SUMS}), "The groups"),
+        "summaries": _SUMS,
+        "problems": _list({"type": "string"}, "What of the query is doubtful, such as a property that no note has"),
         "withheld": _WITHHELD,
         "behind": _BEHIND,
         "left_out": _LEFT_OUT,

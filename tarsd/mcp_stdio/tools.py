@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -17,11 +18,14 @@ from tarsd.mcp_stdio import places, results, shapes
 from tarsd.mcp_stdio.ask import AskArguments, ask
 from tarsd.mcp_stdio.call import Call
 from tarsd.mcp_stdio.results import Json, ToolReply
-from tarsd.mcp_stdio.shapes import MOST_LINES, Folder, HitLimit, Line, NotePath, Tag
+from tarsd.mcp_stdio.shapes import MOST_LINES, Folder, HitLimit, Line, NotePath, RowCount, Tag
 from tarsd.protocol import Mode, RequestBody
-from tarsd.protocol.requests import OptionalId, Query
+from tarsd.protocol.requests import Expression, Expressions, OptionalId, Query
 
 REVIEW = "tarsd review"
+
+_IN_BRACKETS = re.compile(r"[(\[{\"']")
+"""A comma behind it may be part of an expression."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,9 @@ class McpTool:
 
 
 def _plain(value: Any, schema: Mapping[str, Any]) -> Any:
-    """An argument as it is meant: 2.0 and "2" are whole numbers."""
+    """An argument as it is meant: 2.0 and "2" are whole numbers, and a text may be a list of names."""
+    if schema.get("type") == "array" and isinstance(value, str):
+        return [part for one in ([value] if _IN_BRACKETS.search(value) else value.split(",")) if (part := one.strip())]
     if schema.get("type") != "integer" or isinstance(value, bool) or not isinstance(value, str | float):
         return value
     try:
@@ -98,6 +104,7 @@ class SearchArguments(RequestBody, frozen=True):
     changed: Annotated[
         OptionalId, Meta(description="Only notes changed last on this day, month or year; >2026-03-09 for after it")
     ] = ""
+    where: Annotated[Expression, Meta(description="Only notes with this condition, as in query_notes")] = ""
 
 
 def search_notes(arguments: SearchArguments, call: Call) -> ToolReply:
@@ -110,6 +117,7 @@ def search_notes(arguments: SearchArguments, call: Call) -> ToolReply:
         "limit": arguments.limit,
         "mode": arguments.mode,
         "filters": {name: value for name, value in filters.items() if value},
+        "where": arguments.where,
     }
     reply = call.link.post("/v1/search", body)
     if folder:  # the filter also finds the name in the middle of a path
@@ -174,6 +182,74 @@ def recent_notes(arguments: RecentArguments, call: Call) -> ToolReply:
     """`GET /v1/notes?recent=`."""
     folder, tag = arguments.folder.strip(), arguments.tag.strip()
     return results.notes(call.link.get("/v1/notes", recent=arguments.limit, folder=folder, tag=tag), call.link)
+
+
+class QueryArguments(RequestBody, frozen=True):
+    """What `query_notes` takes."""
+
+    where: Annotated[
+        Expression,
+        Meta(
+            description='A condition; empty for all. For example rating > 3 && file.hasTag("book"), '
+            'finished >= date("2026-01-01"), file.inFolder("Work"), authors.contains(link("Ada")), '
+            'file.day == date("2026-03-01")'
+        ),
+    ] = ""
+    columns: Annotated[Expressions, Meta(description="The properties to show, such as author")] = ()
+    sort: Annotated[Expressions, Meta(description="What to sort by; -rating puts the largest first")] = ()
+    group: Annotated[Expression, Meta(description="Count by the values of this property")] = ""
+    sum: Annotated[Expressions, Meta(description="The properties to sum")] = ()
+    average: Annotated[Expressions, Meta(description="The properties to average")] = ()
+    rows: Annotated[
+        Literal["notes", "items"],
+        Meta(
+            description="items are list items that carry inline fields such as [spent:: 3 €]",
+            extra_json_schema={"type": "string"},
+        ),
+    ] = "notes"
+    limit: Annotated[RowCount, Meta(description="How many rows at most; counts and sums are of all")] = 50
+
+
+def query_notes(arguments: QueryArguments, call: Call) -> ToolReply:
+    """`POST /v1/query`."""
+    sums, averages, sort = arguments.sum, arguments.average, arguments.sort
+    # an expression has one summary; in brackets it is another expression with the same value
+    means = {f"({one})" if one in sums else one: "average" for one in averages}
+    shown = arguments.columns or tuple(dict.fromkeys([*(one.removeprefix("-") for one in sort), *sums, *averages]))
+    body = {
+        "rows": arguments.rows,
+        "where": arguments.where,
+        "columns": shown,
+        "sort": sort,
+        "group": arguments.group,
+        "summaries": {**dict.fromkeys(sums, "sum"), **means},
+        "limit": arguments.limit,
+    }
+    return results.rows(call.link.post("/v1/query", body), call.link)
+
+
+class TasksArguments(RequestBody, frozen=True):
+    """What `query_tasks` takes."""
+
+    state: Annotated[
+        Literal["open", "done", "overdue", "cancelled", "all"],
+        Meta(description="Which tasks", extra_json_schema={"type": "string"}),
+    ] = "open"
+    due: Annotated[
+        OptionalId,
+        Meta(description="When they are due: today, tomorrow, week, 2026-03-01, or before: or after: and one of these"),
+    ] = ""
+    folder: Folder = ""
+    tag: Tag = ""
+    words: Annotated[OptionalId, Meta(description="Only tasks with these words")] = ""
+    limit: Annotated[RowCount, Meta(description="How many rows at most; the total is of all")] = 50
+
+
+def query_tasks(arguments: TasksArguments, call: Call) -> ToolReply:
+    """`POST /v1/tasks`."""
+    names = ("state", "due", "folder", "tag", "words", "limit")
+    asked = {name: getattr(arguments, name) for name in names}
+    return results.rows(call.link.post("/v1/tasks", asked), call.link)
 
 
 class RememberArguments(RequestBody, frozen=True):
@@ -261,6 +337,25 @@ TOOLS = {
             RecentArguments,
             shapes.NOTES,
             recent_notes,
+        ),
+        McpTool(
+            "query_notes",
+            "Query notes as data",
+            "Count, list, group or sum notes by their properties, tags, folders, links and dates, exactly. Use it for "
+            "how many, which, how much and when: it computes, so that nobody has to count passages. The conditions are "
+            "expressions of Obsidian's Bases. The answer has the total of all that match, and rows with their notes.",
+            QueryArguments,
+            shapes.ROWS,
+            query_notes,
+        ),
+        McpTool(
+            "query_tasks",
+            "Query tasks",
+            "Count and list the tasks of the notes, their check boxes: open, done or overdue ones, by when they are "
+            "due, by folder, tag or words. The answer has the total, and each task with its note and line.",
+            TasksArguments,
+            shapes.ROWS,
+            query_tasks,
         ),
         McpTool(
             "remember",

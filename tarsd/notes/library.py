@@ -97,6 +97,10 @@ class _Inquiry:
     asked: set[object] = field(default_factory=set)
 
 
+MOST_KEPT = 4
+"""What is made of the whole index for one audience is large."""
+
+
 class NoteLibrary:
     """Every note of the vault and its collections. `searcher` gives the searcher, and waits or raises without one.
 
@@ -129,7 +133,7 @@ class NoteLibrary:
         self._names: tuple[int, NameIndex] = (-1, NameIndex(()))
         self._held: tuple[int, dict[str, list[list[JSON]]]] = (-1, {})
         self._read: dict[Key, tuple[tuple[int, ...], _Stated]] = {}
-        self._kept: tuple[int, str, Any] = (-1, "", None)
+        self._kept: tuple[int, dict[str, Any]] = (-1, {})
 
     # -------------------------------------------------------------------------------------------- in the index
 
@@ -140,13 +144,14 @@ class NoteLibrary:
         return [self._marked(row, private) for row in rows] if private else rows
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
-        """What is made of the whole index, the same as long as that does; only the last one by name is kept."""
+        """What is made of the whole index, the same as long as that does; only the last few by name are kept."""
         generation = self.searcher().store.database.generation
-        known, kept_name, kept = self._kept
-        if (known, kept_name) != (generation, name):
-            kept = make()
-            self._kept = (generation, name, kept)
-        return cast(T, kept)
+        known, kept = self._kept
+        if known != generation or name not in kept:
+            others = list(kept.items())[1 - MOST_KEPT :] if known == generation else []
+            kept = {**dict(others), name: make()}
+            self._kept = (generation, kept)
+        return cast(T, kept[name])
 
     def named(self, name: str, hidden: Collection[int] = ()) -> list[NoteRow]:
         """The notes that a link with this target may mean, as `NameIndex.find`. Raises `StoreError`."""

@@ -15,6 +15,7 @@ from datetime import date
 from functools import cached_property
 from itertools import islice
 from typing import Any
+from urllib.parse import unquote
 
 from tarsd.ask import Answer
 from tarsd.bases.table import Table
@@ -22,7 +23,8 @@ from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
 from tarsd.notes.library import NoteLibrary, NoteView
-from tarsd.notes.resolve import file_of, link_target, matching
+from tarsd.notes.overview import overview
+from tarsd.notes.resolve import file_of, fold_path, link_target, matching, stands_in
 from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
@@ -53,6 +55,30 @@ class Retrieval:
     withheld: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Within:
+    """Where a search is to look; "" for anywhere. `folder` and `tag` are meant with what is below them.
+
+    `after`, `before` and `on` are days, months or years of a note's date; `where` is a condition of Bases.
+    """
+
+    folder: str = ""
+    tag: str = ""
+    after: str = ""
+    before: str = ""
+    on: str = ""
+    where: str = ""
+
+    @property
+    def days(self) -> dict[str, str]:
+        """The conditions on the date."""
+        found = {name: getattr(self, name) for name in ("after", "before", "on")}
+        return {name: value for name, value in found.items() if value.strip()}
+
+
+ANYWHERE = Within()
+
+
 class Reader:
     """The notes for one audience, made for each thing that is asked. Called from threads.
 
@@ -67,14 +93,18 @@ class Reader:
 
     # -------------------------------------------------------------------------------------------- passages for a turn
 
-    def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
+    def retrieve(
+        self, query: str, limit: int, *, memory: bool = False, private: bool = False, within: Within = ANYWHERE
+    ) -> Retrieval:
         """The best passages for a query; `memory`: facts and rules are among them. Raises `StoreError`.
 
-        `private`: the query may hold text of private notes, and must not leave this machine to be embedded.
+        `private`: the query may hold text of private notes, and must not leave this machine to be embedded. For what
+        is wrong in `within`, raises `BadRequest`.
         """
         searcher, library = self._library.searcher(), self._library
-        scope = Scope(conversations=False, leaves=not private)
-        results = searcher.search(query, limit=limit, scope=scope)
+        scope = Scope(conversations=False, leaves=not private, only=self._only(within))
+        filters = within.days
+        results = searcher.search(query, limit=limit, filters=filters, scope=scope)
         rules = querying.dates_of(library)
 
         def quotable(hits: Sequence[Passage]) -> list[Passage]:
@@ -83,7 +113,7 @@ class Reader:
 
         found = quotable(results.hits)
         if len(found) < len(results.hits):  # a conversation or a template took the place of notes
-            found = quotable(searcher.search(query, limit=3 * limit, scope=scope).hits)[:limit]
+            found = quotable(searcher.search(query, limit=3 * limit, filters=filters, scope=scope).hits)[:limit]
         found = [hit for hit in found if memory or hit.note.memory_type not in ("semantic", "procedural")]
         if self.sees_private:
             return Retrieval(tuple(found), results.degraded)
@@ -91,6 +121,26 @@ class Reader:
         held = [hit.path for hit in found if hit.local_only and hit.relevance >= MAYBE]
         told = () if self._audience == "elsewhere" else tuple(dict.fromkeys(held))
         return Retrieval(tuple(hit for hit in found if not hit.local_only), results.degraded, told)
+
+    def _only(self, within: Within) -> frozenset[int] | None:
+        """The notes (ids) in a folder, with a tag, and of which a condition is true; None for all."""
+        found: set[int] | None = None
+        if within.folder or within.tag:
+            found = {row.id for row in matching(self._library.rows(), within.folder, within.tag, recent=False)}
+        if within.where.strip():
+            library = self._library
+            about, hidden = querying.vault_facts(library, others=False), self._not_known
+            true = library.queries.having(within.where, library.searcher().store, about, querying.moment(), hidden)
+            found = true if found is None else found & true
+        return None if found is None else frozenset(found)
+
+    def overview(self) -> str:
+        """The commonest properties, tags and folders of the notes, for whoever asks; nothing of private ones.
+
+        What a model is told in every turn makes no turn private, so private notes count for no audience.
+        """
+        hidden = querying.withheld(self._library)
+        return self._library.kept(f"overview {sorted(hidden)}", lambda: overview(self._library, hidden))
 
     def answer(self, question: str, today: date) -> Answer | None:
         """The exact answer of the vault's data to a question; None for one that ordinary search has to answer.
@@ -159,6 +209,15 @@ class Reader:
             raise _missing(name)
         return view
 
+    def mentioned(self, text: str) -> list[NoteRow]:
+        """The notes whose paths stand in what another program was asked or said, private as they are now.
+
+        In any spelling: of another system, of an address, or in JSON. Raises `StoreError`.
+        """
+        said = fold_path(unquote(text).replace("\\\\", "/").replace("\\", "/"))
+        rows = [row for row in self._library.rows() if stands_in(fold_path(row.path), said)]
+        return [replace(row, local_only=row.local_only or self._library.private_now(row) is not False) for row in rows]
+
     def origins(self, view: NoteView, first: int, last: int) -> tuple[Origin, ...]:
         """What is kept of these lines with everything that is made of them: the passages in which they stand."""
         held = self._library.passages(view)
@@ -186,7 +245,8 @@ class Reader:
     def search(self, request: SearchRequest) -> Json:
         """The hits of a query. Raises `StoreError`."""
         searcher = self._library.searcher()
-        scope = Scope(conversations=self._audience == "person", hidden=self._hidden)
+        only = self._only(Within(where=request.where))
+        scope = Scope(conversations=self._audience == "person", hidden=self._hidden, only=only)
 
         def find(limit: int) -> Results:
             return searcher.search(request.query, request.mode, limit, request.min_score, request.filters, scope)
@@ -249,9 +309,7 @@ class Reader:
 
     def _table(self, query: VaultQuery, base: str) -> Table:
         store = self._library.searcher().store
-        hidden = frozenset() if self.sees_private else querying.withheld(self._library)
-        if self._audience != "person":
-            hidden |= {row.id for row in self._library.rows() if row.of_conversation}
+        hidden = self._not_known
         if base:
             view = self.open(base)
             text, line = querying.base_of(view)
@@ -335,6 +393,14 @@ class Reader:
             "hash": loaded.hash,
             "modified": info.mtime_ns / 1e9,
         }
+
+    @property
+    def _not_known(self) -> frozenset[int]:
+        """The notes (ids) that a query is answered without."""
+        hidden = frozenset() if self.sees_private else querying.withheld(self._library)
+        if self._audience != "person":
+            hidden |= {row.id for row in self._library.rows() if row.of_conversation}
+        return hidden
 
     @cached_property
     def _hidden(self) -> frozenset[int]:

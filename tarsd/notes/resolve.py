@@ -107,3 +107,14 @@ def _plain(name: str) -> str:
 def fold_path(path: str) -> str:
     """A path as it is compared, whatever its case and Unicode form."""
     return unicodedata.normalize("NFC", path).casefold()
+
+
+def stands_in(path: str, text: str) -> bool:
+    """Whether a path stands in a text as a whole, or at the end of a longer path; both folded."""
+    at = text.find(path)
+    while at >= 0:
+        before, after = text[at - 1 : at] if at else "", text[at + len(path) : at + len(path) + 1]
+        if not before.isalnum() and not after.isalnum():
+            return True
+        at = text.find(path, at + 1)
+    return False

@@ -37,6 +37,7 @@ OptionalMessage = Annotated[str, Meta(max_length=MAX_MESSAGE, pattern=PLAIN)]
 """Texts by their bounds; the optional ones may be blank."""
 
 Limit = Annotated[int, Meta(ge=1, le=200)]
+Expression = Annotated[str, Meta(max_length=20_000, pattern=PLAIN)]
 
 
 class RequestBody(msgspec.Struct, frozen=True):
@@ -58,18 +59,21 @@ def read_audience(values: Mapping[str, Any]) -> Audience:
 
 
 class SearchRequest(RequestBody, frozen=True):
-    """`filters` are the query syntax's own fields by name: tag, path, file, before, after, on, changed."""
+    """`filters` are the query syntax's own fields by name: tag, path, file, before, after, on, changed.
+
+    `where` is a condition in the language of Obsidian's Bases: only notes of the vault of which it is true are found.
+    """
 
     query: OptionalQuery
     mode: Mode = "hybrid"
     limit: Limit = 10
     min_score: Annotated[float, Meta(ge=0, le=10**9)] = 0.0
     filters: Annotated[dict[OptionalId, Id], Meta(max_length=50)] = {}
+    where: Expression = ""
     audience: Audience = "person"
 
 
 RowLimit = Annotated[int, Meta(ge=0, le=100_000)]
-Expression = Annotated[str, Meta(max_length=20_000, pattern=PLAIN)]
 Expressions = Annotated[tuple[Expression, ...], Meta(max_length=100)]
 
 

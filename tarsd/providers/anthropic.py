@@ -18,6 +18,7 @@ from tarsd.errors import AnswerCut, ProviderError, ProviderRefused
 from tarsd.providers import anthropic_wire as wire
 from tarsd.providers.base import ModelInfo, ModelRequest, Notice, ProviderEvent, Usage
 from tarsd.providers.counting import CUT, ReadCheck, ReasoningRoom
+from tarsd.providers.openai_stream import ChunkReader
 from tarsd.transport import client_options, proxy_for
 from tarsd.upstream import Kind, count, fault, lost, unmade
 
@@ -36,6 +37,7 @@ DRAIN_S: Final = 0.2
 PAUSES: Final = 4
 """How often a model that paused is asked to go on within one request."""
 MOST_MODELS: Final = 1000
+URL_HINT: Final = "Check anthropic.base_url."
 KEY_HINT: Final = "Run: tarsd key set anthropic"
 HINTS: Final[Mapping[Kind, str]] = {
     "key": KEY_HINT,
@@ -141,13 +143,31 @@ class AnthropicProvider:
         try:
             async with await client.messages.create(**body, stream=True) as stream:
                 answers = True
-                # the stream's own `__aiter__` would be left behind, open, by whoever stops in the middle
-                while (event := await anext(stream, None)) is not None and event.type != "message_stop":
-                    for piece in reply.feed(event):
-                        yield piece
-                with contextlib.suppress(Exception):  # read to the end, a connection can be used again
-                    async with asyncio.timeout(DRAIN_S):
-                        await anext(stream, None)
+                # read as bytes: the SDK goes by the label of the answer and by the names of its events, which
+                # proxies and servers of other makers leave out or change
+                chunks = ChunkReader(self._server.place)
+                async with contextlib.aclosing(stream.response.aiter_bytes()) as pieces:
+                    async for piece in pieces:
+                        for chunk in chunks.feed(piece):
+                            for event in reply.feed(chunk):
+                                yield event
+                        if reply.finished or chunks.done or chunks.page:
+                            break
+                    with contextlib.suppress(Exception):  # read to the end, a connection can be used again
+                        async with asyncio.timeout(DRAIN_S):
+                            async for _ in pieces:
+                                pass
+                if not reply.finished:
+                    for chunk in chunks.end():
+                        for event in reply.feed(chunk):
+                            yield event
+                if chunks.page:
+                    raise ProviderError(f"{self._server.place} sent a web page, not an answer.", URL_HINT)
+                if not reply.blocks and reply.reason is None:
+                    raise AnswerCut(f"{self._server.place} sent an empty answer.", "Ask again.")
+        except wire.EventFailure as error:
+            found = fault(0, error.body, stream.response.headers, secret=self._server.key, sent=body)
+            raise found.chat_error(self._server.place, self._model, HINTS) from None
         except Exception as error:
             raise self._server.failure(error, self._model, answers=answers, sent=body) from None
 
@@ -258,6 +278,4 @@ class _AnthropicClient:
             return found.chat_error(self.place, model, HINTS)
         if answers:
             return AnswerCut(f"{self.place} sent an invalid answer.", "Ask again, or check anthropic.base_url.")
-        return ProviderRefused(
-            f"{self.place} sent an unreadable answer ({type(error).__name__}).", "Check anthropic.base_url."
-        )
+        return ProviderRefused(f"{self.place} sent an unreadable answer ({type(error).__name__}).", URL_HINT)

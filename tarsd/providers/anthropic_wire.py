@@ -165,48 +165,88 @@ def _is_question(message: Mapping[str, Any]) -> bool:
 # ------------------------------------------------------------------------------------------------ what comes
 
 
+class EventFailure(Exception):
+    """The server told a failure in place of an event; `body` is what it said."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__()
+        self.body = body
+
+
 class MessageDecoder:
-    """One message as it grows. Its calls are told at the end, and not when it was cut or refused."""
+    """One message as it grows. Its calls are told at the end, and not when it was cut or refused.
+
+    Blocks are counted as they begin: servers of other makers give the same index to several.
+    """
 
     def __init__(self) -> None:
         self.blocks: dict[int, dict[str, Any]] = {}
         self.reason: str | None = None
+        self.finished = False
+        self._places: dict[object, int] = {}
         self._pieces: dict[tuple[int, str], list[str]] = {}
         self.counts: dict[str, int] = {}
         self._explanation = ""
         self._splitter = Splitter()
 
-    def feed(self, event: Any) -> Iterator[ProviderEvent]:
-        """Our events for one event of the stream. Unknown kinds are ignored."""
-        if event.type == "message_start":
-            self._count(event.message.usage)
-        elif event.type == "content_block_start":
-            block = self.blocks[event.index] = event.content_block.to_dict(mode="json")
-            yield from self._said(block.get("type"), block)
-        elif event.type == "content_block_delta":
-            yield from self._grow(event.index, event.delta)
-        elif event.type == "message_delta":
-            self._count(getattr(event, "usage", None))
-            if self.reason is None and event.delta.stop_reason:
-                yield from self._splitter.end()
-            self.reason = event.delta.stop_reason or self.reason
-            details = getattr(event.delta, "stop_details", None)
-            self._explanation = str(getattr(details, "explanation", None) or "")
+    def feed(self, event: object) -> Iterator[ProviderEvent]:
+        """Our events for one event of the stream, or for a whole message, from servers that do not stream.
 
-    def _grow(self, index: int, delta: Any) -> Iterator[ProviderEvent]:
-        if part := _PARTS.get(delta.type):
-            piece = getattr(delta, part)
+        Unknown kinds are ignored. Raises `EventFailure`, or `ValueError` for what has another shape.
+        """
+        event = _object(event)
+        kind = event.get("type")
+        if kind == "error" or event.get("error"):
+            raise EventFailure(event)
+        if kind == "message":
+            yield from self._whole(event)
+        elif kind == "message_start":
+            self._count(_object(event.get("message")).get("usage"))
+        elif kind == "content_block_start":
+            yield from self._start(event.get("index"), event.get("content_block"))
+        elif kind == "content_block_delta":
+            yield from self._grow(event.get("index"), _object(event.get("delta")))
+        elif kind == "message_delta":
+            yield from self._stop(_object(event.get("delta")), event.get("usage"))
+        elif kind == "message_stop":
+            self.finished = True
+
+    def _whole(self, message: Mapping[str, Any]) -> Iterator[ProviderEvent]:
+        for index, block in enumerate(message.get("content") or []):
+            yield from self._start(index, block)
+        yield from self._stop(message, message.get("usage"))
+        self.finished = True
+
+    def _start(self, index: object, block: object) -> Iterator[ProviderEvent]:
+        place = self._places[index] = len(self.blocks)
+        self.blocks[place] = dict(_object(block))
+        yield from self._said(self.blocks[place].get("type"), self.blocks[place])
+
+    def _grow(self, index: object, delta: Mapping[str, Any]) -> Iterator[ProviderEvent]:
+        place = self._places.get(index, -1)
+        if part := _PARTS.get(str(delta.get("type"))):
+            piece = delta.get(part)
             if not isinstance(piece, str):
-                raise TypeError(delta.type)
-            self._pieces.setdefault((index, part), []).append(piece)
+                raise ValueError(f"a {part} that is no text")
+            self._pieces.setdefault((place, part), []).append(piece)
             yield from self._said(part, {part: piece})
-        elif delta.type == "citations_delta" and index in self.blocks:
-            block = self.blocks[index]
-            block["citations"] = [*(block.get("citations") or []), delta.citation.to_dict(mode="json")]
+        elif delta.get("type") == "citations_delta" and place in self.blocks:
+            block = self.blocks[place]
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
 
-    def _count(self, usage: Any) -> None:
+    def _stop(self, delta: Mapping[str, Any], usage: object) -> Iterator[ProviderEvent]:
+        self._count(usage)
+        reason = delta.get("stop_reason")
+        if self.reason is None and reason:
+            yield from self._splitter.end()
+        self.reason = str(reason) if reason else self.reason
+        details = delta.get("stop_details")
+        self._explanation = str(details.get("explanation") or "") if isinstance(details, Mapping) else ""
+
+    def _count(self, usage: object) -> None:
         """Counts are of everything so far, and later ones replace earlier ones."""
-        self.counts |= {name: count(getattr(usage, name)) for name in _COUNTS if getattr(usage, name, None) is not None}
+        if isinstance(usage, Mapping):
+            self.counts |= {name: count(usage[name]) for name in _COUNTS if usage.get(name) is not None}
 
     def usage(self, before: Usage) -> Usage:
         """The tokens of this message and of those before it in the same request."""
@@ -267,3 +307,9 @@ class MessageDecoder:
         elif kind == "thinking" and block.get("thinking"):
             self._splitter.apart()
             yield Thinking(sound(str(block["thinking"])))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("no object")
+    return value

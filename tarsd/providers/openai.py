@@ -149,8 +149,8 @@ class OpenAIProvider:
                 async for chunk in chunks:
                     for event in reader.feed(chunk):
                         yield event
-            if not reader.begun:
-                reader.in_place()
+            reader.in_place()
+            if reader.empty and not reader.finished:
                 raise self._nothing(request)
             for event in reader.end():
                 yield event
@@ -243,7 +243,7 @@ class OpenAIProvider:
         return self._server.failure(fault, self._model, begun=begun)
 
     def _nothing(self, request: ModelRequest) -> ProviderError:
-        """A stream without a single chunk; LM Studio answers so when the prompt is too long."""
+        """A stream without a word; LM Studio answers so when the prompt is too long."""
         said = "".join(message.text for message in request.messages) + request.system
         if self._server.loopback and tokens(said) > 0.9 * self._window:
             return self._server.failure(Fault("too long", 0, ""), self._model)

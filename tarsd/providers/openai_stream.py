@@ -70,7 +70,7 @@ class ChunkReader:
             except ValueError:
                 return  # it goes on
             rest, self._begun = self._begun[end:].strip().removeprefix("data:").strip(), ""
-            for chunk in value if isinstance(value, list) else [value]:
+            for chunk in value if isinstance(value, list) and value else [value]:
                 failed = self._failed and isinstance(chunk, dict) and not chunk.get("error")
                 yield {"error": chunk} if failed else chunk
             self._found, self._failed = True, False

@@ -120,11 +120,14 @@ def _call(call: ToolCall) -> dict[str, Any]:
 class StreamDecoder:
     """Fed with the chunks of one stream; gives back events. `begun` and `finished` tell how far it is.
 
+    `empty` as long as there were neither words nor calls in it.
+
     The SDK checks nothing of what it hands on, so every field may be missing or of another type.
     """
 
     def __init__(self) -> None:
         self.begun = False
+        self.empty = True
         self._finish = ""
         self._remark: Mapping[str, Any] | None = None
         self._refused = False
@@ -158,7 +161,10 @@ class StreamDecoder:
             return
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, Mapping):
-            yield from self._delta(delta)
+            for event in self._delta(delta):
+                self.empty = False
+                yield event
+            self.empty = self.empty and not self._calls
         self._finish = str(choice.get("finish_reason") or self._finish)
 
     def in_place(self) -> None:
@@ -221,6 +227,7 @@ class StreamDecoder:
         if index is None and self._calls and (not id or id == self._calls[-1].id):
             call = self._calls[-1]
         if call is None or call.is_over(id, name, piece):
+            name = name or (call.name if call else "")
             call = _Partial(index)
             self._calls.append(call)
         call.extra |= _unknown(delta, _CALL_FIELDS)
@@ -271,7 +278,8 @@ class _Partial:
             return True
         if not self.whole or not piece.strip() or (self.empty and name in ("", self.name)):
             return False
-        return other or (bool(name) and (not id or piece != self.arguments))
+        again = piece.lstrip().startswith("{") and not name and piece != self.arguments
+        return other or again or (bool(name) and (not id or piece != self.arguments))
 
     def complete(self) -> ToolCall:
         return tool_call(self.id, self.name, self.arguments)

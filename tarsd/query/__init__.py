@@ -2,11 +2,11 @@
 
 from tarsd.query.execute import Executor, Vaults
 from tarsd.query.reply import table_json
-from tarsd.query.request import RowKind, VaultQuery
+from tarsd.query.request import RowKind, VaultQuery, conditions, expressions, rows_query
 from tarsd.query.shown import MOST_SHOWN, ShownRows, as_lines, as_markdown, shown_rows
 from tarsd.query.tasks import task_query
 
 __all__ = [
-    "MOST_SHOWN", "Executor", "RowKind", "ShownRows", "VaultQuery", "Vaults", "as_lines", "as_markdown", "shown_rows",
-    "table_json", "task_query",
+    "MOST_SHOWN", "Executor", "RowKind", "ShownRows", "VaultQuery", "Vaults", "as_lines", "as_markdown", "conditions",
+    "expressions", "rows_query", "shown_rows", "table_json", "task_query",
 ]  # fmt: skip

@@ -30,6 +30,7 @@ from tarsd.query.names import NoteNames
 from tarsd.query.narrow import narrow
 from tarsd.query.records import ItemRecord, NoteRecord, QuerySource, TaskRecord
 from tarsd.query.request import VaultQuery
+from tarsd.query.unknown import unknown_names
 from tarsd.store import Store
 
 SUMMARIES = {
@@ -75,13 +76,17 @@ class Executor:
         names = self.names(store)
         return _Run(query, store, names, about, now, hidden).table()
 
+    def having(self, where: str, store: Store, about: Vaults, now: datetime, hidden: Collection[int] = ()) -> set[int]:
+        """The notes (ids) of the vault of which a condition is true. Raises `BasesError`, as `run`."""
+        return _Run(VaultQuery(where=where), store, self.names(store), about, now, hidden).ids()
+
 
 class _Run:
     def __init__(
         self, query: VaultQuery, store: Store, names: NoteNames, about: Vaults, now: datetime, hidden: Collection[int]
     ) -> None:
         self.query, self.store, self.names, self.about, self.now = query, store, names, about, now
-        nodes = [parse(text) for text in self._texts()] if not query.base else []
+        self.nodes = nodes = [parse(text) for text in self._texts()] if not query.base else []
         self.source = QuerySource(
             store,
             names,
@@ -102,6 +107,10 @@ class _Run:
     def table(self) -> Table:
         this = self._this()
         return self._base(this) if self.query.base else self._rows(this)
+
+    def ids(self) -> set[int]:
+        chosen = self._chosen(Evaluator(self.source, self.now, None, budget=Budget()))
+        return {scope.record.row.id for scope in chosen if isinstance(scope.record, NoteRecord)}
 
     def _this(self) -> Record | None:
         name = self.query.this
@@ -154,7 +163,8 @@ class _Run:
         columns = tuple(Column(text, _title(text)) for text in query.columns)
         if query.rows == "notes":
             self.source.focus(scope.record.row.id for scope in shown if isinstance(scope.record, NoteRecord))
-        return Table(columns, tuple(rows.values()), tuple(groups), summed(scopes), len(scopes), tuple(evaluator.told()))
+        said = [*unknown_names(self.nodes, query.rows, self.store, self.hidden), *evaluator.told()]
+        return Table(columns, tuple(rows.values()), tuple(groups), summed(scopes), len(scopes), tuple(said))
 
     def _chosen(self, evaluator: Evaluator) -> list[RowScope]:
         condition = parse(self.query.where) if self.query.where else None

@@ -118,7 +118,7 @@ class Searcher:
         query = parse_query(text)
         ranking = Ranking(query, mode)
         wanted = (*query.filters, *parse_filters(filters))
-        if query.blank and not wanted:
+        if query.blank and not wanted and scope.only is None:
             return ranking
         notes = self.store.notes.titles()
         with self._titles_lock:
@@ -127,6 +127,8 @@ class Searcher:
         if scope.hidden:
             everything = {note.id for note in notes}
             ranking.passing = (everything if ranking.passing is None else ranking.passing) - scope.hidden
+        if scope.only is not None:
+            ranking.passing = set(scope.only) if ranking.passing is None else ranking.passing & scope.only
         if _lists_only(query):
             return self._listing(ranking, limit, scope)
         ranking.terms = self._lexicon_of(scope.hidden).look_up(query, self._total(scope))

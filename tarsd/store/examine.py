@@ -116,11 +116,17 @@ def malformed(store: Store, which: Literal["main", "emb"], seconds: float) -> li
     """What SQLite's own check finds in the index (main) or the cache of vectors (emb); None if that takes too long."""
     end = time.monotonic() + seconds
     with store.database.reader() as db:
+        db.execute("BEGIN")  # one state of the index for both
         db.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
         try:
+            # FTS5 keeps what it knows of its segments from one search to the next, and only a search looks whether it
+            # is still true: checked by itself, segments that were merged since count as corruption
+            for table in schema.KEYWORD_TABLES:
+                fetch(db, f"SELECT rowid FROM {table} WHERE {table} MATCH 'x' LIMIT 1")
             said = [str(row[0]) for row in db.execute(f"PRAGMA {which}.quick_check({_MOST_FAULTS})")]
         except apsw.InterruptError:
             return None
         finally:
             db.set_progress_handler(None)
+            db.execute("COMMIT")
     return [] if said == ["ok"] else said

@@ -159,6 +159,18 @@ class Facts:
             sql = f"SELECT DISTINCT file_id FROM facts WHERE key = ? AND {condition}"
             return {row[0] for row in fetch(db, sql, (key, *values))}
 
+    def unknown(self, keys: Iterable[str], without: Collection[int] = ()) -> set[str]:
+        """Those of the keys that no value has, nor one of a map of the name; notes in `without` do not count."""
+        among = _not_in(without, "AND")
+        sql = (
+            "SELECT asked.value FROM json_each(?) AS asked "
+            f"WHERE NOT EXISTS (SELECT 1 FROM facts AS f WHERE f.key = asked.value {among}) AND NOT EXISTS "
+            f"(SELECT 1 FROM facts AS f WHERE f.key > asked.value || '.' AND f.key < asked.value || '/' {among})"
+        )
+        values = (_json(list(keys)), *((listed(without), listed(without)) if without else ()))
+        with self._database.reader() as db:
+            return {row[0] for row in fetch(db, sql, values)}
+
     def names(self, without: Collection[int] = ()) -> dict[str, Name]:
         """By key the names that values have, those of most notes first; of notes in `without` nothing counts."""
         with self._database.reader() as db:

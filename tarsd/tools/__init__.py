@@ -13,6 +13,7 @@ from tarsd.tools.base import Context, Result, Tool, ToolProposal, tool
 from tarsd.tools.catalog import Toolbox
 from tarsd.tools.daily import DailyTools
 from tarsd.tools.notes import NoteTools
+from tarsd.tools.query import QueryTools
 from tarsd.tools.remember import MemoryTools
 from tarsd.tools.tasks import TaskTools
 from tarsd.tools.todoist import TodoistTools
@@ -37,7 +38,8 @@ def build(
     `key` gives a key by its name and may raise ConfigError; `now` is the clock, in local time.
     """
     notes = NoteTools(notebook, config.memory_folder, include_comments=config.include_comments)
-    tools = [*notes.tools(), *DailyTools(notebook, config.vault, now).tools(), *TaskTools(notes, now).tools()]
+    tools = [*notes.tools(), *DailyTools(notebook, config.vault, now).tools()]
+    tools += [*QueryTools(now).tools(), *TaskTools(notes, now).tools()]
     if memory is not None and config.memory.enabled:
         tools += MemoryTools(memory).tools()
     if _has_token(key):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarsd import foreign
 from tarsd.config import McpServer
-from tarsd.errors import ToolError
+from tarsd.errors import TarsdError, ToolError
 from tarsd.providers.text import cap, escape, visible
 from tarsd.tools.base import Context, Result, Tool, ToolProposal
 from tarsd.tools.catalog import ILLEGAL, NAME_CHARS
@@ -31,6 +31,7 @@ REFRESH_S = 60.0
 """A list of tools that is older is asked for again, beside the turn that wants it."""
 GRACE_S = 5.0
 """How much longer than the server's `timeout_s` a call is waited for, so that its own time-out comes first."""
+WITHHELD = "The result is withheld: it may hold what is to stay on the person's machine."
 
 
 class McpServers:
@@ -97,21 +98,30 @@ class McpServers:
         server = connection.server
         allowed = "*" in server.allow or listed.name in server.allow
 
-        async def call(arguments: Mapping[str, Any]) -> Result:
+        async def call(arguments: Mapping[str, Any], context: Context) -> Result:
             answer = await connection.call(listed.name, arguments)
             text = foreign.without_keys(rendered(answer), shapes=False)
             if answer.is_error:
                 raise ToolError(cap(text, 2000) or f"{server.name} says that the call failed, without a reason.")
-            return Result(text or "(an empty answer)")
+            # what a server reads by itself is known by the paths in what it is asked and says
+            said = f"{json.dumps(arguments, ensure_ascii=False, default=str)}\n{text}"
+            try:
+                named = tuple(await asyncio.to_thread(context.reader.mentioned, said))
+                private = any(row.local_only for row in named)
+            except TarsdError:  # without an index nobody can tell
+                named, private = (), True
+            if private and not context.local:
+                raise ToolError(WITHHELD)
+            return Result(text or "(an empty answer)", private=private, named=named)
 
         async def run(arguments: Mapping[str, Any], context: Context) -> Result | ToolProposal:
             if not isinstance(arguments, Mapping):
                 raise ToolError("The arguments must be one JSON object.")
             arguments = {listed.takes.names.get(name, name): value for name, value in arguments.items()}
             if allowed and not context.private:  # what was private in this turn leaves it by no standing yes
-                return await call(arguments)
+                return await call(arguments, context)
             title = f"Call {line(listed.name)} of the MCP server {server.name}"
-            return ToolProposal(title, lambda: call(arguments))
+            return ToolProposal(title, lambda: call(arguments, context))
 
         return Tool(
             name=self._name(server.name, listed.name),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 from tarsd.errors import NotFound, TarsdError, ToolError
-from tarsd.notes import NoteView
+from tarsd.notes import ANYWHERE, NoteView, Within
 from tarsd.notes.resolve import link_target
 from tarsd.parse import parse
 from tarsd.passage import NoteRow
@@ -55,12 +55,23 @@ class NoteTools:
         context: Context,
         query: Annotated[str, "What to look for, in a few words"],
         limit: Annotated[int, "How many passages, at most 12"] = 6,
+        folder: Annotated[str, "Only notes in this folder and below it"] = "",
+        tag: Annotated[str, "Only notes with this tag"] = "",
+        after: Annotated[str, "Only notes of days after this: 2026-03-09, 2026-03 or 2026"] = "",
+        before: Annotated[str, "Only notes of days before it"] = "",
+        on: Annotated[str, "Only notes of this day, month or year"] = "",
+        where: Annotated[str, "Only notes with this condition, as in query_notes"] = "",
     ) -> Result:
         """Search the person's notes and memory by words and meaning. Gives the passages that fit best."""
         if not query.strip():
             raise ToolError("memory_search: “query” is empty. Say what to look for, in a few words.")
         most = max(1, min(limit, MOST_PASSAGES))
-        shown = context.reader.retrieve(query.strip()[:1000], most, private=context.private).passages
+        within = Within(
+            folder=_folder(folder), tag=tag.strip().lstrip("#"), after=after, before=before, on=on, where=where
+        )
+        shown = context.reader.retrieve(query.strip()[:1000], most, private=context.private, within=within).passages
+        if not shown and within != ANYWHERE:
+            return Result("Nothing there fits. Search without the conditions, or say that the notes do not hold it.")
         if not shown:
             return Result("Nothing in the notes fits. Try other words, or say that the notes do not hold it.")
         count = "One passage fits" if len(shown) == 1 else f"{len(shown)} passages fit"
@@ -115,8 +126,7 @@ class NoteTools:
     ) -> Result:
         """List notes: all, those of a folder, those with a tag, or the last changed."""
         most = max(1, min(limit, MOST_LISTED))
-        wanted = nfc(folder.strip()).strip("/").removeprefix("./")
-        shown = context.reader.listing(wanted, tag.strip().lstrip("#"), recent, most + 1)
+        shown = context.reader.listing(_folder(folder), tag.strip().lstrip("#"), recent, most + 1)
         if not shown:
             return Result("There are no such notes. Without folder and tag, note_list shows all.")
         lines = [_entry(row) for row in shown[:most]]
@@ -284,3 +294,7 @@ def _line(text: str) -> str:
 
 def _short(text: str) -> str:
     return _line(text)[:TITLE_CHARS]
+
+
+def _folder(name: str) -> str:
+    return nfc(name.strip()).strip("/").removeprefix("./")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -216,6 +217,22 @@ class Vault:
         trash = self.root / TRASH
         away = move_away(self._target(relative), trash, lambda raw: content_hash(raw) == if_hash, changed)
         return f"{TRASH}/{away.name}"
+
+    def restore(self, trashed: str, relative: str, if_hash: str) -> None:
+        """Move what `discard` put into the trash back to where it was.
+
+        Raises Conflict if it is another by now, or gone, or if something has taken its place.
+        """
+        away = self.root / TRASH / Path(trashed).name
+        try:
+            raw = away.read_bytes()
+        except OSError:
+            raw = b""
+        if content_hash(raw) != if_hash:
+            raise Conflict(f"{trashed} is no longer in the trash.", "Look for it in your backups.")
+        self.create(relative, raw)
+        with contextlib.suppress(OSError):
+            away.unlink()
 
     def sweep(self, relative: str, known: Container[str | None]) -> None:
         """Remove the temporary files that a crash left beside a note.

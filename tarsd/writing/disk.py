@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tarsd.errors import Conflict, NotFound, TarsdError
@@ -36,11 +36,14 @@ class Disk:
             raise Conflict(f"There is already a note at {change.path}.", "Choose another name.")
         return vault.create(change.path, change.after)
 
-    def put_away(self, change: Change) -> None:
-        """Move what the change holds as well into Obsidian's trash, as far as it is still what was read."""
-        for path, hash in change.absorbs:
+    def put_away(self, id: str, absorbs: Iterable[tuple[str, str]]) -> None:
+        """Move what the change `id` holds as well into Obsidian's trash, as far as it is still what was read."""
+        put: list[tuple[str, str, str]] = []
+        for path, hash in absorbs:
             with contextlib.suppress(TarsdError):
-                self._notebook.vault.discard(path, hash)
+                put.append((path, self._notebook.vault.discard(path, hash), hash))
+        if put:
+            self._journal.absorbed(id, put)
 
     def take_back(self, id: str) -> dict[str, Any]:
         """Undo a change, as a change of its own; returns and raises as `Writer.undo`."""
@@ -57,8 +60,14 @@ class Disk:
         reply = self._reverse(entry, now, back)
         self._journal.settle(reply["id"], "written")
         self._journal.settle(entry.id, "undone")
+        for path, trashed, hash in entry.absorbed:
+            with contextlib.suppress(TarsdError):  # somebody emptied the trash, or made a note in its place
+                self._notebook.vault.restore(trashed, path, hash)
         if entry.undoes:
             self._journal.settle(entry.undoes, "written")
+            with contextlib.suppress(NotFound):
+                again = self._journal.get(entry.undoes).absorbed
+                self.put_away(reply["id"], [(path, hash) for path, _, hash in again])
         return reply
 
     def _reverse(self, entry: JournalEntry, now: bytes | None, back: bytes | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -35,7 +35,8 @@ class JournalEntry:
     """A change that was made, or was to be made.
 
     `before` and `after` are SHA-256 hashes of the note's bytes, None where there is no note; `size` is the number of
-    bytes it had. `at` is seconds since 1970. `undoes` is the id of the change that this one takes back.
+    bytes it had. `at` is seconds since 1970. `undoes` is the id of the change that this one takes back. `absorbed` are
+    the notes that went into the trash with it: (path, path in the trash, SHA-256).
     """
 
     id: str
@@ -50,6 +51,7 @@ class JournalEntry:
     at: float
     state: State = "planned"
     undoes: str = ""
+    absorbed: Sequence[Sequence[str]] = ()
 
 
 class Journal:
@@ -116,6 +118,13 @@ class Journal:
             entry = self._read(id)
             if entry is not None:
                 self._describe(replace(entry, state=state))
+
+    def absorbed(self, id: str, notes: Sequence[Sequence[str]]) -> None:
+        """Record which notes went into the trash with a change; never raises, as `settle`."""
+        with self._lock, contextlib.suppress(StoreError):
+            entry = self._read(id)
+            if entry is not None:
+                self._describe(replace(entry, absorbed=notes))
 
     def entries(self) -> Iterator[JournalEntry]:
         """All entries, the latest first; torn and foreign files are passed over."""

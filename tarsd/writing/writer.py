@@ -142,6 +142,8 @@ class Writer:
     async def undo(self, id: str) -> dict[str, Any]:
         """Take a change back, if the note is still as it was written; a note that was new goes into Obsidian's trash.
 
+        What the change had put there comes back.
+
         Returns {id, path, hash}: the undo is a change itself, which can be taken back by its id; `hash` is None, and
         `trashed` a path, if the note is gone. Raises NotFound; Conflict if the note changed since.
         """
@@ -202,7 +204,7 @@ class Writer:
                 self._open.pop(job.id, None)
             await self._settle(job, "written")
             if change.absorbs:
-                await self._in_thread(self._disk.put_away, change)
+                await self._in_thread(self._disk.put_away, job.id, change.absorbs)
             self._tell(job, hash=hash, by=by)
             return hash
 

@@ -346,6 +346,97 @@ async def test_a_call_that_comes_in_one_piece_is_read() -> None:
     assert call == ToolCall("toolu_x", "lookup", {"town": "Oslo"})
 
 
+TEA: dict[str, Any] = {"query": "tea"}
+TWICE: list[tuple[int, str]] = [(0, "toolu_1"), (0, "toolu_2")]
+
+
+@pytest.mark.parametrize("places", [TWICE, [(1, "toolu_1"), (0, "toolu_2")], [(0, "toolu_1"), (7, "toolu_2")]])
+async def test_calls_are_found_whatever_their_numbers_are(places: list[tuple[int, str]]) -> None:
+    steps: list[Raw] = []
+    for number, (index, id) in enumerate(places):
+        block = {"type": "tool_use", "id": id, "name": LOOKUP.name, "input": {}}
+        steps += [
+            event("content_block_start", index=index, content_block=block),
+            event("content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": '{"query": '}),
+            event(
+                "content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": f'"{number}"}}'}
+            ),
+            event("content_block_stop", index=index),
+        ]
+    async with talk(*steps, Stop("tool_use")) as (_, provider):
+        made = calls_in(await collect(provider, ask("go", tools=(LOOKUP,))))
+    assert [(call.id, call.arguments) for call in made] == [("toolu_1", {"query": "0"}), ("toolu_2", {"query": "1"})]
+
+
+def unnamed(*events: dict[str, Any]) -> bytes:
+    """Events without the lines that name them."""
+    return b"".join(f"data: {json.dumps(one)}\n\n".encode() for one in events)
+
+
+SAID = {"type": "text", "text": "Well [1]."}
+ASKED = {"type": "tool_use", "id": "toolu_1", "name": LOOKUP.name, "input": TEA}
+STREAMED = (
+    {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 1}}},
+    {"type": "content_block_start", "index": 0, "content_block": SAID},
+    {"type": "content_block_start", "index": 1, "content_block": ASKED},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+    {"type": "message_stop"},
+)
+WHOLE = {
+    "type": "message", "role": "assistant", "content": [SAID, ASKED], "stop_reason": "tool_use",
+    "usage": {"input_tokens": 3, "output_tokens": 5},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", ["text/event-stream", "application/json", "text/plain"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        unnamed(*STREAMED),
+        unnamed(*STREAMED).replace(b"\n", b"\r\n"),
+        json.dumps(WHOLE).encode(),
+        json.dumps(WHOLE, indent=2).encode(),
+        unnamed(WHOLE),
+        b"\n".join(json.dumps(one).encode() for one in STREAMED),
+    ],
+    ids=["no names", "CRLF", "one object", "indented", "one event", "lines"],
+)
+async def test_an_answer_is_read_whatever_it_is_called(body: bytes, label: str) -> None:
+    async with talk() as (double, provider):
+        always(double, Reply(stream=[body], content_type=label))
+        events = await collect(provider, ask("go", tools=(LOOKUP,)))
+    assert text_of(events) == "Well [1]." and [call.arguments for call in calls_in(events)] == [TEA]
+    done = done_in(events)
+    assert done is not None and done.stop_reason == "tools" and Usage(3, 5) in events
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "empty answer"),
+        (unnamed(STREAMED[0], STREAMED[-1]), "empty answer"),
+        (b'event: ping\ndata: {"type": "ping"}\n\n', "empty answer"),
+        (b"<!doctype html><title>Welcome</title>", "web page"),
+        (b"Internal error\n", "invalid answer"),
+    ],
+)
+async def test_what_is_no_answer_is_told(body: bytes, said: str) -> None:
+    async with talk() as (double, provider):
+        always(double, Reply(stream=[body], content_type="text/event-stream"))
+        _, told = await until_error(provider, ask("go"))
+    assert said in told.message and told.hint
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_an_error_within_the_stream_is_told_as_what_it_is(named: bool) -> None:
+    fault = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    body = unnamed(*STREAMED[:2]) + (b"event: error\n" if named else b"") + unnamed(fault)
+    async with talk() as (double, provider):
+        always(double, Reply(stream=[body], content_type="text/event-stream"))
+        events, told = await until_error(provider, ask("go"))
+    assert isinstance(told, ProviderBusy) and text_of(events) == "Well [1]."
+
+
 async def test_a_model_that_pauses_is_asked_to_go_on() -> None:
     async with talk(Think("long"), Say("one "), Stop("pause_turn")) as (double, provider):
         double.enqueue(Say("two "), Stop("pause_turn"))

@@ -36,7 +36,8 @@ def project() -> tuple[set[str], set[str]]:
     """What tarsd needs, and what only its tests and scripts need."""
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = about["optional-dependencies"].values()
-    return declared(about["dependencies"]), declared(line for lines in extras for line in lines)
+    # an extra that names another one of ours asks for no further package
+    return declared(about["dependencies"]), declared(line for lines in extras for line in lines) - {"tarsd"}
 
 
 def programs(folder: str) -> Iterator[Path]:

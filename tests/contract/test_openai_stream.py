@@ -149,6 +149,11 @@ async def test_an_event_that_calls_itself_an_error_is_one() -> None:
         (b'data: {"choices": [\n\n' + sse(CHUNKS[0]), "invalid answer"),
         (b"", "empty answer"),
         (b": ping\n\n", "empty answer"),
+        (b'data: {"choices": []}\n\ndata: [DONE]\n\n', "empty answer"),
+        (b'data: {"choices": [{"index": 0, "delta": {"role": "assistant"}}]}\n\ndata: [DONE]\n\n', "empty answer"),
+        (b'data: {"choices": [], "usage": {"prompt_tokens": 5}}\n\n', "empty answer"),
+        (b'{"object": "chat.completion", "choices": []}', "empty answer"),
+        (b"data: [DONE]\n\n", "empty answer"),
     ],
 )
 async def test_what_is_no_answer_is_told(body: bytes, said: str, label: str) -> None:

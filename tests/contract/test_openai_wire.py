@@ -88,6 +88,23 @@ def called(events: Iterable[ProviderEvent]) -> list[tuple[str, dict[str, Any]]]:
         ([piece("t", "{}", index=0, id="a"), piece("t", "{}", index=0, id="b")], [{}, {}]),
         ([piece("t", '{"x": 1}', index=0, id="a"), piece("t", '{"x": 1}', index=0, id="a")], [{"x": 1}]),
         ([piece("t", '{"x"', index=0, id="a"), piece(None, ": 1}", index=0, id="b")], [{"x": 1}]),
+        (
+            [piece("t", "", index=0, id="a"), piece("", '{"x": 1}', index=0), piece("", '{"x": 2}', index=0)],
+            [{"x": 1}, {"x": 2}],
+        ),
+        (
+            [
+                piece("t", '{"x": 1}', index=0, id="a"),
+                piece(None, '{"x"', index=0),
+                piece(None, ": 2}", index=0),
+                piece(None, '{"x": 3}', index=0),
+            ],
+            [{"x": 1}, {"x": 2}, {"x": 3}],
+        ),
+        (
+            [piece("t", '{"x": {"y"', index=0), piece(None, ": 1}", index=0), piece(None, "}", index=0)],
+            [{"x": {"y": 1}}],
+        ),
         ([{"function_call": {"name": "t", "arguments": '{"x"'}}, {"function_call": {"arguments": ": 1}"}}], [{"x": 1}]),
     ],
     ids=[
@@ -114,6 +131,9 @@ def called(events: Iterable[ProviderEvent]) -> list[tuple[str, dict[str, Any]]]:
         "two without arguments",
         "told twice",
         "fresh id for each piece",
+        "one number, no other mark",
+        "one number, no other mark, in pieces",
+        "an object in an object",
         "the old way",
     ],
 )

@@ -15,7 +15,7 @@ from tarsd.app import Application
 from tarsd.app.assistant import Assistant
 from tarsd.app.indexing import Indexing
 from tarsd.chat import Turn
-from tarsd.config import Collection, PrivacySettings, load
+from tarsd.config import Collection, McpServer, PrivacySettings, load
 from tarsd.embed.base import Embedder
 from tarsd.index.worker import IndexJob
 from tarsd.protocol import Audience, FeedbackRequest, TurnRequest
@@ -46,6 +46,7 @@ class Stage:
         self._asked = 0
         self.rules: tuple[str, ...] = ("Private/", "#private")
         self.embedder: Embedder | None = None
+        self.servers: tuple[McpServer, ...] = ()
         self.model = FakeProvider()
         self.start(self.model)
 
@@ -57,6 +58,7 @@ class Stage:
             load(vault=self.vault, env=env),
             privacy=PrivacySettings(local_only=self.rules),
             collections=self._collections,
+            mcp=self.servers,
         )
         table = embed.make(config.embedding)
         embedders = [table, self.embedder] if self.embedder is not None else [table]

@@ -9,7 +9,7 @@ from typing import Any
 
 from tarsd.config import PrivacySettings, load
 from tarsd.errors import StoreError
-from tarsd.notes import NoteLibrary, Reader, Retrieval
+from tarsd.notes import ANYWHERE, NoteLibrary, Reader, Retrieval, Within
 from tarsd.notes.resolve import NameIndex
 from tarsd.parse import parse
 from tarsd.passage import NoteRow, Passage
@@ -49,7 +49,9 @@ class Notes(NoteLibrary):
 class WordReader(Reader):
     """Finds whole notes that share a word with the query."""
 
-    def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
+    def retrieve(
+        self, query: str, limit: int, *, memory: bool = False, private: bool = False, within: Within = ANYWHERE
+    ) -> Retrieval:
         words = set(query.casefold().split())
         found = []
         for row in self._library.rows():

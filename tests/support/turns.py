@@ -14,7 +14,7 @@ from tarsd.ask import Answer
 from tarsd.chat import SessionNotes, Turn, TurnServices
 from tarsd.config import ChatSettings, MemorySettings, ToolSettings, load
 from tarsd.errors import NotFound, PathRefused, Refused
-from tarsd.notes import NoteLibrary, Reader, Retrieval
+from tarsd.notes import ANYWHERE, NoteLibrary, Reader, Retrieval, Within
 from tarsd.passage import NoteRow, Origin, Passage
 from tarsd.protocol import Approval, Audience, Event, TurnRequest
 from tarsd.providers.base import Provider, ProviderEvent, StreamEnd, Text, ToolCall
@@ -81,7 +81,9 @@ class ShelfReader(Reader):
         super().__init__(shelf, audience, model_is_local)
         self.shelf = shelf
 
-    def retrieve(self, query: str, limit: int, *, memory: bool = False, private: bool = False) -> Retrieval:
+    def retrieve(
+        self, query: str, limit: int, *, memory: bool = False, private: bool = False, within: Within = ANYWHERE
+    ) -> Retrieval:
         self.shelf.asked.append(query)
         self.shelf.kept_here += [query] if private else []
         words = {word.strip("?.,").casefold() for word in query.split() if len(word) > 3}
@@ -93,6 +95,9 @@ class ShelfReader(Reader):
         shown = [one for one in hits if self.sees_private or not one.local_only]
         withheld = () if self._audience == "elsewhere" else tuple(one.path for one in hits if one not in shown)
         return Retrieval(tuple(shown[:limit]), self.shelf.degraded, withheld)
+
+    def overview(self) -> str:
+        return ""
 
     def answer(self, question: str, today: date) -> Answer | None:
         return self.shelf.exact.get(question)

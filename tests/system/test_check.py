@@ -26,6 +26,7 @@ from tarsd.protocol import CheckRequest
 from tarsd.providers import make
 from tarsd.providers.base import ProviderEvent, StreamEnd, Text, Waiting
 from tarsd.providers.fake import FakeProvider as FakeChat
+from tarsd.store import schema
 from tarsd.store.database import load_vec
 from tests.conftest import Daemon
 from tests.support.doubles.embedder import Ollama as OllamaServer
@@ -65,6 +66,42 @@ def breaking(engine: Engine, *statements: str) -> None:
     for statement in statements:
         db.execute(statement)
     db.close()
+
+
+def merged(engine: Engine) -> None:
+    """All segments of the keyword index become one, as they do by and by while notes change."""
+    breaking(engine, *(f"INSERT INTO {table}({table}) VALUES ('optimize')" for table in schema.KEYWORD_TABLES))
+
+
+def edited(engine: Engine) -> None:
+    for number in range(40):
+        write(engine.vault, "changes.md", f"Plover edit {number}\n")
+        engine.index()
+
+
+def deleted_and_back(engine: Engine) -> None:
+    away = engine.vault / "Kitchen"
+    away.rename(engine.vault.parent / "Kitchen")
+    engine.index()
+    (engine.vault.parent / "Kitchen").rename(away)
+    engine.index()
+    merged(engine)
+
+
+@pytest.mark.parametrize("change", [merged, edited, deleted_and_back])
+@pytest.mark.parametrize("table", schema.KEYWORD_TABLES)
+def test_what_changed_since_a_search_is_no_damage(engine: Engine, table: str, change: Callable[[Engine], None]) -> None:
+    """A connection that has searched remembers the keyword index as it was then."""
+    if table != schema.KEYWORD_TABLES[0]:
+        for number in range(3):
+            write(
+                engine.vault, f"tars/sessions/{number}.md", f"---\ntars: session\nid: c{number}\n---\nPlover {number}\n"
+            )
+            engine.index()
+    with engine.store.database.reader() as db:
+        db.execute(f"SELECT count(*) FROM {table} WHERE {table} MATCH 'plover'").fetchall()
+    change(engine)
+    assert sound(engine).file() == CheckResult("ok", "All pages are intact.")
 
 
 def test_a_sound_index_is_sound(engine: Engine) -> None:

@@ -10,7 +10,7 @@ from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_USAGE
 from tests.conftest import Daemon
 from tests.support.conversation import Talk
 from tests.support.doubles.ollama import OllamaDouble
-from tests.support.doubles.script import Say
+from tests.support.doubles.script import Call, Say
 from tests.support.engine import write
 from tests.support.screen import Screen
 from tests.support.stub import Run
@@ -111,6 +111,46 @@ def test_a_task_is_done_and_added_by_messages_after_a_yes(daemon: Start, home: P
         assert told("/tasks add Read it again --to [[Dune]] --due 2026-12-24", True)[0].startswith("Done: ")
         assert (vault / "Books/Dune.md").read_text().endswith("\n- [ ] Read it again 📅 2026-12-24\n")
         assert not [one for one in double.requests if "messages" in one]
+
+
+def test_a_model_asks_for_rows_and_answers_from_their_total(daemon: Start, home: Path, vault: Path) -> None:
+    for path, text in NOTES.items():
+        write(vault, path, text.replace("rating: ", "finished: 2026-01-02\nrating: "))
+    write(vault, "Secret/Diary.md", "---\nrating: 5\nfinished: 2026-01-03\nhidden_name: 1\n---\n")
+    with OllamaDouble() as double:
+        talk = Talk(double, daemon, home, vault, settings='\n[privacy]\nlocal_only = ["Secret"]\n')
+        talk.daemon.wait(lambda status: status["counts"]["notes"] >= 4 and status["behind"] == 0)
+        where = 'file.inFolder("Books") && finished >= date("2026-01-01")'
+        double.enqueue(Call("query_notes", {"where": where, "columns": "rating", "sort": "-rating"}))
+        numbers = "".join(f"[{number}]" for number in range(1, 10))
+        double.enqueue(Say(f"You finished 2 books in 2026: {numbers}"))
+        *events, done = talk.whole(talk.ask("how many books did I finish in 2026"))
+        [asked] = [one for one in events if one["type"] == "tool" and one["state"] == "done"]
+        assert asked["text"].startswith("2 notes.\nColumns: path | rating")
+        assert {one["path"] for one in asked["sources"]} == {"Books/Dune.md", "Books/Emma.md"}
+        told = next(one["content"] for one in double.requests[-1]["messages"] if one["role"] == "tool")
+        numbered = dict(line.split(" ", 1)[::-1] for line in told.splitlines() if line.startswith("["))
+        assert set(numbered) == {"Books/Dune.md | 5", "Books/Emma.md | 4"}
+        cited = {f"[{one['n']}]": (one["path"], one["start_line"], one["end_line"]) for one in done["citations"]}
+        assert cited[numbered["Books/Dune.md | 5"]] == ("Books/Dune.md", 3, 3)
+        assert "[[Books/Dune" in talk.note() and "Secret" not in talk.note()
+        system = str(double.requests[-1]["messages"][0]["content"])
+        block = system[system.index("<vault>\n") : system.rindex("</vault>")]
+        assert "rating number 2+" in block and '"Books" 2+' in block and "hidden_name" not in system
+
+
+def test_a_search_keeps_to_a_condition(run: Run, daemon: Start, vault: Path) -> None:
+    for path, text in NOTES.items():
+        write(vault, path, f"{text}\nThe heron waits.\n")
+    daemon().wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
+
+    def found(*more: str) -> set[str]:
+        return {hit["path"] for hit in json.loads(run("search", "heron", "--json", *more)[1])["hits"]}
+
+    assert found() >= {"Books/Dune.md", "Books/Emma.md"} and found("--where", "rating > 4") == {"Books/Dune.md"}
+    assert run("sgrep", "heron", "--where", "rating > 9")[0] == EXIT_NOTHING
+    code, _, err = run("search", "heron", "--where", "rating >")
+    assert code == EXIT_USAGE and "column 9" in err
 
 
 def test_a_task_is_done_in_the_conversation_at_the_terminal(daemon: Start, vault: Path) -> None:

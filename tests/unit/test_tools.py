@@ -270,7 +270,7 @@ def test_what_is_allowed_needs_no_yes_except_outside_with_private_text() -> None
 
 NATIVE = [
     "memory_search", "note_read", "note_list", "note_create", "note_append", "note_patch", "daily_note_append",
-    "complete_task",
+    "query_notes", "query_tasks", "complete_task",
 ]  # fmt: skip
 
 

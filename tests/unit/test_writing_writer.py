@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -358,6 +359,50 @@ async def test_a_new_note_that_is_taken_back_goes_into_the_trash(desk: Desk) -> 
     assert not (desk.root / "sub/a.md").exists() and desk.text(".trash/a.md") == "one\n"
     assert (await desk.writer.undo(done["id"]))["hash"] == content_hash(b"one\n")
     assert desk.text("sub/a.md") == "one\n"
+
+
+async def absorbing(desk: Desk) -> str:
+    """A change of a.md that holds two copies of it as well; its id."""
+    (desk.root / "sub").mkdir()
+    for path, text in (("a.md", "one\n"), ("a 2.md", "two\n"), ("sub/a.md", "three\n")):
+        desk.put(path, text)
+    copies = tuple((path, content_hash((desk.root / path).read_bytes())) for path in ("a 2.md", "sub/a.md"))
+    change = replace(desk.added("a.md", "two\nthree"), absorbs=copies)
+    await desk.writer.perform(change, by="daemon", kind="memory", emit=desk.emit)
+    return str((await desk.event("written"))["id"])
+
+
+def there(desk: Desk) -> dict[str, str]:
+    files = (path for path in sorted(desk.root.rglob("*.md")))
+    return {str(path.relative_to(desk.root)): path.read_text() for path in files}
+
+
+async def test_what_a_change_put_away_comes_back_with_its_undo(desk: Desk) -> None:
+    id = await absorbing(desk)
+    merged = there(desk)
+    assert sorted(merged) == [".trash/a 2.md", ".trash/a.md", "a.md"]
+    first = await desk.writer.undo(id)
+    apart = {"a 2.md": "two\n", "a.md": "one\n", "sub/a.md": "three\n"}
+    assert there(desk) == apart
+    again = await desk.writer.undo(first["id"])
+    assert there(desk) == merged
+    await desk.writer.undo(again["id"])
+    assert there(desk) == apart
+
+
+@pytest.mark.parametrize("way", ["emptied", "changed", "taken"])
+async def test_what_is_no_longer_in_the_trash_or_in_its_way_is_left(desk: Desk, way: str) -> None:
+    id = await absorbing(desk)
+    if way == "emptied":
+        (desk.root / ".trash/a 2.md").unlink()
+    elif way == "changed":
+        desk.put(".trash/a 2.md", "other\n")
+    else:
+        desk.put("a 2.md", "new\n")
+    before = there(desk)
+    await desk.writer.undo(id)
+    kept = {path: text for path, text in before.items() if path.endswith("a 2.md")}
+    assert there(desk) == {"a.md": "one\n", "sub/a.md": "three\n"} | kept
 
 
 async def test_what_was_changed_since_is_not_taken_back(desk: Desk) -> None:

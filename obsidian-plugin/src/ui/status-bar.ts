@@ -17,6 +17,11 @@ export function progress({ counts, embedding }: Status): { done: number; total: 
 	return remaining > 0 && state !== "failed" && state !== "unavailable" ? { done, total: done + remaining } : null;
 }
 
+/** How many problems there are: one for each kind and note, however many lines of the note have it. */
+export function problemCount(problems: Status["problems"]): number {
+	return new Set(problems.map(({ reason, hint, collection, path }) => JSON.stringify([reason, hint, collection, path]))).size;
+}
+
 /** Keeps the state of connection and index in `el`, in the bar at the bottom; a click shows what to do about it. */
 export function statusBar(el: HTMLElement, services: Services, owner: Component): void {
 	const { connection } = services;
@@ -64,7 +69,7 @@ export function statusBar(el: HTMLElement, services: Services, owner: Component)
 function details({ behind, chat, problems }: Status): string[] {
 	return [
 		behind > 0 ? words.behind(behind) : "",
-		problems.length > 0 ? words.problems(problems.length) : "",
+		problems.length > 0 ? words.problems(problemCount(problems)) : "",
 		chat.model === "" ? "" : words.model(chat.model),
 	].filter(Boolean);
 }

@@ -11,19 +11,24 @@ export interface Said {
 /** A model behind an OpenAI-like address that says what it was told, one entry of `replies` per request. */
 export class Model {
 	readonly replies: Said[] = [];
+	/** The bodies of what it was asked, as they came. */
+	readonly requests: string[] = [];
 	private readonly server: Server;
 	private waiting: (() => void)[] = [];
 	private released = false;
 
 	constructor() {
 		this.server = createServer((request, response) => {
-			request.resume();
+			let body = "";
+			request.setEncoding("utf8");
+			request.on("data", (piece: string) => (body += piece));
 			request.on("end", () => {
 				if (!(request.url ?? "").endsWith("/chat/completions")) {
 					response.writeHead(200, { "content-type": "application/json" });
 					response.end(JSON.stringify({ object: "list", data: [{ id: "scripted", object: "model" }] }));
 					return;
 				}
+				this.requests.push(body);
 				void this.say(this.replies.shift() ?? { text: ["ok"] }, (piece) => response.write(piece)).then(() => response.end());
 				response.writeHead(200, { "content-type": "text/event-stream" });
 			});

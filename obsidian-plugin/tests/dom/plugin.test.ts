@@ -13,7 +13,7 @@ import { CHAT_VIEW, ChatView } from "../../src/ui/chat-view";
 import { registerCli } from "../../src/ui/cli";
 import { ConnectionModal } from "../../src/ui/connection-page";
 import { RELATED_VIEW } from "../../src/ui/related-view";
-import { progress, statusBar } from "../../src/ui/status-bar";
+import { problemCount, progress, statusBar } from "../../src/ui/status-bar";
 import { parseStatus } from "../../src/protocol/events";
 import { one, stage, STATUS, textOf, type Stage } from "./stage";
 
@@ -223,17 +223,26 @@ describe("the status bar", () => {
 
 	it("tells connection, index and what needs a look", async () => {
 		let counts: Record<string, number> = { ...STATUS.counts, pending: 3 };
-		await begin(() => ({ ...STATUS, counts, behind: 2, problems: [{ path: "A.md", reason: "x" }] }));
+		const at = (path: string, line: number, reason = "x") => ({ path, collection: "", line, reason, hint: "h" });
+		const problems = [at("A.md", 1), at("A.md", 9), at("A.md", 4, "y"), at("B.md", 1), at("", 0)];
+		await begin(() => ({ ...STATUS, counts, behind: 2, problems }));
 		await until(() => textOf(".tarsd-status-text") === en.state.indexing(7, 10));
 		const tip = one(".tarsd-status").getAttribute("aria-label");
 		expect(tip).toContain(en.state.behind(2));
-		expect(tip).toContain(en.state.problems(1));
+		expect(tip).toContain(en.state.problems(4));
 		counts = STATUS.counts;
 		here.services.connection.retry();
 		await until(() => textOf(".tarsd-status-text") === en.state.connected);
 		here.daemon.up = false;
 		here.services.connection.check();
 		await until(() => textOf(".tarsd-status-text") === en.state.offline);
+	});
+
+	it("counts a problem once for each note, as status, doctor and page do", () => {
+		const one = { path: "A.md", collection: "", line: 1, reason: "x", hint: "h" };
+		expect(problemCount([])).toBe(0);
+		expect(problemCount([one, { ...one, line: 2 }])).toBe(1);
+		expect(problemCount([one, { ...one, hint: "i" }, { ...one, reason: "y" }, { ...one, path: "B.md" }, { ...one, collection: "Work" }])).toBe(5);
 	});
 
 	it("counts what is left, and not what waits for a model that is missing", () => {

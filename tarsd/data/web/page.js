@@ -110,7 +110,7 @@ function indexing(status) {
 }
 
 function aboutWords({ hello, status }) {
-	const { size } = new Set(status.problems.map((of) => of.reason + of.collection + of.path));
+	const { size } = new Set(status.problems.map((of) => JSON.stringify([of.reason, of.hint, of.collection, of.path])));
 	const problems = size && `${plural(size, "problem")} (tarsd status)`;
 	return [hello.vault.path, plural(status.counts.notes, "note"), hello.chat_model, hello.embedding_model, `tarsd ${hello.version}`, problems].filter(Boolean).join(" · ");
 }

@@ -33,7 +33,8 @@ async def test_tools_have_schemas_hints_and_words(house: House) -> None:
     async with serving(house.home, house.vault) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert list(tools) == [
-            "search_notes", "read_note", "related_notes", "recent_notes", "remember", "complete_task", "ask",
+            "search_notes", "read_note", "related_notes", "recent_notes", "query_notes", "query_tasks", "remember",
+            "complete_task", "ask",
         ]  # fmt: skip
         for tool in tools.values():
             for schema in (tool.input_schema, tool.output_schema):
@@ -64,6 +65,40 @@ async def test_a_task_is_proposed_and_left_to_the_person(house: House) -> None:
         assert note.read_text() == text
     finally:
         note.unlink()
+
+
+ROWS = {
+    "Books/Dune.md": "---\nrating: 5\nfinished: 2026-02-03\npages: 600\n---\nSand.\n",
+    "Books/Emma.md": "---\nrating: 4\nfinished: 2026-03-04\npages: 400\n---\n- [ ] Lend | it 📅 2020-01-02\n",
+    "Books/Secret.md": "---\nrating: 5\nfinished: 2026-03-05\npages: 1000\nlocal_only: true\n---\n- [ ] Hide it\n",
+}
+
+
+async def test_notes_and_tasks_are_counted_without_private_ones() -> None:
+    with living(ROWS) as house:
+        async with serving(house.home, house.vault) as client:
+            where = 'finished >= date("2026-01-01")'
+            given = {"where": where, "columns": "rating", "sort": ["-rating"], "sum": "pages", "average": ["pages"]}
+            data, said = await call(client, "query_notes", **given, limit=1)
+            assert (data["total"], data["left_out"], data["withheld"]) == (2, 1, 1) and said.startswith("Total: 2.")
+            assert data["rows"][0]["values"] == {"rating": 5} and data["rows"][0]["uri"].startswith("obsidian://")
+            assert data["summaries"]["pages"]["value"] == 1000 and data["summaries"]["(pages)"]["value"] == 500
+            assert "path | rating\nBooks/Dune.md | 5" in said and "Secret" not in f"{data}{said}"
+            data, said = await call(client, "query_notes", where="ratings", group="rating")
+            assert data["total"] == 0 and "there is “rating”" in said
+            data, said = await call(client, "query_notes", group="rating")
+            assert [(one["key"], one["count"]) for one in data["groups"]] == [(4, 1), (5, 1)]
+            data, said = await call(client, "query_tasks", state="overdue")
+            assert data["total"] == 1 and data["rows"][0]["text"] == "Lend | it" and "Books/Emma.md:6 | [ ]" in said
+            data, _ = await call(client, "search_notes", query="sand", where="rating > 4")
+            assert {hit["path"] for hit in data["hits"]} == {"Books/Dune.md"}
+            assert "column 8" in await refused(client, "query_notes", where="rating = 4")
+            assert "not a due date" in await refused(client, "query_tasks", due="soon")
+            assert "nested more than" in await refused(client, "query_notes", where="(" * 5000 + "1" + ")" * 5000)
+            assert await refused(client, "query_notes", where="x" * 1_000_000)
+        async with serving(house.home, house.vault, "--local") as client:
+            data, _ = await call(client, "query_notes", where=where, sum="pages")
+            assert (data["total"], data["summaries"]["pages"]["value"]) == (3, 2000)
 
 
 async def test_search(house: House) -> None:
@@ -326,7 +361,7 @@ async def test_it_lives_on_while_the_daemon_comes_and_goes(daemon: Start, home: 
         assert said == f"No daemon is running for {vault}. Start it with: tarsd run --vault {vault}"
         with pytest.raises(MCPError, match="No daemon is running"):
             await client.list_resources()
-        assert len((await client.list_tools()).tools) == 7
+        assert len((await client.list_tools()).tools) == 9
         one = daemon()
         for how in (signal.SIGKILL, signal.SIGTERM):
             assert (await call(client, "read_note", path="Quorl"))[0]["title"] == "Quorl"
