@@ -27,7 +27,7 @@ _DRAWN = ("image", "coordinates")
 """Keys of views whose property only an app can draw; here it is one more column."""
 
 _LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
-_FENCE = re.compile(r"[\s>]*(`{3,}|~{3,})[ \t]*base[ \t]*$")
+_FENCE = re.compile(r"[\s>]*(`{3,}|~{3,})([^`]*)$")
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,19 @@ class Base:
         """The view of a name, the first one for "". Raises `BasesError` where there is none."""
         if not name:
             return self.views[0]
-        for view in self.views:
-            if view.name.casefold() == name.casefold():
-                return view
+        if found := self._named(name):
+            return found
         names = ", ".join(repr(view.name) for view in self.views if view.name)
         raise BasesError(
             f"This base has no view {name[:60]!r}", f"Its views are {names}." if names else "It has one view."
         )
+
+    def has_view(self, name: str) -> bool:
+        """Whether a view has this name, in any case."""
+        return self._named(name) is not None
+
+    def _named(self, name: str) -> View | None:
+        return next((view for view in self.views if view.name.casefold() == name.casefold()), None)
 
 
 def holds(condition: Condition, scope: RowScope, problems: dict[str, int]) -> bool:
@@ -104,7 +110,7 @@ def holds(condition: Condition, scope: RowScope, problems: dict[str, int]) -> bo
 
 
 def blocks(text: str) -> Iterator[tuple[str, int]]:
-    """The ```base blocks of a note, each with the 1-based line at which its YAML begins."""
+    """The ```base blocks of a note, each with the 1-based line at which its YAML begins; none inside other code."""
     lines = text.split("\n")
     at = 0
     while at < len(lines):
@@ -118,7 +124,9 @@ def blocks(text: str) -> Iterator[tuple[str, int]]:
             line = lines[at].rstrip("\r")
             inner.append(line[len(lead) :] if line.startswith(lead) else line.lstrip(" >"))
             at += 1
-        yield "\n".join(inner) + "\n", start + 1
+        at += 1  # what closes one block opens no other
+        if opening[2].strip() == "base":
+            yield "\n".join(inner) + "\n", start + 1
 
 
 def read_base(text: str, line: int = 1) -> Base:

@@ -6,6 +6,7 @@ and the depth of what it takes are limited.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -207,6 +208,8 @@ def _unreadable(text: str, line: int, column: int, at: int) -> BasesError:
     word = re.match(r"\w+|\S", rest)
     said = word[0] if word else rest[:1]
     hint = "Check what is before it: an operator such as == or && may be missing."
+    if named := _spaced_name(text, at):
+        hint += f" A property name with spaces is written note[{json.dumps(named, ensure_ascii=False)}]."
     if said in "\"'":
         hint = "A quotation mark is not closed."
     elif said == "=" or (said in "><!" and rest[1:2] == "="):
@@ -218,6 +221,14 @@ def _unreadable(text: str, line: int, column: int, at: int) -> BasesError:
     return BasesError(f"{said[:40]!r} is not allowed here", hint, line=line, column=column)
 
 
+def _spaced_name(text: str, at: int) -> str:
+    """The words that stand side by side around a place, "" where it is none between two of them."""
+    before, after = _LAST_WORD.search(text[max(at - 100, 0) : at]), _NEXT_WORDS.match(text[at : at + 100])
+    return f"{before[1]} {after[0]}" if before and after else ""
+
+
+_LAST_WORD = re.compile(r"\b([^\W\d]\w*) +$")
+_NEXT_WORDS = re.compile(r"[^\W\d]\w*(?:[ ]+[^\W\d]\w*)*")
 _WORDS = {"and": "&&", "or": "||", "not": "!", "is": "==", "in": ".contains()", "like": ".contains()"}
 
 

@@ -87,7 +87,7 @@ def list_tasks(
 @click.option("--this", default="", metavar="NOTE", help="The note that `this` means.")
 @_reply
 def base(file: str, view: str, this: str, as_csv: bool, vault: Path | None, as_json: bool) -> None:
-    """Show a view of a base: of FILE.base, or of a note with a ```base block."""
+    """Show a view of a base: of FILE.base, or of a note with ```base blocks or an embedded base."""
     client = Client.find(vault)
     asked = {"base": note_path(client, file), "view": view, "this": note_path(client, this) if this else ""}
     reply = client.post("/v1/query", asked)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from tarsd.bases.document import blocks
+from tarsd.bases import BasesError
+from tarsd.bases.document import blocks, read_base
 from tarsd.dates import DateRules, date_rules
-from tarsd.errors import BadRequest, TarsdError
+from tarsd.errors import BadRequest, NotFound, TarsdError
 from tarsd.kinds import property_types
 from tarsd.notes.library import NoteLibrary, NoteView
-from tarsd.parse import source_lines
+from tarsd.parse import parse, source_lines
 from tarsd.passage import Key, NoteRow
 from tarsd.query import Vaults
 from tarsd.vault import stamp_of
@@ -65,14 +67,43 @@ def withheld(library: NoteLibrary) -> frozenset[int]:
     return frozenset(hidden)
 
 
-def base_of(view: NoteView) -> tuple[str, int]:
-    """The text of a base, and the line at which it begins: a .base file, or the first ```base block of a note."""
-    if view.path.lower().endswith(".base"):
-        return view.loaded.text or "\n", 1
-    for text, line in blocks(view.loaded.text):
-        return text, line
-    hint = "Name a .base file, or a note with a ```base block."
-    raise BadRequest(f"There is no base in {view.path}.", hint, field="base")
+def base_of(view: NoteView, name: str, opened: Callable[[str], NoteView]) -> tuple[str, int, str]:
+    """The text of a base, the line at which it begins, and the name of the view to show, "" for the first.
+
+    Of a note it is the first of its ```base blocks, or without any the first base that it embeds; with the `name` of a
+    view the first of them all that has it. `opened` reads a base that is embedded. Raises `BadRequest`, and as that.
+    """
+    if _is_base(view.path):
+        return view.loaded.text or "\n", 1, name
+    found = [(text, line, name) for text, line in blocks(view.loaded.text)]
+    if name or not found:
+        embedded = [link for link in parse(view.loaded.text, view.path).links if link.embed and _is_base(link.target)]
+        missing: NotFound | None = None
+        for link in embedded:
+            try:
+                found.append((opened(link.target).loaded.text or "\n", 1, name or link.heading))
+            except NotFound as error:
+                missing = missing or error
+        if not found and missing is not None:
+            raise missing
+    if not found:
+        hint = "Name a .base file, or a note that embeds one or has a ```base block."
+        raise BadRequest(f"There is no base in {view.path}.", hint, field="base")
+    if not name or len(found) == 1:
+        return found[0]
+    views: dict[str, None] = {}
+    for text, line, _ in found:
+        with contextlib.suppress(BasesError):
+            base = read_base(text, line)
+            if base.has_view(name):
+                return text, line, name
+            views |= dict.fromkeys(repr(one.name) for one in base.views if one.name)
+    hint = f"Their views are {', '.join(views)}." if views else "Their views have no names."
+    raise BadRequest(f"No base in {view.path} has a view {name[:60]!r}.", hint, field="view")
+
+
+def _is_base(target: str) -> bool:
+    return target.lower().endswith(".base")
 
 
 def live_lines(library: NoteLibrary) -> Callable[[NoteRow], Sequence[str]]:

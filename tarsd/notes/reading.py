@@ -296,7 +296,7 @@ class Reader:
     def query(self, query: VaultQuery, base: str = "") -> Json:
         """The rows, groups and sums of a query, as if there were no notes but those that may be seen.
 
-        `base` is the path or name of a .base file, or of a note with a block of one, that the query is of; without
+        `base` is the path or name of a .base file, or of a note with blocks of one, that the query is of; without
         another `this` it is that as well. Raises `BadRequest` for what cannot be read, and as `open`.
         """
         started = time.perf_counter()
@@ -312,8 +312,8 @@ class Reader:
         hidden = self._not_known
         if base:
             view = self.open(base)
-            text, line = querying.base_of(view)
-            query = replace(query, base=text, base_line=line, this=query.this or view.path)
+            text, line, shown = querying.base_of(view, query.view, self.open)
+            query = replace(query, base=text, base_line=line, view=shown, this=query.this or view.path)
         about = querying.vault_facts(self._library, others=self.sees_private and bool(query.base))
         return self._library.queries.run(query, store, about, querying.moment(), hidden)
 

@@ -80,8 +80,8 @@ Expressions = Annotated[tuple[Expression, ...], Meta(max_length=100)]
 class QueryRequest(RequestBody, frozen=True):
     """Notes, tasks or list items by a condition in the language of Obsidian's Bases; or a view of a base.
 
-    `base` is the path of a .base file, or of a note with a block of one, `text` a base itself; `this` the path of the
-    note that it is shown in. `limit` 0 is none.
+    `base` is the path of a .base file, or of a note with blocks of one or an embedded one, `text` a base itself; `this`
+    the path of the note that it is shown in. `limit` 0 is none.
     """
 
     rows: Literal["notes", "tasks", "items"] = "notes"

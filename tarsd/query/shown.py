@@ -207,6 +207,13 @@ def _fixed(row: Row) -> list[str]:
 # ------------------------------------------------------------------------------------------------ what rows rest on
 
 
+def _line_of(record: TaskRecord | ItemRecord) -> str:
+    """What the index knows of a line, for a note that went or that cannot be read now."""
+    if isinstance(record, TaskRecord):
+        return f"- [{record.task.status}] {record.task.text}"
+    return f"- {record.item.text}"
+
+
 def _note(record: Record) -> NoteRecord | None:
     if isinstance(record, TaskRecord | ItemRecord):
         return record.note
@@ -220,7 +227,7 @@ def _passage(row: Row, columns: Sequence[Column], lines: Lines) -> Passage | Non
         return None
     read = lines(note.row)
     if isinstance(record, TaskRecord | ItemRecord):
-        return line_passage(note.row, read, record.line)
+        return line_passage(note.row, read, record.line, _line_of(record))
     places = sorted({line for column in columns if (line := note.line_of(property_of(column.name)))})
     if not places or places[-1] > len(read):
         return line_passage(note.row, read)

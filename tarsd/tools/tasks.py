@@ -50,8 +50,8 @@ def completed(
 ) -> ToolProposal:
     """What makes the task at this line done. Raises as `writing.tasks.complete`."""
     change = tasks.complete(view.loaded, line, now.date())
-    task, _ = tasks.task_at(parse(view.loaded.text, view.path), view.loaded, line)
-    shown = " ".join(task.text.split())[:TITLE_CHARS]
+    task, source = tasks.task_at(parse(view.loaded.text, view.path), view.loaded, line)
+    shown = " ".join((task.text or source).split())[:TITLE_CHARS]
     title = f"Complete “{shown}” in {view.path}"
     said = f"Done: “{shown}” in {view.path}."
     if task.recurrence:

@@ -84,8 +84,8 @@ class Change:
     @cached_property
     def unseen(self) -> int:
         """How many invisible characters the change adds; `diff` shows where."""
-        before = "" if self.before is None else decode(self.before).text
-        return max(0, revealed(decode(self.after).text)[1] - revealed(before)[1])
+        before = "" if self.before is None else _with_newlines(decode(self.before).text)
+        return max(0, revealed(_with_newlines(decode(self.after).text))[1] - revealed(before)[1])
 
     def is_as_shown(self, shown: Change) -> bool:
         """Whether this newly planned change equals the one that was `shown`, for the same note.
@@ -117,7 +117,12 @@ def _frame(text: str, path: str) -> tuple[object, ...]:
 
 def _lines(text: str) -> list[str]:
     """The lines with "\\n" ends, the last one with none if it has none."""
-    return _WITH_END.findall(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _WITH_END.findall(_with_newlines(text))
+
+
+def _with_newlines(text: str) -> str:
+    """The text with "\n" for each line end: what ends a line is no hidden sign."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _same(old: Sequence[str], new: Sequence[str]) -> int:

@@ -58,8 +58,11 @@ def task_at(read: Note, note: Loaded, line: int) -> tuple[Task, str]:
     """The task at a line of the note, and that line as it stands in the file. Raises NotFound."""
     task = next((task for task in read.tasks if task.line == line), None)
     if task is None:
-        near = [str(task.line) for task in sorted(read.tasks, key=lambda task: abs(task.line - line))[:3]]
-        hint = f"Its tasks next to it are at line {', '.join(near)}." if near else "It has no tasks."
+        near = sorted(sorted((task.line for task in read.tasks), key=lambda found: abs(found - line))[:3])
+        lines = (
+            f"lines {', '.join(map(str, near[:-1]))} and {near[-1]}" if near[1:] else f"line {near[0] if near else 0}"
+        )
+        hint = f"The nearest {'tasks are' if near[1:] else 'task is'} at {lines}." if near else "It has no tasks."
         raise NotFound(f"There is no task at line {line} of {note.path}.", hint)
     return task, re.split("\r\n|\r|\n", note.text)[line - 1]
 

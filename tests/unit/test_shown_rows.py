@@ -148,3 +148,23 @@ def test_a_note_that_went_meanwhile_keeps_its_row(engine: Engine, tmp_path: Path
         assert shown.passages[2] is not None and shown.passages[2].text == ""
     finally:
         gone.write_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "entries"),
+    [
+        (VaultQuery("tasks", "file.name == 'Boat' && open"), ["- [ ] Order varnish \\[2]", "- [/] Sand | the hull"]),
+        (VaultQuery("items", "file.name == 'Boat'"), ["- Oil"]),
+    ],
+)
+def test_rows_of_a_note_that_went_say_what_the_index_knows_of_them(
+    engine: Engine, query: VaultQuery, entries: list[str]
+) -> None:
+    target = engine.vault / "Boat.md"
+    kept = target.read_bytes()
+    target.unlink()
+    try:
+        said = as_markdown(rows(engine, query))
+    finally:
+        target.write_bytes(kept)
+    assert [entry.partition(" — ")[0] for entry in said.split("\n")[2:]] == entries

@@ -228,3 +228,25 @@ async def test_a_request_that_cannot_be_meant_is_refused(
         await socket.send(**request_)
     assert refused.value.message and not isinstance(refused.value, Conflict)
     assert not socket.hand.changes
+
+
+@pytest.mark.parametrize(
+    ("lines", "hint"),
+    [
+        ("Text\n", "It has no tasks."),
+        ("Text\n- [ ] a\n", "The nearest task is at line 2."),
+        ("Text\n- [ ] a\n\n- [ ] b\n", "The nearest tasks are at lines 2 and 4."),
+        ("- [ ] z\n\n\nText\n- [ ] a\n\n- [ ] b\n1. [x] c\n", "The nearest tasks are at lines 1, 5 and 7."),
+    ],
+)
+async def test_a_line_without_a_task_is_answered_with_the_nearest_ones(socket: Socket, lines: str, hint: str) -> None:
+    Path(socket.root, "Boat.md").write_text(lines)
+    with pytest.raises(NotFound, match=r"There is no task at line \d of Boat\.md") as caught:
+        await socket.send(action="done", note="Boat", line=1 if lines[0] == "T" else 4)
+    assert caught.value.hint == hint
+
+
+async def test_a_task_without_words_is_named_by_its_line(socket: Socket) -> None:
+    Path(socket.root, "Boat.md").write_text("- [ ] 📅 2026-11-30\n")
+    shown = await socket.send(action="done", note="Boat", line=1)
+    assert shown["title"] == "Complete “- [ ] 📅 2026-11-30” in Boat.md"

@@ -40,6 +40,15 @@ def test_signs_that_were_there_before_are_not_counted_again() -> None:
     assert change.unseen == 0 and "invisible" not in change.diff()
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r", "\n"])
+@pytest.mark.parametrize("last", ["", "END"])
+def test_line_ends_of_any_system_are_no_hidden_signs(end: str, last: str) -> None:
+    before = f"a{end}b{last.replace('END', end)}"
+    after = f"{before}{'' if last else end}c{end}\u200b"
+    change = Change("Note.md", "modify", before.encode(), after.encode(), after)
+    assert change.unseen == 1 and "1 invisible sign," in change.diff()
+
+
 @pytest.mark.parametrize("text", ["plain", "👩\u200d👩\u200d👧", "می\u200cخواهم", "ك\u200dت", "naïve\ttab", "❤️"])
 def test_what_scripts_and_emoji_need_stays(text: str) -> None:
     assert revealed(text) == (text, 0)

@@ -133,3 +133,25 @@ def test_a_long_chain_of_formulas_is_refused_in_words() -> None:
     formulas = {f"f{at}": compile_expression(f"[formula.f{at + 1}].map(value)") for at in range(1_000)}
     with pytest.raises(BasesError, match="formulas need each other"):
         run(formulas["f0"], RowScope(MemoryNote("a.md"), MemoryVault(), NOW, formulas=formulas))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("my prop == 3", "my prop"),
+        ("rating > 3 && note.date read", "date read"),
+        ("Name der Stadt == 'x'", "Name der Stadt"),
+        ("средняя оценка > 4", "средняя оценка"),
+    ],
+)
+def test_a_name_with_spaces_is_answered_with_how_it_is_written(text: str, name: str) -> None:
+    with pytest.raises(BasesError) as caught:
+        compile_expression(text)
+    assert f'note["{name}"]' in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["1 2", "'a' b", "rating > 3 and x", "a ++ b"])
+def test_what_is_no_name_gets_no_such_advice(text: str) -> None:
+    with pytest.raises(BasesError) as caught:
+        compile_expression(text)
+    assert "note[" not in caught.value.hint
