@@ -18,6 +18,7 @@ from typing import NamedTuple
 _SUPPORT = 3
 # Measured; up to 3 at most serves paraphrases a little better still, and long conversations a little worse.
 _LEAD, _LED_AT_MOST = 1.5, 2.0
+_BEYOND = 2.0
 _FIFTH = 4
 
 
@@ -95,6 +96,14 @@ def lead(keyword: Mapping[int, float], meaning: Mapping[int, float], file_of: Ma
         return 1.0
     by_words, by_meaning = _contrast(keyword, file_of), _contrast(meaning, file_of)
     return min(_LED_AT_MOST, max(1.0, _LEAD * by_meaning / max(by_words, 1e-6)))
+
+
+def beyond_words(unsaid: float) -> float:
+    """By how much meaning outweighs its usual weight where this share of the query (0-1) is in no passage's words.
+
+    Only for a model that reads all languages: the question may be in another one than the answer.
+    """
+    return 1.0 + _BEYOND * unsaid
 
 
 def _contrast(values: Mapping[int, float], file_of: Mapping[int, int]) -> float:

@@ -13,12 +13,13 @@ from tarsd.search.lexicon import TermStats
 from tarsd.search.query import Query
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleMatch
-from tarsd.search.vectors import QueryVector
+from tarsd.search.vectors import MULTILINGUAL, QueryVector
 
 Mode = Literal["hybrid", "fts", "vec"]
 MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
 
 STRONG_TITLE = 0.5
+_FURTHER = 10  # notes before the one that the lead is measured from
 _FEW_ALIKE = 2  # notes with the same passage; in more it is a footer or a template, and tells less of each
 """The share of a name that makes its note a candidate, and worth mentioning."""
 
@@ -76,19 +77,40 @@ class Ranking:
     repeated: dict[int, int] = field(default_factory=dict)
     trouble: str = ""
 
+    @property
+    def all_languages(self) -> bool:
+        """Whether all meaning comes from a model that reads every language."""
+        return [vectors.name in MULTILINGUAL for vectors in self.lists] == [True]
+
+    @property
+    def weight(self) -> float:
+        """What all terms weigh that are looked for singly."""
+        return sum(stats.weight for stats in self.terms if not stats.term.whole) or 1.0
+
+    def share(self, held: Iterable[TermStats]) -> float:
+        """The share of the query's weight, 0-1, that these of its terms have; less for what was not typed."""
+        return sum(stats.weight * stats.trust for stats in held if not stats.term.whole) / self.weight
+
+    def absent(self) -> float:
+        """The share of the query's weight that stands nowhere."""
+        lacking = [t for t in self.terms if not (t.term.whole or t.chunks or t.completed)]
+        return sum(stats.weight for stats in lacking) / self.weight
+
+    def further(self) -> float:
+        """The meaning of the notes further back: 0, the background's, where there are few."""
+        best: defaultdict[int, float] = defaultdict(float)
+        for chunk_id, parts in self.parts.items():
+            best[self.file_of[chunk_id]] = max(best[self.file_of[chunk_id]], parts.meaning)
+        return sorted(best.values(), reverse=True)[_FURTHER] if len(best) > _FURTHER else 0.0
+
 
 def judged(ranking: Ranking, limit: int) -> list[tuple[Passage, Signals]]:
     """The first hits of a ranking, each with what its relevance was made of."""
-    single = [stats for stats in ranking.terms if not stats.term.whole]
-    weight = sum(stats.weight for stats in single) or 1.0
-    absent = sum(stats.weight for stats in single if not stats.chunks and not stats.completed) / weight
+    absent = ranking.absent()
     by_note: defaultdict[int, set[TermStats]] = defaultdict(set)
     for chunk_id, held in ranking.held.items():
         by_note[ranking.file_of[chunk_id]].update(held)
-
-    def share(held: Iterable[TermStats]) -> float:
-        return sum(stats.weight * stats.trust for stats in held if not stats.term.whole) / weight
-
+    further = ranking.further() if ranking.all_languages else None
     in_keyword_list = {i for i, _ in ranking.keyword}
     found: list[tuple[Passage, Signals]] = []
     for chunk_id, score in ranking.fused:
@@ -98,9 +120,10 @@ def judged(ranking: Ranking, limit: int) -> list[tuple[Passage, Signals]]:
         if row is None:
             continue
         held = ranking.held.get(chunk_id, [])
-        coverage = 0.5 * share(held) + 0.5 * share(by_note[row.note.id])
+        coverage = 0.5 * ranking.share(held) + 0.5 * ranking.share(by_note[row.note.id])
         meaning = max(0.0, ranking.parts[chunk_id].meaning) if ranking.lists else None
-        seen = Signals(coverage, meaning, absent)
+        lead = max(0.0, meaning - further) if meaning is not None and further is not None else None
+        seen = Signals(coverage, meaning, absent, lead)
         reasons = _reasons(ranking, row, held)
         if chunk_id in in_keyword_list and not held:
             reasons.append("words in links or properties")

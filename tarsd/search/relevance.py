@@ -2,8 +2,9 @@
 
 The scale: 0.75 and above relevant, 0.5 fairly, 0.25 maybe, below not. The figure is a logistic function of
 what can be seen of a passage and its note; its coefficients were fitted on questions with and without an answer
-(`scripts/evaluate --fit`) and rounded. They are the same for the model and the table, whose cosines are both read
-from their own background upwards.
+(`scripts/evaluate --fit`) and rounded. They are the same for MiniLM and the table, whose cosines are both read
+from their own background upwards; a model that reads all languages has its own, for there a question may have no word
+in common with its answer.
 """
 
 from __future__ import annotations
@@ -18,27 +19,40 @@ class Signals:
 
     `coverage`: the share of the query's weight whose words are there, half by the passage (with title and headings),
     half by what was found of its note; `meaning`: cosine above background, None where no vectors serve; `absent`: the
-    share of the query's weight whose words stand nowhere in the vault.
+    share of the query's weight whose words stand nowhere in the vault. `lead`: by how much meaning is above that of
+    the notes further back, None unless it comes from a model that reads all languages.
     """
 
     coverage: float
     meaning: float | None
     absent: float
+    lead: float | None = None
 
 
 MAYBE = 0.25
 """What is below it does not answer the query."""
 
-_CONSTANT, _COVERAGE, _MEANING, _ABSENT = -4.0, 5.5, 6.0, -2.0
-# Without vectors, words alone have to say it.
-_COVERAGE_ALONE = 7.0
+_BY_WORDS = (-4.0, 7.0, -2.0)
+_BY_BOTH = (-4.0, 5.5, -2.0, 6.0)
+_ALL_LANGUAGES = (-5.6, 6.5, 2.7, 7.4, 10.8)
+
+
+def evidence(seen: Signals) -> tuple[float, ...]:
+    """What the coefficients weigh: 1, coverage, absent, and with vectors meaning; of all languages also the lead.
+
+    There, a question whose words are nearly all absent is one in another language, and says the less of the vault;
+    and the lead counts as far as words are silent.
+    """
+    if seen.meaning is None:
+        return 1.0, seen.coverage, seen.absent
+    if seen.lead is None:
+        return 1.0, seen.coverage, seen.absent, seen.meaning
+    return 1.0, seen.coverage, seen.absent**2, seen.meaning, seen.lead * (1 - seen.coverage)
 
 
 def relevance(seen: Signals) -> float:
     """The calibrated figure for a passage."""
-    logit = _CONSTANT + _ABSENT * seen.absent
-    if seen.meaning is None:
-        logit += _COVERAGE_ALONE * seen.coverage
-    else:
-        logit += _COVERAGE * seen.coverage + _MEANING * seen.meaning
+    weighed = evidence(seen)
+    weights = {len(known): known for known in (_BY_WORDS, _BY_BOTH, _ALL_LANGUAGES)}[len(weighed)]
+    logit = sum(weight * value for weight, value in zip(weights, weighed, strict=True))
     return 1.0 / (1.0 + math.exp(-logit))

@@ -42,6 +42,7 @@ _QUESTION = 3
 _ALONE = 8
 _OWN = 0.5  # what a conversation of ours keeps of its score
 _FEW = 10
+_HEARD = 5  # keyword passages that say whether the query is in the notes' words
 _REPEATED = 0.5  # what a passage keeps of its score for each one before it that reads the same
 
 
@@ -262,6 +263,8 @@ class Searcher:
         hybrid = ranking.mode == "hybrid"
         if hybrid and len(ranking.terms) >= _QUESTION:
             of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
+        if hybrid and ranking.all_languages:
+            of_meaning *= fuse.beyond_words(self._unsaid(ranking))
         weights = fuse.ScoreParts(
             0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
             of_meaning,
@@ -277,6 +280,16 @@ class Searcher:
             ranking.fused = fuse.ordered({i: scores.get(i, 0.0) for i in ranking.file_of})
         else:
             ranking.fused, ranking.total = fuse.weighted(ranking.parts, weights)
+
+    def _unsaid(self, ranking: Ranking) -> float:
+        """The share of the query (0-1) that even the keyword passage with most of it does not say.
+
+        Of pairs of characters only those count that stand nowhere: no passage has most pairs of a sentence.
+        """
+        rows = self.store.notes.passages([i for i, _ in ranking.keyword[:_HEARD]])
+        most = max((ranking.share(held.terms) for held in self.held(ranking.terms, rows).values()), default=0.0)
+        pairs = sum(t.weight for t in ranking.terms if t.term.spaceless and not t.term.whole) / ranking.weight
+        return max(ranking.absent(), (1.0 - min(1.0, most)) * (1.0 - pairs))
 
     def _add_titled(self, ranking: Ranking) -> None:
         """Notes whose name fits and none of whose passages is in a list come in with their first one."""

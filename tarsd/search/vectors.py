@@ -31,6 +31,9 @@ _WAIT_S, _FIRST_WAIT_S = 2.0, 5.0
 _BUILTIN = ("table", "minilm", "e5")
 _REMEMBERED = 256
 
+MULTILINGUAL = frozenset({"e5"})
+"""Models that place a text near its translations, and whose cosines are known: some others crowd into a tenth."""
+
 Vector = npt.NDArray[np.float32]
 _T = TypeVar("_T")
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tarsd.embed.base import Kind, Vectors
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import BadRequest, EmbedderUnreachable, NotFound
 from tarsd.providers.extractive import excerpt
-from tarsd.search import MODES, Scope, Searcher, fuse
+from tarsd.search import MODES, Scope, Searcher, fuse, ranking
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleIndex, edits, light_stem, nearest
 from tarsd.store import NoteRow
@@ -360,6 +360,53 @@ def test_relevance_rises_with_what_speaks_for_a_passage() -> None:
     assert figure(0.0, 0.0) < 0.25 < figure(0.6, 0.3) < figure(1.0, 0.6)
     assert figure(0.5, 0.4, absent=0.5) < figure(0.5, 0.4)
     assert figure(1.0, None) > 0.75 > figure(0.4, None)
+
+
+def test_a_model_of_all_languages_needs_no_word_of_the_question() -> None:
+    def figure(coverage: float, meaning: float, absent: float, lead: float) -> float:
+        return relevance(Signals(coverage, meaning, absent, lead))
+
+    assert figure(0.0, 0.3, 1.0, 0.2) > 0.75, "all words are of another language, and one passage stands out"
+    assert figure(0.0, 0.16, 1.0, 0.06) < 0.5, "nothing stands out"
+    assert figure(0.1, 0.2, 0.4, 0.06) < 0.25, "the vault knows these words, and not together"
+    assert figure(0.8, 0.45, 0.0, 0.0) > 0.75, "several notes are about it"
+    more = figure(0.2, 0.25, 0.5, 0.2) - figure(0.2, 0.25, 0.5, 0.1)
+    assert more > figure(0.9, 0.25, 0.5, 0.2) - figure(0.9, 0.25, 0.5, 0.1) > 0, "words that are there say it already"
+
+
+def test_meaning_weighs_more_the_less_words_are_found() -> None:
+    assert 1.0 == fuse.beyond_words(0.0) < fuse.beyond_words(0.5) < fuse.beyond_words(1.0)
+
+
+QUERIES_OF_WORDS = (
+    "the stoneware cone went down", "stoneware cone and the heap", "stoneware cone Gebühren", "Zollamt Gebühren"
+)  # fmt: skip
+"""Ever less of each stands in one passage."""
+
+
+class Translating(FakeEmbedder):
+    """Reads German as English, word by word, as a model of all languages would."""
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        english = {"brennofen": "stoneware", "kegel": "cone", "sank": "went", "grad": "degrees", "stunden": "hours"}
+        return super().embed([" ".join(english.get(w, w) for w in text.lower().split()) for text in texts], kind)
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_what_a_model_of_all_languages_finds_is_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    monkeypatch.setattr(ranking, "MULTILINGUAL", frozenset({"translating"} if answers else ()))
+    with Engine(tmp_path, model=Translating(256, name="translating"), processes=1) as engine:
+        for path, text in NOTES.items():
+            write(engine.vault, path, text)
+        engine.index()
+        best = engine.search("Brennofen Kegel sank Grad Stunden")[0]
+        assert engine.searcher.rank("Brennofen Kegel sank Grad Stunden").all_languages is answers
+        assert (best.path, best.relevance >= 0.5) == ("Kiln log.md", answers)
+        assert engine.search("Zollamt Hafen Gebühren")[0].relevance < 0.5
+        unsaid = [engine.searcher._unsaid(engine.searcher.rank(query)) for query in QUERIES_OF_WORDS]
+        assert unsaid == sorted(unsaid) and unsaid[0] == 0.0 and unsaid[-1] == 1.0
 
 
 def note(number: int, title: str, *aliases: str) -> NoteRow:
