@@ -1,7 +1,5 @@
 """Every form of reasoning that models write into their answers, however the stream is cut."""
 
-from types import SimpleNamespace as _event
-
 import pytest
 
 from tarsd.providers.anthropic_wire import MessageDecoder
@@ -68,9 +66,9 @@ def test_an_anthropic_message_is_told_apart_like_the_others(form: str) -> None:
         events = [
             event
             for kind in (
-                _event(type="content_block_delta", index=0, delta=_event(type="text_delta", text=text[:cut])),
-                _event(type="content_block_delta", index=0, delta=_event(type="text_delta", text=text[cut:])),
-                _event(type="message_delta", delta=_event(stop_reason="end_turn")),
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text[:cut]}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text[cut:]}},
+                {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
             )
             for event in decoder.feed(kind)
         ]
