@@ -76,7 +76,8 @@ def fit(prompt: PromptParts, window: int, reply: int, ratio: float = 1) -> Fitte
     """The request of at most `window` tokens with `reply` of them kept free.
 
     `ratio` is how many tokens the model makes of what is taken for one. Old turns go first, then long tool results
-    are cut, then passages go; rules, memory and question never do. Raises `ContextTooLong` when these are too much.
+    are cut, then passages go; where results still do not fit, the names of the vault go and the reply gets less room.
+    Rules, memory and question never go. Raises `ContextTooLong` when these are too much.
     """
     system = system_text(prompt)
     fixed = tokens(system) + tokens(_asked(prompt, ())) + sum(_cost_of_tool(tool) for tool in prompt.tools)
@@ -93,7 +94,13 @@ def fit(prompt: PromptParts, window: int, reply: int, ratio: float = 1) -> Fitte
             f"This message is too long: with the rules it takes about {needed} tokens, and the model reads {window}.",
             "Send less at once, or choose a model with a larger context.",
         )
-    steps, cut = _shortened(prompt.steps, room)
+    try:
+        steps, cut = _shortened(prompt.steps, room)
+    except ContextTooLong:
+        if not prompt.vault and reply <= LEAST_REPLY:
+            raise
+        shorter = reply if prompt.vault else max(LEAST_REPLY, reply // 2)
+        return fit(replace(prompt, vault=""), window, shorter, ratio)
     room -= sum(map(_cost, steps))
     evidence = _within(prompt.evidence, room)
     room -= sum(_cost_of_passage(passage) for passage in evidence)

@@ -65,14 +65,15 @@ class _Child:
         try:
             pickle.dump((name, arguments), stdin, pickle.HIGHEST_PROTOCOL)
             stdin.flush()
+        except OSError as error:
+            raise _NotStarted from error
+        try:
             # One answer a call, so nothing of it can be in the buffer already.
             _wait(stdout, timeout)
             if os.read(stdout.fileno(), len(_BEGUN)) != _BEGUN:
                 raise _NotStarted
             _wait(stdout, timeout)
             fine, value = pickle.load(stdout)
-        except _NotStarted:
-            raise
         except (OSError, EOFError, pickle.UnpicklingError, ValueError) as error:
             raise ChildDied(str(error)) from error
         self.broken = False

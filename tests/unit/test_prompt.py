@@ -36,6 +36,20 @@ def sent(one: PromptParts, window: int, reply: int = 500) -> str:
     return "\n".join([request.system, *(message.text for message in request.messages)])
 
 
+def test_results_that_cannot_be_cut_take_the_room_of_the_vaults_names_and_of_the_reply() -> None:
+    steps = tuple(Message("tool", "word " * 60, call_id=str(number)) for number in range(12))
+    tools = (ToolSpec("look", "Look.", {}, False),)
+    one = draft(vault="properties: rating (number)", tools=tools, steps=steps)
+    for window, has_names, reply in ((4_000, True, 1_000), (2_300, False, 287), (2_000, False, 256)):
+        request = fit(one, window, 1_000).request
+        assert len(request.messages) == 13 and ("rating (number)" in request.system, request.max_tokens) == (
+            has_names,
+            reply,
+        ), window
+    with pytest.raises(ContextTooLong, match="tools found"):
+        fit(one, 1_500, 1_000)
+
+
 def test_rules_memory_and_question_are_in_and_marked() -> None:
     one = draft(
         facts="- Otto is a cat", rules="- Be brief", selection="marked <b>", evidence=(passage("A.md", "text"),)
