@@ -86,7 +86,6 @@ def index_of(vault: Path, home: Path) -> object:
         store.close()
 
 
-@pytest.mark.timeout(400)
 def test_sigkill_during_first_index(short_tmp: Path) -> None:
     named = os.environ.get("TARSD_BENCH")
     vault = short_tmp / "v"
