@@ -32,6 +32,7 @@ from tarsd.providers.base import (
     Text,
     Thinking,
     ToolCall,
+    ToolSpec,
     Usage,
     Waiting,
 )
@@ -52,6 +53,7 @@ SHORTER = 0.7
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
+CALLED_AGAIN = "The model asked for tools once more in place of an answer."
 ALL_REASONING = "The model used all its tokens for reasoning; none were left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
@@ -114,6 +116,7 @@ class TurnRunner:
         self._thread = thread
         self._calls = Calls(services, turn, request, always)
         self._started = time.monotonic()
+        self._offered: tuple[ToolSpec, ...] = ()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
         self.trouble: ProviderError | None = None
@@ -336,6 +339,7 @@ class TurnRunner:
     async def _rounds(self, provider: Provider, prompt: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
         settings = self._services.settings
+        self._offered = prompt.tools  # what the last round writes as a call of these is no answer either
         for number in range(settings.rounds + 1):
             spent = self._spent() > settings.seconds
             last = number == settings.rounds or spent
@@ -355,7 +359,9 @@ class TurnRunner:
             elif done.stop_reason == "refusal":
                 self._turn.notice("The model refused to continue.")
             if last or not calls or done.stop_reason not in ("tools", "stop"):
-                if not self._turn.text.strip():
+                if last and calls:
+                    self._turn.notice(CALLED_AGAIN)
+                elif not self._turn.text.strip():
                     self._turn.notice(NO_ANSWER)
                 return
             said = self._turn.text[len(before) :]
@@ -421,7 +427,7 @@ class TurnRunner:
         turn, calls, done, counted = self._turn, list[ToolCall](), None, False
         before = turn.text
         answer = answered(provider, request, self._services.refused_tools)
-        async with self._deadline(), aclosing(made(answer, request.tools)) as events:
+        async with self._deadline(), aclosing(made(answer, self._offered)) as events:
             async for event in events:
                 match event:
                     case Text(text):
