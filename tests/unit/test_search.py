@@ -19,6 +19,7 @@ from tarsd.search import MODES, Scope, Searcher, fuse, ranking
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleIndex, edits, light_stem, nearest
 from tarsd.store import NoteRow
+from tarsd.words import index_words
 from tests.support.engine import Engine, write
 
 NOTES = {
@@ -421,6 +422,41 @@ def test_title_cover() -> None:
     assert index.matches({"journal": 1.0}, "journal")[2].exact
     both = index.matches({"daily": 1.0, "note": 1.0}, "daily note")
     assert both[2].cover == both[3].cover == 1.0
+
+
+@pytest.mark.report("https://github.com/epwalsh/obsidian.nvim/issues/102")
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        ("🏡 Homepage", "homepage"),
+        ("✅ Done list", "done list"),
+        ("→ Зима ❄️", "зима"),
+        ("🇯🇵 日本", "日本"),
+        ("A+B=C", "a b c"),
+    ],
+)
+def test_a_name_with_emoji_or_symbols_is_found_by_its_words(title: str, query: str) -> None:
+    index = TitleIndex()
+    index.update([note(1, title), note(2, "Link home")], 1)
+    for said in (query, title):
+        words = index_words(said)
+        assert index.matches(dict.fromkeys(words, 1.0), " ".join(words))[1].exact, said
+
+
+def test_a_name_of_symbols_alone_is_found_by_them() -> None:
+    index = TitleIndex()
+    index.update([note(1, "🏡"), note(2, "🏡 Homepage")], 1)
+    found = index.matches({"🏡": 1.0}, "🏡")
+    assert found[1].exact and not found[2].exact
+
+
+@pytest.mark.report("https://github.com/epwalsh/obsidian.nvim/issues/102")
+def test_a_note_named_with_an_emoji_stands_before_those_that_link_to_it(tmp_path: Path) -> None:
+    write(tmp_path / "v", "00. Home/🏡 Homepage.md", "Welcome to the quayside.\n")
+    write(tmp_path / "v", "Link home.md", "[[🏡 Homepage]] and [[00. Home/🏡 Homepage|home]]\n")
+    with Engine(tmp_path, model=None, processes=1) as engine:
+        engine.reconcile()
+        assert engine.search("Homepage")[0].path == "00. Home/🏡 Homepage.md"
 
 
 def test_the_title_index_follows_the_store() -> None:
