@@ -387,7 +387,8 @@ def test_a_model_that_finds_all_equally_near_is_not_heard() -> None:
 @pytest.mark.parametrize("name", ["minilm", "e5"])
 def test_which_questions_a_model_understands(text: str, name: str) -> None:
     lists = [fuse.VectorList(name, "model", {}, 0.0, 1.0, 1.0)]
-    assert ranking.Ranking(parse_query(text), "hybrid", lists=lists).understood is (name == "e5" or text.startswith("what"))
+    asked = ranking.Ranking(parse_query(text), "hybrid", lists=lists)
+    assert asked.understood is (name == "e5" or text.startswith("what"))
     assert not ranking.Ranking(parse_query(text), "fts").understood
 
 
