@@ -175,3 +175,17 @@ def test_a_change_builds_beside_the_old_vectors_and_switches_when_complete(made:
         assert serving.name == "e5-fake"
         assert [one.name for one in engine.store.vectors.spaces() if one.role == "model"] == ["e5-fake"]
         assert [one.name for one in engine.searcher.spaces.query_vectors("Suppe am Abend")[0]] == ["e5-fake"]
+
+
+def test_a_change_in_the_middle_of_a_batch_is_no_fault(made: Made) -> None:
+    engine, model = made([EN] * 12)
+    with engine:
+        model.decide("", 0.0, 12)
+        engine.reconcile()
+        batch = engine.indexer.background._next(model)
+        model.decide("", 1.0, 12)
+        engine.indexer.background._embed(model, batch)
+        assert [space.vectors for space in engine.store.vectors.spaces() if space.role == "model"] == [0]
+        engine.embed()
+        about = engine.status()
+    assert about["problems"] == [] and (about["embedding"]["model"], about["embedding"]["done"]) == ("e5-fake", 12)
