@@ -266,7 +266,7 @@ class Searcher:
         if hybrid and len(ranking.terms) >= _QUESTION:
             of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
         if hybrid and ranking.lists:
-            of_meaning *= fuse.beyond_words(self._unsaid(ranking))
+            of_meaning *= fuse.beyond_words(*self._unsaid(ranking))
             if ranking.lists[0].name == "minilm":
                 of_meaning *= fuse.reads(ranking.lists[0].background)
         weights = fuse.ScoreParts(
@@ -285,8 +285,9 @@ class Searcher:
         else:
             ranking.fused, ranking.total = fuse.weighted(ranking.parts, weights)
 
-    def _unsaid(self, ranking: Ranking) -> float:
-        """The share of the query (0-1) that even the keyword passage with most of it does not say.
+    def _unsaid(self, ranking: Ranking) -> tuple[float, float]:
+        """The share of the query (0-1) that even the keyword passage with most of it does not say, and how much of
+        that stands elsewhere in the notes.
 
         Of pairs of characters only those count that stand nowhere: no passage has most pairs of a sentence. Where the
         model may not know the query's language, what stands nowhere does not count at all.
@@ -296,7 +297,7 @@ class Searcher:
         pairs = sum(t.weight for t in ranking.terms if t.term.spaceless and not t.term.whole) / ranking.weight
         absent = ranking.absent()
         unsaid = max(absent, (1.0 - min(1.0, most)) * (1.0 - pairs))
-        return unsaid if ranking.understood else unsaid - absent
+        return (unsaid, unsaid - absent) if ranking.understood else (unsaid - absent, 0.0)
 
     def _add_titled(self, ranking: Ranking) -> None:
         """Notes whose name fits and none of whose passages is in a list come in with their first one."""
