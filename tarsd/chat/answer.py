@@ -16,6 +16,7 @@ from tarsd.chat.calls import Calls
 from tarsd.chat.commands import Command, ToolCommand, read_command
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
+from tarsd.chat.prompt_call import PromptCall
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
 from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError, ToolError
@@ -119,6 +120,7 @@ class TurnRunner:
         self._offered: tuple[ToolSpec, ...] = ()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
+        self._prompt = PromptCall(services, request, thread)
         self.trouble: ProviderError | None = None
         """What keeps the provider from answering, while the fallback does."""
 
@@ -127,11 +129,14 @@ class TurnRunner:
 
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
-        turn, first, second = self._turn, self._services.provider, self._services.fallback
+        turn, second = self._turn, self._services.fallback
         command = read_command(self._request.message, self._services.today())
         if command is not None:
+            turn.notice(await self._prompt.hidden_by(self._request.message.split()[0]))
             await self._obey(command)
             return None
+        await self._prompt.read()
+        first = await self._prompt.model()
         try:
             await self._converse(first, patient=second is None)
             return None
@@ -192,6 +197,10 @@ class TurnRunner:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
+        self._request = await self._prompt.fill(provider)
+        if (called := self._prompt.called) is not None and (filled := self._prompt.filled) is not None:
+            await self._calls.narrow(called.prompt)
+            self._turn.private |= filled.private
         if provider.quotes and await self._answered(provider):
             return
         retrieval, prompt, withheld = await self._retrieve(provider)
@@ -220,7 +229,8 @@ class TurnRunner:
         attached, withheld, unread = await self._attach(reader)
         selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
-        private = private or any(passage.local_only for passage in attached)
+        filled = self._prompt.filled
+        private = private or any(passage.local_only for passage in attached) or (filled is not None and filled.private)
         # before anything is searched for: a question that refers back takes the one before along
         history = self._history if local else self._history.without_private()
         self._unseen = self._history.lacks(history)
@@ -244,8 +254,13 @@ class TurnRunner:
         turn.notice(
             retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
         )
+        asked = request.message
+        if filled is not None and not provider.quotes:
+            asked = filled.text
+            if filled.selects and not selection:
+                raise Refused(PRIVATE_SELECTION)
         prompt = PromptParts(
-            question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
+            question=f"{asked}\n{selection}".strip() if provider.quotes else asked,
             selection=selection,
             facts=facts,
             rules=rules,
@@ -306,6 +321,7 @@ class TurnRunner:
         turn.private |= any(passage.local_only for passage in turn.evidence)
         shown = [*turn.evidence, *(turn.closest if provider is None or provider.quotes else ())]
         selected = self._selected if prompt.selection else ()
+        filled = self._prompt.filled.origins if self._prompt.filled is not None else ()
         turn.add(
             "retrieved",
             sources=[passage.as_source() for passage in turn.evidence],
@@ -317,7 +333,7 @@ class TurnRunner:
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name if provider is not None else "",
             local=provider is None or provider.local,
-            **drew_on([*(passage.origin for passage in shown), *selected, *counted]),
+            **drew_on([*(passage.origin for passage in shown), *selected, *filled, *counted]),
             **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
         )

@@ -48,6 +48,13 @@ class Routes:
     async def models(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.models())
 
+    async def prompts(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._app.thread(self._app.assistant.prompts.listing))
+
+    async def add_prompt(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.PromptAddRequest.read(await _body(request))
+        return json_reply(await self._app.assistant.prompts.add(wanted.name))
+
     async def shutdown(self, request: web.Request) -> web.StreamResponse:
         self._app.shutdown()
         return json_reply({"stopping": True})
