@@ -15,6 +15,8 @@ TIME_S = 60.0
 """After these a child that reads is ended."""
 SOFT_S, CHARACTERS = 45.0, 20_000_000
 """After these a reader stops by itself and hands over what it has."""
+PICTURES_S = 25.0
+"""After these it begins with no further picture: one takes a slow machine long."""
 TOO_MUCH = "it would take too long or too much memory"
 
 _DENIED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "os.system",
@@ -27,6 +29,11 @@ class Budget:
     def __init__(self) -> None:
         self._end = time.monotonic() + SOFT_S
         self._left = CHARACTERS
+
+    @property
+    def has_time_for_picture(self) -> bool:
+        """Whether text recognition may begin with another one."""
+        return time.monotonic() < self._end - SOFT_S + PICTURES_S
 
     def spend(self, characters: int) -> bool:
         """Whether reading goes on after so many more characters."""
