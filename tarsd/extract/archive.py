@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from tarsd.extract.pages import Unreadable
+from tarsd.extract.pages import NotReadable
 
 MEMBERS, UNPACKED, MEMBER = 20_000, 200_000_000, 100_000_000
 """The most files in one, and the most bytes that all and each of those read may unpack to."""
@@ -17,20 +17,20 @@ _HAS_NO_PROPERTIES = etree.fromstring("<none/>")
 
 
 class Archive:
-    """A zip file whose sizes were looked at. Raises Unreadable for a damaged, protected or oversized one."""
+    """A zip file whose sizes were looked at. Raises NotReadable for a damaged, protected or oversized one."""
 
     def __init__(self, path: Path) -> None:
         try:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise Unreadable(
+            raise NotReadable(
                 "The file is damaged: its end is missing or wrong.", "Get it again, or save it anew with its program."
             ) from error
         members = self._zip.infolist()
         if len(members) > MEMBERS or sum(one.file_size for one in members) > UNPACKED:
-            raise Unreadable("The file unpacks to far more than it may.", "Leave it out, or split it.")
+            raise NotReadable("The file unpacks to far more than it may.", "Leave it out, or split it.")
         if any(one.flag_bits & 1 for one in members):
-            raise Unreadable("The file is protected by a password.", PROTECTED)
+            raise NotReadable("The file is protected by a password.", PROTECTED)
         self.names = frozenset(one.filename for one in members)
 
     def read(self, name: str) -> bytes:
@@ -38,7 +38,7 @@ class Archive:
         with self._zip.open(name) as file:
             data = file.read(MEMBER + 1)
         if len(data) > MEMBER:
-            raise Unreadable("The file unpacks to far more than it may.", "Leave it out, or split it.")
+            raise NotReadable("The file unpacks to far more than it may.", "Leave it out, or split it.")
         return data
 
     def xml(self, name: str) -> etree._Element:

@@ -7,16 +7,16 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tarsd.extract.archive import Archive, about
-from tarsd.extract.limits import TOO_MUCH, Budget
+from tarsd.extract.limits import TOO_MUCH, Allowance
 from tarsd.extract.markup import document, text_of
-from tarsd.extract.pages import Extracted, Page, Unreadable
+from tarsd.extract.pages import Extracted, NotReadable, Page
 
 
-def read(path: Path, budget: Budget) -> Extracted:
-    """Raises Unreadable for a book that is locked or holds no chapters."""
+def read(path: Path, allowance: Allowance) -> Extracted:
+    """Raises NotReadable for a book that is locked or holds no chapters."""
     archive = Archive(path)
     if "META-INF/rights.xml" in archive.names:
-        raise Unreadable("The book is locked to a reader or shop.", "Read it there, and put your notes in the vault.")
+        raise NotReadable("The book is locked to a reader or shop.", "Read it there, and put your notes in the vault.")
     package = _package(archive)
     pages: list[Page] = []
     problem = ""
@@ -25,11 +25,11 @@ def read(path: Path, budget: Budget) -> Extracted:
         text, headings = text_of(root) if root is not None else ("", ())
         if text:
             pages.append(Page(text, headings[0][1] if headings else str(len(pages) + 1), "", headings))
-        if not budget.spend(len(text)):
+        if not allowance.spend(len(text)):
             problem = f"Only the first {len(pages)} chapters were read: {TOO_MUCH}."
             break
     if not pages:
-        raise Unreadable("The book holds no text: its pages may be pictures.", "Look for another edition of it.")
+        raise NotReadable("The book holds no text: its pages may be pictures.", "Look for another edition of it.")
     title, properties = about(archive, package)
     return Extracted(tuple(pages), title, properties, problem, "Split the book." if problem else "")
 

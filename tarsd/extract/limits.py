@@ -1,4 +1,4 @@
-"""What reading a file may cost and do: time and text by a budget, and what the system takes from the child process.
+"""What reading a file may cost and do: time and text by an allowance, and what the system takes from the child process.
 
 Other people's files are read by large libraries, so a fault in these must not reach further than the child: it has
 1 GB of memory, can write no file, start no process and open no connection.
@@ -23,7 +23,7 @@ _DENIED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os
            "pty.spawn", "urllib.", "http.client.", "ftplib.", "smtplib.", "webbrowser.")  # fmt: skip
 
 
-class Budget:
+class Allowance:
     """What one file may still take."""
 
     def __init__(self) -> None:

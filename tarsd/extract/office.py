@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tarsd.extract.archive import PROTECTED, Archive, about
-from tarsd.extract.limits import CHARACTERS, TOO_MUCH, Budget
+from tarsd.extract.limits import CHARACTERS, TOO_MUCH, Allowance
 from tarsd.extract.markup import document, text_of
-from tarsd.extract.pages import Extracted, Page, Unreadable
+from tarsd.extract.pages import Extracted, NotReadable, Page
 
 _CORE, _META = "docProps/core.xml", "meta.xml"
 _SPLIT = "Split it into smaller files."
 
 
-def read_word(path: Path, _budget: Budget) -> Extracted:
+def read_word(path: Path, _allowance: Allowance) -> Extracted:
     """One page with the headings of the document's styles."""
     import mammoth
 
@@ -38,7 +38,7 @@ def _whole(page: Page, title: str, properties: tuple[tuple[str, str], ...]) -> E
     return Extracted((page,), title, properties)
 
 
-def read_slides(path: Path, budget: Budget) -> Extracted:
+def read_slides(path: Path, allowance: Allowance) -> Extracted:
     """A page for each slide, with its title as heading and its speaker's notes last."""
     import pptx
 
@@ -53,7 +53,7 @@ def read_slides(path: Path, budget: Budget) -> Extracted:
             parts.append(notes.text.strip())
         text = "\n\n".join(filter(None, parts))
         pages.append(Page(text, str(number), "", ((0, head),) if head else ()))
-        if not budget.spend(len(text)):
+        if not allowance.spend(len(text)):
             return _cut(pages, len(slides), "slides")
     return Extracted(tuple(pages), *about(archive, _CORE))
 
@@ -73,7 +73,7 @@ def _shown(shape: Any) -> Iterator[str]:
         yield "\n".join(" | ".join(" ".join(cell.text.split()) for cell in row.cells) for row in shape.table.rows)
 
 
-def read_sheets(path: Path, budget: Budget) -> Extracted:
+def read_sheets(path: Path, allowance: Allowance) -> Extracted:
     """A page for each sheet that holds something, a line for each row: Excel, old and new, and OpenDocument's."""
     import python_calamine
 
@@ -83,7 +83,7 @@ def read_sheets(path: Path, budget: Budget) -> Extracted:
     try:
         book = python_calamine.CalamineWorkbook.from_path(path)
     except python_calamine.PasswordError as error:
-        raise Unreadable("The file is protected by a password.", PROTECTED) from error
+        raise NotReadable("The file is protected by a password.", PROTECTED) from error
     pages: list[Page] = []
     for count, name in enumerate(book.sheet_names, 1):
         rows = []
@@ -92,7 +92,7 @@ def read_sheets(path: Path, budget: Budget) -> Extracted:
             line = " | ".join(text for cell in row if (text := " ".join(_value(cell).split())))
             if line:
                 rows.append(line)
-                goes_on = budget.spend(len(line))
+                goes_on = allowance.spend(len(line))
                 if not goes_on:
                     break
         if rows:
@@ -110,7 +110,7 @@ def _value(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def read_rtf(path: Path, _budget: Budget) -> Extracted:
+def read_rtf(path: Path, _allowance: Allowance) -> Extracted:
     """One page of text; RTF has no headings that could be told."""
     from striprtf.striprtf import rtf_to_text
 
@@ -119,11 +119,11 @@ def read_rtf(path: Path, _budget: Budget) -> Extracted:
     return _whole(Page("\n\n".join(filter(None, lines))), "", ())
 
 
-def read_open(path: Path, budget: Budget) -> Extracted:
+def read_open(path: Path, allowance: Allowance) -> Extracted:
     """OpenDocument's texts as one page, its presentations as a page for each slide."""
     archive = Archive(path)
     if "META-INF/manifest.xml" in archive.names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-        raise Unreadable("The file is protected by a password.", PROTECTED)
+        raise NotReadable("The file is protected by a password.", PROTECTED)
     root = archive.xml("content.xml")
     about_it = about(archive, _META)
     slides = list(root.iter("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page"))
@@ -134,6 +134,6 @@ def read_open(path: Path, budget: Budget) -> Extracted:
     for number, slide in enumerate(slides, 1):
         text, headings = text_of(slide)
         pages.append(Page(text, str(number), "", headings or ((0, text.partition("\n")[0]),) if text else ()))
-        if not budget.spend(len(text)):
+        if not allowance.spend(len(text)):
             return _cut(pages, len(slides), "slides")
     return Extracted(tuple(pages), *about_it)

@@ -8,9 +8,9 @@ from typing import Any
 
 from PIL import Image, ImageOps
 
-from tarsd.extract.pages import Extracted, Page, Unreadable
+from tarsd.extract.pages import Extracted, NotReadable, Page
 
-_LONGEST, _PIXELS = 2_500, 100_000_000
+_LONGEST, _PIXELS = 2_000, 100_000_000
 _SURE = 0.6
 """Lines that were read with less confidence are left out."""
 _TAKEN, _SUB = 0x9003, 0x8769
@@ -23,7 +23,7 @@ def read(path: Path) -> Extracted:
     try:
         with Image.open(path) as picture:
             if picture.width * picture.height > _PIXELS:
-                raise Unreadable("The picture is too large.", "Save it smaller: text is read up to 100 megapixels.")
+                raise NotReadable("The picture is too large.", "Save it smaller: text is read up to 100 megapixels.")
             exif = picture.getexif()
             taken = str(exif.get_ifd(_SUB).get(_TAKEN, ""))[:10].replace(":", "-")
             picture.draft("RGB", (_LONGEST, _LONGEST))
@@ -31,7 +31,7 @@ def read(path: Path) -> Extracted:
             upright.thumbnail((_LONGEST, _LONGEST))
             lines = recognized(upright.convert("RGB"))
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-        raise Unreadable("The picture is damaged or too large.", "Open it and save it anew.") from error
+        raise NotReadable("The picture is damaged or too large.", "Open it and save it anew.") from error
     properties = (("created", taken),) if taken.strip("- 0\0") else ()
     if not lines:
         return Extracted((), "", properties)

@@ -6,9 +6,9 @@ import codecs
 from pathlib import Path
 
 from tarsd.errors import TarsdError
-from tarsd.extract.limits import CHARACTERS, Budget
+from tarsd.extract.limits import CHARACTERS, Allowance
 from tarsd.extract.needs import missing
-from tarsd.extract.pages import Extracted, Kind, Page, Unreadable
+from tarsd.extract.pages import Extracted, Kind, NotReadable, Page
 
 _PICTURES = (b"\x89PNG\r\n", b"\xff\xd8\xff")
 
@@ -37,11 +37,11 @@ def _read(path: Path, kind: Kind) -> Extracted:
     with path.open("rb") as file:
         head = file.read(1024)
     if not head:
-        raise Unreadable("The file is empty.", "Get it again: it may not have been copied whole.")
+        raise NotReadable("The file is empty.", "Get it again: it may not have been copied whole.")
     if b"%PDF-" in head:
         from tarsd.extract import pdf
 
-        return pdf.read(path, Budget())
+        return pdf.read(path, Allowance())
     if head.startswith(_PICTURES) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
         _have("picture")
         from tarsd.extract import pictures
@@ -55,7 +55,7 @@ def _read(path: Path, kind: Kind) -> Extracted:
         _have("office")
         from tarsd.extract import office
 
-        return office.read_rtf(path, Budget())
+        return office.read_rtf(path, Allowance())
     start = head.lower().replace(b"\0", b"")
     if kind == "web" or b"<html" in start or b"<!doctype html" in start:
         _have("web")
@@ -67,7 +67,7 @@ def _read(path: Path, kind: Kind) -> Extracted:
 
 def _have(kind: Kind) -> None:
     if extra := missing(kind):
-        raise Unreadable(f"Reading such files needs tarsd[{extra}].", f"pip install 'tarsd[{extra}]'")
+        raise NotReadable(f"Reading such files needs tarsd[{extra}].", f"pip install 'tarsd[{extra}]'")
 
 
 def _zipped(path: Path) -> Extracted:
@@ -80,16 +80,16 @@ def _zipped(path: Path) -> Extracted:
     names = archive.names
     mime = archive.read("mimetype")[:100] if "mimetype" in names else b""
     if b"epub" in mime or "META-INF/container.xml" in names:
-        return books.read(path, Budget())
+        return books.read(path, Allowance())
     if b"spreadsheet" in mime or any(name.startswith("xl/") for name in names):
-        return office.read_sheets(path, Budget())
+        return office.read_sheets(path, Allowance())
     if b"opendocument" in mime or "content.xml" in names:
-        return office.read_open(path, Budget())
+        return office.read_open(path, Allowance())
     if any(name.startswith("word/") for name in names):
-        return office.read_word(path, Budget())
+        return office.read_word(path, Allowance())
     if any(name.startswith("ppt/") for name in names):
-        return office.read_slides(path, Budget())
-    raise Unreadable("It is an archive of other files.", "Unpack it, and put into the vault what belongs there.")
+        return office.read_slides(path, Allowance())
+    raise NotReadable("It is an archive of other files.", "Unpack it, and put into the vault what belongs there.")
 
 
 def _old_office(path: Path) -> Extracted:
@@ -100,10 +100,10 @@ def _old_office(path: Path) -> Extracted:
 
     data = path.read_bytes()
     if "EncryptedPackage".encode("utf-16-le") in data:
-        raise Unreadable("The file is protected by a password.", PROTECTED)
+        raise NotReadable("The file is protected by a password.", PROTECTED)
     if any(name.encode("utf-16-le") in data for name in ("Workbook", "Book")):
-        return office.read_sheets(path, Budget())
-    raise Unreadable("It is of an old form of Word or PowerPoint.", "Save it as .docx or .pptx.")
+        return office.read_sheets(path, Allowance())
+    raise NotReadable("It is of an old form of Word or PowerPoint.", "Save it as .docx or .pptx.")
 
 
 def _plain(path: Path) -> Extracted:
@@ -116,4 +116,4 @@ def _plain(path: Path) -> Extracted:
         text = ""
     if text and "\0" not in text:
         return Extracted((Page(text),))
-    raise Unreadable("It is not what its name says, and of no form that is read here.", "Give it its true ending.")
+    raise NotReadable("It is not what its name says, and of no form that is read here.", "Give it its true ending.")
