@@ -297,7 +297,10 @@ class Searcher:
         pairs = sum(t.weight for t in ranking.terms if t.term.spaceless and not t.term.whole) / ranking.weight
         absent = ranking.absent()
         unsaid = max(absent, (1.0 - min(1.0, most)) * (1.0 - pairs))
-        return (unsaid, unsaid - absent) if ranking.understood else (unsaid - absent, 0.0)
+        if not ranking.understood:
+            return unsaid - absent, 0.0
+        # The table knows words and no sentences: it leads, but not so far.
+        return unsaid, unsaid - absent if ranking.lists[0].role == "model" else 0.0
 
     def _add_titled(self, ranking: Ranking) -> None:
         """Notes whose name fits and none of whose passages is in a list come in with their first one."""
