@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tarsd.config import EmbeddingSettings
-from tarsd.embed import auto, make
+from tarsd.doctor import embedding
+from tarsd.embed import auto, e5_files, make
 from tarsd.embed.auto import Auto, choice
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import EmbedError
@@ -189,3 +190,20 @@ def test_a_change_in_the_middle_of_a_batch_is_no_fault(made: Made) -> None:
         engine.embed()
         about = engine.status()
     assert about["problems"] == [] and (about["embedding"]["model"], about["embedding"]["done"]) == ("e5-fake", 12)
+
+
+def test_the_first_look_says_in_one_line_what_would_help(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "is_there", lambda: False)
+    for number, text in enumerate([EN] * 15 + [VI] * 5):
+        write(tmp_path, f"{number}.md", f"---\ntitle: the name of the note\nlang: what it is in\n---\n{text}\n")
+    (helps,) = embedding.advice_for(tmp_path)
+    assert helps.startswith("25% of the passages are not in English") and helps.endswith("tarsd model use e5")
+    monkeypatch.setattr(embedding, "is_there", lambda: True)
+    monkeypatch.setattr(e5_files, "is_made", lambda: True)
+    assert embedding.advice_for(tmp_path) == [], "auto takes e5 by itself"
+    assert embedding.said_of_languages("minilm", 0.25, 20)[1] == [helps], "a model that is named stays"
+    monkeypatch.setattr(e5_files, "is_made", lambda: False)
+    monkeypatch.setattr(e5_files, "LEAST_MEMORY", 1 << 60)
+    (helps,) = embedding.advice_for(tmp_path)
+    assert "needs more memory" in helps and '"minilm"' in helps, "a small machine is told what to use"
+    assert embedding.advice_for(tmp_path / "nowhere") == []
