@@ -39,7 +39,11 @@ KEPT = ("PATH", "TMPDIR", "LANG", "LC_", "TZ", "TERM", "PYTHON", "PYTEST_", "VIR
 
 
 def pytest_configure() -> None:
-    """From here on, a canary stands in place of the real keyring, also for child processes."""
+    """From here on, a canary stands in place of the real keyring, also for child processes.
+
+    Ctrl-C is heard again where a shell began this in the background: there it is ignored, by all children too.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ[keyrings.MARK] = str(Path(tempfile.mkdtemp(prefix="canary-")) / "mark")
     os.environ["PYTHON_KEYRING_BACKEND"] = keyrings.CANARY
     keyring.set_keyring(keyrings.Canary())  # type: ignore[no-untyped-call]

@@ -26,7 +26,7 @@ ORDER = ENGINE + CLIENTS
 """A module imports only modules before it; the clients reach the engine only through the socket."""
 
 SHARED_WITH_CLIENTS = {"errors", "files", "config", "foreign", "keys", "protocol"}
-LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor")}
+LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor"), ("server", "mcp_stdio")}
 """Who may be imported inside a function although the order forbids it."""
 
 OWNERS = {

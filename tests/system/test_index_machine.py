@@ -213,7 +213,6 @@ class Machine(RuleBasedStateMachine):
             assert not self.store.database.damaged
 
 
-@pytest.mark.timeout(300)
 def test_the_index_is_always_what_a_fresh_build_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tarsd.store.store.Database", CrashingDatabase)
     monkeypatch.setattr(Pool, "submit", _here)

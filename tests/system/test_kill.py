@@ -12,8 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import NoDaemon
@@ -86,7 +84,6 @@ def index_of(vault: Path, home: Path) -> object:
         store.close()
 
 
-@pytest.mark.timeout(400)
 def test_sigkill_during_first_index(short_tmp: Path) -> None:
     named = os.environ.get("TARSD_BENCH")
     vault = short_tmp / "v"
