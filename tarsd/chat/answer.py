@@ -254,7 +254,7 @@ class TurnRunner:
             retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
         )
         asked = request.message
-        if filled is not None and not provider.quotes:
+        if (filled := self._prompt.filled) is not None and not provider.quotes:
             asked = filled.text
             if filled.selects and not selection:
                 raise Refused(PRIVATE_SELECTION)
