@@ -155,7 +155,7 @@ class Application:
     def status(self) -> Json:
         """The state of everything, answered at any time."""
         indexing = self.indexing
-        general = [*indexing.problems(), *self.assistant.problems]
+        general = [*indexing.problems(), *self.assistant.problems, *self.assistant.skills.problems()]
         general += [self._settings_problem] if self._settings_problem[0] else []
         http = self._http()
         if http["state"] in ("failed", "no token"):
