@@ -290,6 +290,10 @@ class NoteLibrary:
         except TarsdError:
             return None
 
+    def private_by_rule(self, path: str, note: Note, text: str) -> bool:
+        """Whether a file that is no note of the index, such as one of a skill, is private by the rules."""
+        return access.is_local_only(path, note, self.config.privacy.local_only, text)
+
     def looked_at(self, passages: Sequence[Passage]) -> list[Passage]:
         """The passages by what holds of their notes on disk now; those of notes that went are left out."""
         private = {passage.note.key: self.private_now(passage.note) for passage in passages}

@@ -18,7 +18,7 @@ from tarsd import files
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, TarsdError, ToolError
 from tarsd.notes import NoteLibrary
-from tarsd.parse import Note, access, parse, source_lines
+from tarsd.parse import Note, parse, source_lines
 from tarsd.passage import NoteRow
 from tarsd.tools.base import Context, NotAsShown, Result, Tool, ToolProposal, tool
 from tarsd.tools.reading import passage
@@ -267,7 +267,7 @@ class Skills:
             raise Unreadable(said, state=error.state) from None
 
     def _by_rule(self, path: str, note: Note, text: str) -> bool:
-        return access.is_local_only(path, note, self._config.privacy.local_only, text)
+        return self._library.private_by_rule(path, note, text)
 
     def _allowances(self) -> dict[str, str]:
         """The hash of each SKILL.md from elsewhere that the person said yes to, by its path."""

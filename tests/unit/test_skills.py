@@ -136,9 +136,8 @@ async def test_a_private_skill_stays_here(vault: Path, outside: bool) -> None:
 )
 async def test_a_private_file_of_a_skill_stays_here(vault: Path, file: str, text: str) -> None:
     shelf = Shelf(vault, {"r/SKILL.md": REPORT, f"r/{file}": text})
-    shelf.skills._config = replace(
-        shelf.config, privacy=replace(shelf.config.privacy, local_only=("tars/skills/r/Private/",))
-    )
+    rules = replace(shelf.config.privacy, local_only=("tars/skills/r/Private/",))
+    shelf.notes.config = replace(shelf.config, privacy=rules)
     assert (await shelf.desk.result("read_skill", name="report", file=file)).private
     shelf.desk.local = False
     with pytest.raises(ToolError) as error:
