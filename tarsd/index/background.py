@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from tarsd.children import ChildDied, Pool
 from tarsd.chunk import count_tokens, embed_text
 from tarsd.embed.base import Embedder, OtherWeights, OtherWidth, Vectors, is_bad, is_unusable, nothing
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
-from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.report import EmbeddingName, EmbeddingProgress
 from tarsd.passage import Passage
 from tarsd.store import NOT_READ, EmbedJob, Prepared, Space, Store

@@ -16,10 +16,10 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "kinds",
-    "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "query",
-    "ask", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server",
-    "daemon",
+    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "children", "extract", "words",
+    "parse", "dates", "kinds", "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store",
+    "index", "search", "query", "ask", "why", "providers", "writing", "memory", "notes", "tools", "session",
+    "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
@@ -34,6 +34,7 @@ OWNERS = {
     "sqlite_vec": {"store"},
     "watchdog": {"watch"},
     "aiohttp": {"server"},
+    "pypdfium2": {"extract"},
     "markdown_it": {"parse"},
     "yaml": {"parse", "bases"},
     "lark": {"bases"},
@@ -60,7 +61,7 @@ RULE = "tarsd.parse.access"
 
 HEAVY = (
     "aiohttp", "numpy", "onnxruntime", "apsw", "sqlite_vec", "tokenizers", "watchdog", "keyring", "rich", "asyncio",
-    "prompt_toolkit",
+    "prompt_toolkit", "pypdfium2",
 )  # fmt: skip
 LINES, TEST_LINES = 500, 800
 

@@ -1,0 +1,7 @@
+"""Files that are no notes (PDF, office files, books, web pages, pictures) become pages of text, in child processes."""
+
+from tarsd.extract.pages import SUFFIXES, Extracted, Kind, Page
+from tarsd.extract.reader import FileReader as Reader
+from tarsd.extract.reading import extract, missing
+
+__all__ = ["SUFFIXES", "Extracted", "Kind", "Page", "Reader", "extract", "missing"]
