@@ -71,6 +71,7 @@ def paragraphs(lines: Sequence[str]) -> str:
     return "".join(parts[:-1])
 
 
+_MARKS = ("\ufffe", "\x02", "\xad", "-\r", "-\n", "\u2010\r", "\u2010\n")
 _BROKEN = re.compile(r"(\w+)(?:[\ufffe\x02\xad](?:\r?\n)?|[-\u2010]\r?\n)(\w+)")
 """A word that goes on in the next line: with pdfium's mark for the hyphen, or with the hyphen itself."""
 
@@ -83,4 +84,5 @@ def joined(text: str) -> str:
         needed = not (begin[-1].isalpha() and end[0].islower()) or f"{begin}-{end}" in text
         return f"{begin}-{end}" if needed and f"{begin}{end}" not in text else f"{begin}{end}"
 
-    return _BROKEN.sub(whole, text)
+    # most pages have none, and looking at each word for what follows it takes long
+    return _BROKEN.sub(whole, text) if any(mark in text for mark in _MARKS) else text

@@ -1,4 +1,4 @@
-"""What reading a file may cost and do: time and text by a budget, and what the system takes from the child process.
+"""What reading a file may cost and do: time and text by an allowance, and what the system takes from the child process.
 
 Other people's files are read by large libraries, so a fault in these must not reach further than the child: it has
 1 GB of memory, can write no file, start no process and open no connection.
@@ -15,18 +15,25 @@ TIME_S = 60.0
 """After these a child that reads is ended."""
 SOFT_S, CHARACTERS = 45.0, 20_000_000
 """After these a reader stops by itself and hands over what it has."""
+PICTURES_S = 25.0
+"""After these it begins with no further picture: one takes a slow machine long."""
 TOO_MUCH = "it would take too long or too much memory"
 
 _DENIED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "os.system",
            "pty.spawn", "urllib.", "http.client.", "ftplib.", "smtplib.", "webbrowser.")  # fmt: skip
 
 
-class Budget:
+class Allowance:
     """What one file may still take."""
 
     def __init__(self) -> None:
         self._end = time.monotonic() + SOFT_S
         self._left = CHARACTERS
+
+    @property
+    def has_time_for_picture(self) -> bool:
+        """Whether text recognition may begin with another one."""
+        return time.monotonic() < self._end - SOFT_S + PICTURES_S
 
     def spend(self, characters: int) -> bool:
         """Whether reading goes on after so many more characters."""

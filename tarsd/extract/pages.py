@@ -26,7 +26,7 @@ SUFFIXES: dict[str, Kind] = {
 class Page(NamedTuple):
     """A page, slide, sheet or chapter. `text` is paragraphs with a blank line between them.
 
-    `label` is what a person calls it ("3", "iv", "Budget", a chapter's title), "" in a file without pages; `place`
+    `label` is what a person calls it ("3", "iv", "Allowance", a chapter's title), "" in a file without pages; `place`
     what stands behind # in a link that Obsidian opens ("page=3"); `headings` are offsets into `text`, in order.
     """
 
@@ -46,5 +46,5 @@ class Extracted(NamedTuple):
     hint: str = ""
 
 
-class Unreadable(TarsdError):
+class NotReadable(TarsdError):
     """A file without text for us; its message and hint become those of `Extracted`."""

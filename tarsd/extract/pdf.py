@@ -14,20 +14,25 @@ import pypdfium2
 from pypdfium2 import raw
 
 from tarsd.extract.flow import joined, paragraphs, without_edges
-from tarsd.extract.limits import TOO_MUCH, Budget
-from tarsd.extract.pages import Extracted, Page, Unreadable
+from tarsd.extract.limits import TOO_MUCH, Allowance
+from tarsd.extract.needs import missing
+from tarsd.extract.pages import Extracted, NotReadable, Page
 
 OUTLINE, ANNOTATIONS, NAMED = 5_000, 1_000, 50
 """How many headings of an outline, annotations of a page, and links and attachments are taken."""
 
+LONGEST = 2_000
+"""The longer side of a page's picture, in dots."""
+
 _REMARKS = (raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_FREETEXT)
 
 _PROPERTIES = {"Author": "author", "Subject": "subject", "Keywords": "keywords", "CreationDate": "created"}
+_NO_LETTERS = re.compile("[\x00-\x01\x03-\x08\x0e-\x1f\ufffd\ue000-\uf8ff]")
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
 
 
-def read(path: Path, budget: Budget) -> Extracted:
-    """Raises Unreadable for what is protected or damaged."""
+def read(path: Path, allowance: Allowance) -> Extracted:
+    """Raises NotReadable for what is protected or damaged."""
     try:
         pdf = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
@@ -35,21 +40,24 @@ def read(path: Path, budget: Budget) -> Extracted:
     with pdf:
         if pdf.get_formtype() != raw.FORMTYPE_NONE:
             pdf.init_forms()
+        recognizes = not missing("picture")
         texts: list[list[str]] = []
         for index in range(len(pdf)):
             texts.append(_lines(pdf, index))
-            if not budget.spend(sum(map(len, texts[-1]))):
+            if not texts[-1] and recognizes and allowance.has_time_for_picture and _has_picture(pdf, index):
+                texts[-1] = _recognized(pdf, index)
+            if not allowance.spend(sum(map(len, texts[-1]))):
                 break
         outline = _outline(pdf)
         pages = tuple(
             _page(paragraphs(lines), pdf, index, outline.get(index, ()))
             for index, lines in enumerate(without_edges(texts))
         )
-        problem, hint = _left_out(len(pdf), texts)
+        problem, hint = _left_out(len(pdf), texts, late=recognizes and not allowance.has_time_for_picture)
         return Extracted(pages, _clean(pdf.get_metadata_value("Title")), tuple(_properties(pdf)), problem, hint)
 
 
-def _left_out(count: int, texts: list[list[str]]) -> tuple[str, str]:
+def _left_out(count: int, texts: list[list[str]], *, late: bool) -> tuple[str, str]:
     """What is to be said of pages that were not reached, or that hold no text."""
     if len(texts) < count:
         return (
@@ -60,19 +68,20 @@ def _left_out(count: int, texts: list[list[str]]) -> tuple[str, str]:
     if not empty:
         return "", ""
     which = "its pages hold" if empty == count else f"{empty} of its {count} pages hold"
-    return (
-        f"The PDF is a scan: {which} no text.",
-        "Run text recognition over it, for example with ocrmypdf.",
-    )
+    if missing("picture"):
+        return f"The PDF is a scan: {which} no text.", "Reading text in pictures needs tarsd[ocr]."
+    if late:
+        return f"Of the PDF, {which} no text yet: reading text in pictures takes too long.", "Split the PDF."
+    return f"Of the PDF, {which} no text that can be read.", "Look whether you can select text in it."
 
 
-def _refused(error: pypdfium2.PdfiumError) -> Unreadable:
+def _refused(error: pypdfium2.PdfiumError) -> NotReadable:
     if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
-        return Unreadable(
+        return NotReadable(
             "The PDF is protected by a password.",
             "Save a copy without the password, for example by printing it to a PDF.",
         )
-    return Unreadable(
+    return NotReadable(
         "The PDF is damaged: its pages cannot be found.", "Get the file again, or open it and save it anew."
     )
 
@@ -91,7 +100,25 @@ def _lines(pdf: pypdfium2.PdfDocument, index: int) -> list[str]:
         return []
     finally:
         page.close()
+    if len(_NO_LETTERS.findall(text)) * 3 > len(text):  # a font that does not say which letters it draws
+        return []
     return [line for line in map(str.strip, joined(text).splitlines()) if line]
+
+
+def _has_picture(pdf: pypdfium2.PdfDocument, index: int) -> bool:
+    try:
+        return next(pdf[index].get_objects((raw.FPDF_PAGEOBJ_IMAGE,), max_depth=3), None) is not None
+    except pypdfium2.PdfiumError:
+        return False
+
+
+def _recognized(pdf: pypdfium2.PdfDocument, index: int) -> list[str]:
+    """The lines in a picture of the page, of some 150 dots an inch, and never of more dots than a large page has."""
+    from tarsd.extract.pictures import recognized
+
+    page = pdf[index]
+    scale = min(150 / 72, LONGEST / max(page.get_size()))
+    return recognized(page.render(scale=scale).to_pil().convert("RGB"))
 
 
 def _text(page: pypdfium2.PdfPage) -> str:

@@ -35,6 +35,8 @@ OWNERS = {
     "watchdog": {"watch"},
     "aiohttp": {"server"},
     "pypdfium2": {"extract"},
+    "lxml": {"extract"},
+    "PIL": {"extract"},
     "markdown_it": {"parse"},
     "yaml": {"parse", "bases"},
     "lark": {"bases"},
