@@ -20,7 +20,7 @@ from tarsd.config.rules import CORRECT
 from tarsd.embed.base import Embedder
 from tarsd.errors import PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
-from tarsd.index.files import FileIndexer, file_vault, suffixes
+from tarsd.index.files import FileIndexer, file_vault, lacking, suffixes
 from tarsd.index.worker import EmbeddingThread, IndexJob, Worker
 from tarsd.kinds import property_types
 from tarsd.passage import Key
@@ -323,11 +323,12 @@ class Indexing:
         return max(self._short.waiting, self.indexer.behind if self.indexer is not None else 1, int(counting))
 
     def files_state(self) -> Json:
-        """How many files that are no notes were read, how many passages they have, and how many are still to do."""
+        """How many files that are no notes were read, their passages, how many are still to do, and what to install."""
         counts = self.files_store.counts() if self.files_store is not None else None
         return {
             "read": counts.notes if counts is not None else 0,
             "chunks": counts.chunks if counts is not None else 0,
+            "lacking": lacking(self._config.files.kinds),
             "pending": self.files.behind if self.files is not None else int(bool(self.file_vaults)),
         }
 

@@ -181,7 +181,7 @@ class FilesSettings:
     """Which files besides notes are read: `kinds` of them, only those in `folders` (none named: all), `max_mb` at most.
     """
 
-    kinds: tuple[str, ...] = ("pdf",)
+    kinds: tuple[str, ...] = ("pdf", "office", "book", "web", "picture")
     folders: tuple[str, ...] = ()
     max_mb: int = _range(50, 1, 2000)
 

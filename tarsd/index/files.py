@@ -39,8 +39,13 @@ _LANGUAGE_CHARS = 4_000
 
 
 def suffixes(kinds: Sequence[str]) -> dict[str, Kind]:
-    """The ends of the names of files of these kinds."""
-    return {suffix: kind for suffix, kind in extract.SUFFIXES.items() if kind in kinds}
+    """The ends of the names of files of these kinds, without those that nothing installed here reads."""
+    return {suffix: kind for suffix, kind in extract.SUFFIXES.items() if kind in kinds and not extract.missing(kind)}
+
+
+def lacking(kinds: Sequence[str]) -> list[str]:
+    """The extras without which files of some of these kinds are not read."""
+    return sorted({extract.missing(kind) for kind in extract.SUFFIXES.values() if kind in kinds} - {""})
 
 
 class FileIndexer(Indexer):
@@ -50,8 +55,7 @@ class FileIndexer(Indexer):
         super().__init__(*arguments, **named)
         config = self._config
         self._reader = reader()
-        lacking = [kind for kind in config.files.kinds if kind in set(extract.SUFFIXES.values()) and _lacks(kind)]
-        mark = "-".join(map(str, (self._settings.chunker, "files", VERSION, *lacking)))
+        mark = f"{self._settings.chunker}-files-{VERSION}"
         # The pages of a file are read from its passages: these must not repeat each other.
         cut = replace(self._settings.chunk, overlap=0.0)
         self._settings = replace(self._settings, chunk=cut, chunker=hashlib.sha256(mark.encode()).hexdigest()[:16])
@@ -107,10 +111,6 @@ class FileIndexer(Indexer):
         said = [(p.line, p.reason, p.hint) for p in self.store.problems() if (p.collection, p.path) == row.key]
         new = replace(_row(info, old.aliases[0] if old.aliases else "", properties, settings), language=old.language)
         return _as_prepared(info, digest, settings, new, properties, said, passages)
-
-
-def _lacks(kind: str) -> bool:
-    return bool(extract.missing(kind))  # type: ignore[arg-type]
 
 
 def prepare_file(

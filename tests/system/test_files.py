@@ -53,7 +53,7 @@ def test_a_pdf_that_is_dropped_into_the_vault_is_cited_with_its_page(run: Run, d
     assert not found(run, "kettle", "Papers/manual.pdf#page=3")
     assert run("why", "moved.pdf", "kettle")[0] == EXIT_OK
     assert "[[moved.pdf#page=2]]" in run("ask", "@moved.pdf what about the filter?")[1]
-    (vault / "broken.pdf").write_text("This is no PDF.")
+    (vault / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
     until(lambda: "broken.pdf" in run("status", "--all")[1])
     (vault / "moved.pdf").unlink()
     write_bytes(vault / "other.pdf", pdf([["The ferry is late."]]))
