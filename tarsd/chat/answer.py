@@ -16,8 +16,10 @@ from tarsd.chat.calls import Calls
 from tarsd.chat.commands import Command, ToolCommand, read_command
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
+from tarsd.chat.prompt_call import PromptCall
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
+from tarsd.citation import inert
 from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError, ToolError
 from tarsd.notes import Reader, Retrieval
 from tarsd.passage import Origin, Passage
@@ -32,6 +34,7 @@ from tarsd.providers.base import (
     Text,
     Thinking,
     ToolCall,
+    ToolSpec,
     Usage,
     Waiting,
 )
@@ -40,6 +43,7 @@ from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
 from tarsd.query import as_markdown
 from tarsd.session import TurnRecord
+from tarsd.tools import changes
 
 MOST_FOUND = 24
 READ = (8, 2)
@@ -52,6 +56,7 @@ SHORTER = 0.7
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
+CALLED_AGAIN = "The model asked for tools once more in place of an answer."
 ALL_REASONING = "The model used all its tokens for reasoning; none were left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
@@ -114,8 +119,10 @@ class TurnRunner:
         self._thread = thread
         self._calls = Calls(services, turn, request, always)
         self._started = time.monotonic()
+        self._offered: tuple[ToolSpec, ...] = ()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
+        self._prompt = PromptCall(services, request, thread)
         self.trouble: ProviderError | None = None
         """What keeps the provider from answering, while the fallback does."""
 
@@ -124,11 +131,14 @@ class TurnRunner:
 
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
-        turn, first, second = self._turn, self._services.provider, self._services.fallback
+        turn, second = self._turn, self._services.fallback
         command = read_command(self._request.message, self._services.today())
         if command is not None:
+            turn.notice(await self._prompt.hidden_by(self._request.message.split()[0]))
             await self._obey(command)
             return None
+        await self._prompt.read()
+        first = await self._prompt.model()
         try:
             await self._converse(first, patient=second is None)
             return None
@@ -148,16 +158,15 @@ class TurnRunner:
     async def _obey(self, command: Command) -> None:
         """Does what a command says; afterwards the turn has its rows, or what came of it. Raises `TarsdError`."""
         turn = self._turn
+        turn.by_model = False
         if isinstance(command, ToolCommand):
             self._announce(None, Retrieval(()), PromptParts(""), [])
             await self._calls.make([ToolCall("", command.tool, command.arguments)], local=True)
             done = next(event.data for event in reversed(turn.events) if event.type == "tool")
             if done["state"] == "failed":
                 raise ToolError(done["text"])
-            asked = next((event.data["title"] for event in turn.events if event.type == "approval"), "")
-            turn.add(
-                "token", text="Nothing changed." if done["state"] == "refused" else f"Done: {asked or 'as asked'}."
-            )
+            said = "Nothing changed." if done["state"] == "refused" else changes.told(done["text"])
+            turn.add("token", text=inert(said))
             return
         reader = self._services.reader(self._request.audience, True)
         shown = await self._thread(reader.rows, command.query, command.base)
@@ -189,14 +198,17 @@ class TurnRunner:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
+        self._request = await self._prompt.fill(provider)
+        await self._calls.narrow(self._prompt.note)
+        self._turn.private |= self._prompt.private
+        self._turn.by_model = not provider.quotes
         if provider.quotes and await self._answered(provider):
             return
         retrieval, prompt, withheld = await self._retrieve(provider)
         if provider.quotes:
             self._announce(provider, retrieval, prompt, withheld)
-            request = ModelRequest(
-                "", (Message("user", prompt.question),), (), prompt.evidence, prompt.closest, prompt.query
-            )
+            asked = (Message("user", prompt.question),)
+            request = ModelRequest("", asked, (), prompt.evidence, prompt.closest, prompt.query)
             await self._stream(provider, request, patient)
             return
         prompt = replace(prompt, tools=await self._calls.specs(provider))
@@ -217,7 +229,7 @@ class TurnRunner:
         attached, withheld, unread = await self._attach(reader)
         selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
-        private = private or any(passage.local_only for passage in attached)
+        private = private or any(passage.local_only for passage in attached) or self._prompt.private
         # before anything is searched for: a question that refers back takes the one before along
         history = self._history if local else self._history.without_private()
         self._unseen = self._history.lacks(history)
@@ -241,8 +253,13 @@ class TurnRunner:
         turn.notice(
             retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
         )
+        asked = request.message
+        if (filled := self._prompt.filled) is not None and not provider.quotes:
+            asked = filled.text
+            if filled.selects and not selection:
+                raise Refused(PRIVATE_SELECTION)
         prompt = PromptParts(
-            question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
+            question=f"{asked}\n{selection}".strip() if provider.quotes else asked,
             selection=selection,
             facts=facts,
             rules=rules,
@@ -303,6 +320,7 @@ class TurnRunner:
         turn.private |= any(passage.local_only for passage in turn.evidence)
         shown = [*turn.evidence, *(turn.closest if provider is None or provider.quotes else ())]
         selected = self._selected if prompt.selection else ()
+        filled = self._prompt.filled.origins if self._prompt.filled is not None else ()
         turn.add(
             "retrieved",
             sources=[passage.as_source() for passage in turn.evidence],
@@ -314,7 +332,7 @@ class TurnRunner:
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name if provider is not None else "",
             local=provider is None or provider.local,
-            **drew_on([*(passage.origin for passage in shown), *selected, *counted]),
+            **drew_on([*(passage.origin for passage in shown), *selected, *filled, *counted]),
             **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
         )
@@ -336,6 +354,7 @@ class TurnRunner:
     async def _rounds(self, provider: Provider, prompt: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
         settings = self._services.settings
+        self._offered = prompt.tools  # what the last round writes as a call of these is no answer either
         for number in range(settings.rounds + 1):
             spent = self._spent() > settings.seconds
             last = number == settings.rounds or spent
@@ -355,7 +374,9 @@ class TurnRunner:
             elif done.stop_reason == "refusal":
                 self._turn.notice("The model refused to continue.")
             if last or not calls or done.stop_reason not in ("tools", "stop"):
-                if not self._turn.text.strip():
+                if last and calls:
+                    self._turn.notice(CALLED_AGAIN)
+                elif not self._turn.text.strip():
                     self._turn.notice(NO_ANSWER)
                 return
             said = self._turn.text[len(before) :]
@@ -421,7 +442,7 @@ class TurnRunner:
         turn, calls, done, counted = self._turn, list[ToolCall](), None, False
         before = turn.text
         answer = answered(provider, request, self._services.refused_tools)
-        async with self._deadline(), aclosing(made(answer, request.tools)) as events:
+        async with self._deadline(), aclosing(made(answer, self._offered)) as events:
             async for event in events:
                 match event:
                     case Text(text):

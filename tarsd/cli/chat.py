@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -14,8 +15,10 @@ from tarsd.cli import completion
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, fail, vault_option, words
 from tarsd.cli.keyboard import Cleared, Keyboard
+from tarsd.cli.markdown import AnswerTables
 from tarsd.cli.models import chat_line
 from tarsd.cli.names import Names, attach
+from tarsd.cli.prompts import CommandNames
 from tarsd.cli.sessions import close, conversation_of, is_private, listed
 from tarsd.cli.show import TurnPrinter
 from tarsd.cli.slash import COMMANDS, ExitChat, is_message, obey
@@ -61,7 +64,7 @@ def converse(client: Client, conversation: str | None, notes: Sequence[str]) -> 
     hello = client.get("/v1/hello")
     if somebody():
         _greet(talk, reopened=bool(conversation))
-    with Keyboard(_history(hello), [f"/{name}" for name in COMMANDS], Names(client)) as keyboard:
+    with Keyboard(_history(hello), CommandNames(client, COMMANDS), Names(client)) as keyboard:
         _loop(talk, keyboard)
     if not talk.begun:
         return
@@ -97,10 +100,11 @@ def _loop(talk: TerminalChat, keyboard: Keyboard) -> None:
             continue
         leaving = False
         try:
-            if text.startswith("/") and "\n" not in text and not is_message(text):  # what was pasted is no command
+            # what was pasted is no command
+            if text.startswith("/") and "\n" not in text and not is_message(talk, text):
                 obey(talk, text, keyboard)
-            else:  # a blank before the daemon's commands says that none is meant
-                leaving = _message(talk, text.rstrip() if is_message(text.strip()) else text.strip())
+            else:  # a blank before a command says that none is meant
+                leaving = _message(talk, text.rstrip() if is_message(talk, text.strip()) else text.strip())
         except ExitChat:
             return
         except KeyboardInterrupt:
@@ -140,11 +144,18 @@ def _greet(talk: TerminalChat, *, reopened: bool) -> None:
         about = f"{len(turns)} turn{'s' * (len(turns) != 1)}" + ", private" * is_private(known)
         click.echo(err.dim(wrapped(f"Continuing: {line(known.get('title', ''))} ({about})", err)), err=True)
         for turn in turns[-1:]:
-            text = clean(turn.get("text", "")).strip("\n")
-            text = text if len(text) <= MOST_RECALLED else f"…{text[-MOST_RECALLED:]}"
+            text = _end_of(AnswerTables(talk.client, err).whole(clean(turn.get("text", "")).strip("\n")))
             asked = wrapped(f"{PROMPT}{line(turn.get('message', ''))}", err)
-            click.echo(err.dim(f"{asked}\n{wrapped(text, err, width=err.edge)}\n"), err=True)
+            click.echo(err.dim(f"{asked}\n{text}\n"), err=True)
             talk.turn, talk.said = str(turn.get("id") or ""), str(turn.get("message") or "")
+
+
+def _end_of(text: str) -> str:
+    """The last lines of a text, about so much as helps to go on from."""
+    lines = text.split("\n")
+    rows = list(itertools.accumulate(len(row) + 1 for row in reversed(lines)))
+    kept = max(1, sum(size <= MOST_RECALLED for size in rows))
+    return text if kept >= len(lines) else "\n".join(["…", *lines[-kept:]])
 
 
 def _history(hello: dict[str, object]) -> Path:
