@@ -364,7 +364,7 @@ class Indexing:
         return {
             "read": counts.notes if counts is not None else 0,
             "chunks": counts.chunks if counts is not None else 0,
-            "lacking": lacking(self._config.files.kinds),
+            "lacking": ", ".join(lacking(self._config.files.kinds)),
             "pending": self.files.behind if self.files is not None else int(bool(self.file_vaults)),
         }
 
