@@ -13,8 +13,10 @@ from tarsd.passage import Passage
 
 _GROUP = r"\[[ ]?\d{1,3}(?:[ ]?[,;&–—-][ ]?\d{1,3})*[ ]?\]"
 _CITED = re.compile(
-    rf"(?P<word>(?<=\w))?(?<!\[)(?:(?<!\])|(?<=\]\]))(?P<run>{_GROUP}(?:[–—-]?{_GROUP})*)(?![(\]]|\[(?!\[|\d{{1,3}}\]\())"
+    rf"(?P<word>(?<=\w))?(?<![\[\\])(?:(?<!\])|(?<=\]\]))(?P<run>{_GROUP}(?:[–—-]?{_GROUP})*)"
+    r"(?![(\]]|\[(?!\[|\d{1,3}\]\())"
 )
+_CITES = re.compile(r"(?<!\\)\[(?=[ ]?\d{1,3}\??(?:\s*[,;&–—-]\s*\d{1,3}\??)*[ ]?\])")
 _RANGE = re.compile(r"(\d+)(?:(\]?[ ]?[–—-][ ]?\[?)(\d+))?")
 _DEFINES = re.compile(r"(?:^|\n)[ \t>]*\Z")
 _INDEX = re.compile(r"\.\w|[ ]*=")
@@ -39,14 +41,19 @@ _EARLIER = re.compile(
 )
 
 
+def inert(text: str) -> str:
+    """Somebody else's words as Markdown in which no number cites a passage."""
+    return _CITES.sub(r"\\[", text)
+
+
 def finish(
-    text: str, evidence: Sequence[Passage], exists: Callable[[str], bool]
+    text: str, evidence: Sequence[Passage], exists: Callable[[str], bool], *, by_model: bool = True
 ) -> tuple[str, list[dict[str, object]]]:
     """(text, citations) of a complete answer: only passages that were shown are cited, in order of appearance.
 
-    Each is cited as `[1]`, whatever the model wrote for that. A `[9]` without a passage becomes `[9?]`, in lists and
-    ranges too; an index as in `arr[9]` is none. A link to a note that is not there becomes plain text. Quotes and code
-    are left alone: what stands there is somebody else's.
+    Each is cited as `[1]`, whatever the model wrote for that; what no model wrote has no other form. A `[9]` without a
+    passage becomes `[9?]`, in lists and ranges too; an index as in `arr[9]` is none. A link to a note that is not there
+    becomes plain text. Quotes and code are left alone: what stands there is somebody else's.
     """
     known = {passage.number: passage for passage in evidence}
     links = {passage.path.removesuffix(".md").casefold() for passage in evidence}
@@ -87,9 +94,10 @@ def finish(
             return match[0]
         return (match["text"] or name).strip()
 
-    parts = [
-        WIKILINK.sub(link, _CITED.sub(number, _OTHER.sub(usual, part))) if own else part for own, part in _parts(text)
-    ]
+    def written(part: str) -> str:
+        return WIKILINK.sub(link, _CITED.sub(number, _OTHER.sub(usual, part) if by_model else part))
+
+    parts = [written(part) if own else part for own, part in _parts(text)]
     return "".join(parts), [passage.as_source() for passage in used.values()]
 
 

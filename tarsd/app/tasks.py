@@ -15,7 +15,7 @@ from tarsd.notes.resolve import link_target
 from tarsd.protocol import TaskChangeRequest
 from tarsd.tools import Context, ToolProposal
 from tarsd.tools.base import NotAsShown
-from tarsd.tools.changes import check_own, propose
+from tarsd.tools.changes import check_own, propose, told
 from tarsd.tools.daily import DailyTools
 from tarsd.tools.tasks import completed
 from tarsd.writing import Change, edits
@@ -56,10 +56,10 @@ class TaskChanges:
         if not request.yes or request.yes != _token(proposal):
             return _shown(request, proposal)
         try:
-            await proposal.apply()
+            result = await proposal.apply()
         except NotAsShown as other:
             return _shown(request, other.proposal)
-        return {"done": True, **_about(proposal), "yes": ""}
+        return {"done": True, **_about(proposal), "title": told(result.text), "yes": ""}
 
     def _plan(self, request: TaskChangeRequest) -> ToolProposal:
         reader = Reader(self._library, request.audience)

@@ -13,11 +13,12 @@ from tarsd.kinds import Reading, kind_of
 from tarsd.parse import Fact, Item, Task
 from tarsd.parse.fields import key_of
 from tarsd.passage import NoteRow
-from tarsd.words import is_spaceless, stems
+from tarsd.words import is_spaceless, marks, stems
 
 Ids = frozenset[int]
 WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
 _CYRILLIC = re.compile("[\u0400-\u04ff]+")
+_NAME_ENDS = ("ов", "ев")
 _DATED_NAME = re.compile(r"^[\d\W_]{6,12}(?=\D|$)")
 _FILLERS = frozenset(
     ("until", "on", "at", "of", "in", "by", "the", "my", "so", "far", "date", "is", "to", "for", "bis", "am", "im",
@@ -77,7 +78,11 @@ def tokens(text: str) -> tuple[str, ...]:
 
 def inflected(said: tuple[str, ...]) -> tuple[str, ...]:
     """The form in which the cases of a Russian name meet, “Олега” and “Олег”; nothing for other names."""
-    return tuple(stems(said, "ru")) if all(_CYRILLIC.fullmatch(word) for word in said) else ()
+    if not all(_CYRILLIC.fullmatch(word) for word in said):
+        return ()
+    # “Иванов” is a name as it stands, though -ов ends cases of other words
+    kept = (marks()["ru"] + word if word.endswith(_NAME_ENDS) else "" for word in said)
+    return tuple(own or stem for own, stem in zip(kept, stems(said, "ru"), strict=True))
 
 
 @lru_cache(maxsize=50_000)

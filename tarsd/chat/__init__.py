@@ -218,7 +218,7 @@ class Chat:
         # a link that stays one would tell that there is such a note, private or not
         local = next((event.data["local"] for event in reversed(turn.events) if event.type == "retrieved"), True)
         exists = _nowhere if turn.elsewhere else partial(self.services.library.exists, private=local)
-        text, citations = finish(turn.text, turn.evidence, exists)
+        text, citations = finish(turn.text, turn.evidence, exists, by_model=turn.by_model)
         more: dict[str, Any] = {"stopped": True} if stopped else {}
         more |= {"private": True} if turn.private else {}
         data = {"text": text, "citations": citations, "notices": list(turn.notices), **more}

@@ -18,6 +18,7 @@ from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
+from tarsd.citation import inert
 from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError, ToolError
 from tarsd.notes import Reader, Retrieval
 from tarsd.passage import Origin, Passage
@@ -40,6 +41,7 @@ from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
 from tarsd.query import as_markdown
 from tarsd.session import TurnRecord
+from tarsd.tools import changes
 
 MOST_FOUND = 24
 READ = (8, 2)
@@ -148,16 +150,15 @@ class TurnRunner:
     async def _obey(self, command: Command) -> None:
         """Does what a command says; afterwards the turn has its rows, or what came of it. Raises `TarsdError`."""
         turn = self._turn
+        turn.by_model = False
         if isinstance(command, ToolCommand):
             self._announce(None, Retrieval(()), PromptParts(""), [])
             await self._calls.make([ToolCall("", command.tool, command.arguments)], local=True)
             done = next(event.data for event in reversed(turn.events) if event.type == "tool")
             if done["state"] == "failed":
                 raise ToolError(done["text"])
-            asked = next((event.data["title"] for event in turn.events if event.type == "approval"), "")
-            turn.add(
-                "token", text="Nothing changed." if done["state"] == "refused" else f"Done: {asked or 'as asked'}."
-            )
+            said = "Nothing changed." if done["state"] == "refused" else changes.told(done["text"])
+            turn.add("token", text=inert(said))
             return
         reader = self._services.reader(self._request.audience, True)
         shown = await self._thread(reader.rows, command.query, command.base)
@@ -189,6 +190,7 @@ class TurnRunner:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
+        self._turn.by_model = not provider.quotes
         if provider.quotes and await self._answered(provider):
             return
         retrieval, prompt, withheld = await self._retrieve(provider)

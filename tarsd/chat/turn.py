@@ -22,7 +22,8 @@ class Turn:
     """One question on its way to an answer. `keep` is called with every event, before any reader sees it.
 
     `private` once text of a private note was seen; `approvals` are the calls that wait for a yes. `elsewhere`: a model
-    on another machine reads it, and nothing in it may tell which private notes there are. `readers`: who listens now.
+    on another machine reads it, and nothing in it may tell which private notes there are. `by_model`: a model wrote
+    the answer. `readers`: who listens now.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Turn:
         self.closest: tuple[Passage, ...] = ()
         self.notices: list[str] = []
         self.private = False
+        self.by_model = True
         self.elsewhere = elsewhere
         self.stopping = False
         self.readers = 0

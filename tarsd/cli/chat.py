@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from tarsd.cli import completion
 from tarsd.cli.asking import somebody
 from tarsd.cli.common import Command, fail, vault_option, words
 from tarsd.cli.keyboard import Cleared, Keyboard
+from tarsd.cli.markdown import AnswerTables
 from tarsd.cli.models import chat_line
 from tarsd.cli.names import Names, attach
 from tarsd.cli.sessions import close, conversation_of, is_private, listed
@@ -140,11 +142,18 @@ def _greet(talk: TerminalChat, *, reopened: bool) -> None:
         about = f"{len(turns)} turn{'s' * (len(turns) != 1)}" + ", private" * is_private(known)
         click.echo(err.dim(wrapped(f"Continuing: {line(known.get('title', ''))} ({about})", err)), err=True)
         for turn in turns[-1:]:
-            text = clean(turn.get("text", "")).strip("\n")
-            text = text if len(text) <= MOST_RECALLED else f"…{text[-MOST_RECALLED:]}"
+            text = _end_of(AnswerTables(talk.client, err).whole(clean(turn.get("text", "")).strip("\n")))
             asked = wrapped(f"{PROMPT}{line(turn.get('message', ''))}", err)
-            click.echo(err.dim(f"{asked}\n{wrapped(text, err, width=err.edge)}\n"), err=True)
+            click.echo(err.dim(f"{asked}\n{text}\n"), err=True)
             talk.turn, talk.said = str(turn.get("id") or ""), str(turn.get("message") or "")
+
+
+def _end_of(text: str) -> str:
+    """The last lines of a text, about so much as helps to go on from."""
+    lines = text.split("\n")
+    rows = list(itertools.accumulate(len(row) + 1 for row in reversed(lines)))
+    kept = max(1, sum(size <= MOST_RECALLED for size in rows))
+    return text if kept >= len(lines) else "\n".join(["…", *lines[-kept:]])
 
 
 def _history(hello: dict[str, object]) -> Path:

@@ -29,6 +29,7 @@ COMMAND_OF = {"conversations": "tarsd sessions lists them", "notes": "tarsd sear
 """What a person does instead of asking a route."""
 
 
+BULLET = re.compile(r"-+\s")
 DASHED = re.compile(r"-+[^\W\d_].+|-+[^\W\d_]")
 """A word that click takes for options: `-coffee` for -c -o -f …"""
 
@@ -42,6 +43,7 @@ class Command(click.Command):
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """As click does it; where words that begin with a minus are taken for options, `--` is hinted at."""
+        args = [f" {one}" if BULLET.match(one) else one for one in args]  # a list's entry is no option
         given = list(args)  # click empties it
         try:
             return super().parse_args(context, args)

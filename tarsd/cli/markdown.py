@@ -21,8 +21,14 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _RULE = re.compile(r"[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*\n?")
 _FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)*(`{3,}|~{3,})")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]+)(?:\|([^\[\]]+))?\]\]")
-_CITED = re.compile(r"\[(\d{1,3})\]")
+_CITED = re.compile(r"(?<!\\)\[(\d{1,3})\]")
+_ESCAPED = re.compile(r"\\(?=\[[ ]?\d{1,3}\??(?:\s*[,;&–—-]\s*\d{1,3}\??)*[ ]?\])")
 _BAR = re.compile(r"(?<!\\)\|")
+
+
+def unescaped(text: str) -> str:
+    """What a person reads: a number in brackets without the backslash that keeps it from being a citation."""
+    return _ESCAPED.sub("", text)
 
 
 @dataclass(frozen=True)
@@ -135,13 +141,13 @@ class AnswerTables:
         return "".join(
             "\n".join(self.lines(part)) + "\n"
             if isinstance(part, MarkdownTable)
-            else wrapped(part, self._out, width=self._out.edge)
+            else wrapped(unescaped(part), self._out, width=self._out.edge)
             for part in [*finder.feed(text + "\n"), *finder.finish()]
         ).removesuffix("\n")
 
     def _cell(self, text: str) -> Cell:
         cited = [int(number) for number in _CITED.findall(text)]
-        shown = _WIKILINK.sub(lambda link: link[2] or link[1], text)
+        shown = unescaped(_WIKILINK.sub(lambda link: link[2] or link[1], text))
         path = self._path(cited[0]) if len(cited) == 1 and text.startswith("[[") and self._out.links else None
         if path is None:
             return Cell(shown)

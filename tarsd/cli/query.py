@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from tarsd.client import Client
 from tarsd.errors import EXIT_NOTHING
 
 Json = Mapping[str, Any]
+
+_OWNER = re.compile(r"^(?:note|formula)\.")
 
 WHERE_HELP = """\b
 Conditions are those of Obsidian's Bases:
@@ -138,14 +141,15 @@ def show(reply: Json, root: Path | None, out: Terminal) -> list[str]:
     titles = [*_fixed(rows), *(clean(column.get("title", "")) for column in columns)]
     names = [str(column.get("name")) for column in columns]
     shown: list[str] = []
+    titled = {str(column.get("name")): str(column.get("title")) for column in reply.get("columns") or []}
     groups = list(reply.get("groups") or [])
     parts = [[rows[at] for at in group.get("rows") or []] for group in groups] if groups else [rows]
     for number, part in enumerate(parts):
         if groups:
-            shown += ([""] if shown else []) + [_heading(groups[number], out)]
+            shown += ([""] if shown else []) + [_heading(groups[number], titled, out)]
         if part:
             shown += table(titles, [[*_place(row, root, out), *_values(row, names)] for row in part], out)
-    sums = _sums(reply.get("summaries") or {})
+    sums = _sums(reply.get("summaries") or {}, titled)
     total = int(reply.get("total") or 0)
     kind = "task" if rows and "status" in rows[0] else "row"
     kind += "" if total == 1 else "s"
@@ -154,7 +158,8 @@ def show(reply: Json, root: Path | None, out: Terminal) -> list[str]:
 
 
 def _values(row: Json, names: Sequence[str]) -> list[Cell]:
-    return [Cell(text(row["values"].get(name))) for name in names]
+    texts = row.get("texts") or {}
+    return [Cell(text(texts.get(name) or row["values"].get(name))) for name in names]
 
 
 def _is_said(column: Json, rows: Sequence[Json]) -> bool:
@@ -197,20 +202,21 @@ def _shown(path: str, full: Path | None, out: Terminal) -> str:
     return path if out.links else str(full)
 
 
-def _heading(group: Json, out: Terminal) -> str:
-    sums = "; ".join(_sums(group.get("summaries") or {}))
-    key = text(group.get("key")) or "(nothing)"
+def _heading(group: Json, titled: Mapping[str, str], out: Terminal) -> str:
+    sums = "; ".join(_sums(group.get("summaries") or {}, titled))
+    key = text(group.get("text") or group.get("key")) or "(nothing)"
     return f"{out.bold(line(key))}  {group.get('count', 0):,}{'  ' + sums if sums else ''}"
 
 
-def _sums(summaries: Mapping[str, Json]) -> list[str]:
+def _sums(summaries: Mapping[str, Json], titled: Mapping[str, str]) -> list[str]:
     lines = []
     for name, found in summaries.items():
         skipped = f", {found['skipped']:,} left out" if found.get("skipped") else ""
         values = f"{found.get('of', 0):,} value{'' if found.get('of') == 1 else 's'}"
         rests = f" (of {values}{skipped})" if found.get("of") or skipped else ""
+        named = titled.get(name) or _OWNER.sub("", name)
         kind, value = str(found.get("fn", "")).lower(), line(found.get("text") or text(found.get("value"))) or "nothing"
-        lines.append(f"{kind} of {line(name)}: {value}{rests}")
+        lines.append(f"{kind} of {line(named)}: {value}{rests}")
     return lines
 
 

@@ -12,7 +12,7 @@ import click
 from tarsd.cli.asking import choose, coloured, forget_typed, somebody
 from tarsd.cli.common import fail, print_json, sentence
 from tarsd.cli.find import roots
-from tarsd.cli.markdown import AnswerTables, MarkdownTable, TableFinder
+from tarsd.cli.markdown import AnswerTables, MarkdownTable, TableFinder, unescaped
 from tarsd.cli.passages import band, notes_below, place, trail_of
 from tarsd.cli.terminal import Terminal, clean, columns, fit, line
 from tarsd.cli.turns import RunningTurn
@@ -109,7 +109,10 @@ class TurnPrinter:
             self._print(part)
 
     def _print(self, part: str | MarkdownTable) -> None:
-        text = self._flow.put(self._tables.lines(part)) if isinstance(part, MarkdownTable) else self._flow.feed(part)
+        if isinstance(part, MarkdownTable):
+            text = self._flow.put(self._tables.lines(part))
+        else:
+            text = self._flow.feed(unescaped(part) if self.out.live else part)
         if not text:
             return
         self._clear()

@@ -75,7 +75,7 @@ def _change(client: Client, body: dict[str, Any], *, yes: bool, as_json: bool) -
             if as_json:
                 print_json(reply)
             else:
-                click.echo(f"Done: {line(reply.get('title', ''))}.")
+                click.echo(line(reply.get("title", "")))
             return
     raise Conflict("The note keeps changing.", "Try again later.")
 

@@ -13,7 +13,10 @@ Json = dict[str, Any]
 
 
 def table_json(table: Table) -> Json:
-    """The reply to a query. `lines` of a row are those on which its values stand, as far as they are properties."""
+    """The reply to a query. `lines` of a row are those on which its values stand, as far as they are properties.
+
+    Durations without a text of their own are milliseconds; `texts` of a row and `text` of a group say them in words.
+    """
     numbers = {id(row): number for number, row in enumerate(table.rows)}
     return {
         "columns": [{"name": column.name, "title": column.title} for column in table.columns],
@@ -21,6 +24,7 @@ def table_json(table: Table) -> Json:
         "groups": [
             {
                 "key": plain(group.key),
+                **({"text": text_of(group.key)} if _is_bare(group.key) else {}),
                 "count": group.summaries[""].of if "" in group.summaries else len(group.rows),
                 "rows": [numbers[id(row)] for row in group.rows],
                 "summaries": {name: _summary(found) for name, found in group.summaries.items() if name},
@@ -45,11 +49,21 @@ def _row(row: Row, names: list[str]) -> Json:
         note = record.note
     if isinstance(note, NoteRecord):
         made["title"] = note.row.title
-    made["values"] = {name: plain(value) for name, value in zip(names, row.values, strict=True)}
+    values = dict(zip(names, row.values, strict=True))
+    made["values"] = {name: plain(value) for name, value in values.items()}
+    if texts := {name: text_of(value) for name, value in values.items() if _is_bare(value)}:
+        made["texts"] = texts
     if isinstance(record, NoteRecord) and not record.source.strict:
         lines = {name: line for name in names if (line := record.line_of(property_of(name)))}
         made |= {"lines": lines} if lines else {}
     return made
+
+
+def _is_bare(value: Value) -> bool:
+    """Whether a value as JSON has milliseconds, which say nothing to a person."""
+    if isinstance(value, tuple):
+        return any(map(_is_bare, value))
+    return isinstance(value, Duration) and not value.text
 
 
 def property_of(name: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tarsd.bases import File, LinkValue, Record, Value, text_of
 from tarsd.bases.table import Column, Row, Summary, Table
+from tarsd.citation import inert
 from tarsd.passage import NoteRow, Passage, link_to
 from tarsd.query.records import ItemRecord, NoteRecord, TaskRecord
 from tarsd.query.reply import property_of
@@ -23,7 +24,7 @@ Lines = Callable[[NoteRow], Sequence[str]]
 """The lines of a note's file as they are now."""
 
 _BOX = re.compile(r"^[\s>]*(?:[-*+]|\d+[.)])\s+\[(.)\]\s+")
-_NUMBER = re.compile(r"\[(?=\d{1,3}\??(?:\s*[,;–-]\s*\d{1,3}\??)*\])")
+_OWNER = re.compile(r"^(?:note|formula)\.")
 _Entry = tuple[Row, Passage | None]
 _SAID = frozenset({"file.name", "file.path", "file.basename", "file.file"})
 """Columns that say no more than the link to a row's note does."""
@@ -80,7 +81,7 @@ def _first_line(lines: Sequence[str]) -> int:
 def task_entry(passage: Passage) -> str:
     """The line of a task as an entry of a list, with its check box, where it stands, and its number."""
     found = _BOX.match(passage.text)
-    said = _inert(_short(passage.text[found.end() :] if found else passage.text.strip()))
+    said = inert(_short(passage.text[found.end() :] if found else passage.text.strip()))
     return f"- [{found[1] if found else ' '}] {said} — {passage.full_link} [{passage.number}]"
 
 
@@ -90,7 +91,7 @@ def task_entry(passage: Passage) -> str:
 def as_markdown(shown: ShownRows) -> str:
     """Count and sums, then the rows: tasks as check boxes, others as a table, or as a list where it has one column."""
     table = shown.table
-    lines = [*_counted(shown), *(f"{said}." for said in _sums(table.summaries)), *table.problems]
+    lines = [*_counted(shown), *(f"{said}." for said in _sums(table.summaries, table)), *table.problems]
     entries = {id(row): (row, passage) for row, passage in zip(shown.rows, shown.passages, strict=True)}
     columns = [(at, column) for at, column in enumerate(table.columns) if column.name not in _SAID]
     blocks = []
@@ -98,7 +99,7 @@ def as_markdown(shown: ShownRows) -> str:
         for group in table.groups:
             members = [entries[id(row)] for row in group.rows if id(row) in entries]
             key = _cell(group.key) or "(nothing)"
-            sums = "".join(f"; {said}" for said in _sums({k: s for k, s in group.summaries.items() if k}))
+            sums = "".join(f"; {said}" for said in _sums({k: s for k, s in group.summaries.items() if k}, table))
             count = group.summaries[""].of if "" in group.summaries else len(group.rows)
             blocks.append(f"**{key}** ({count:,}{sums})")
             blocks += [_block(members, columns, shown.kind)] if members else []
@@ -121,7 +122,7 @@ def _block(entries: Sequence[_Entry], columns: Sequence[tuple[int, Column]], kin
 
 
 def _item_entry(passage: Passage) -> str:
-    said = _inert(_short(passage.text.strip().lstrip("-*+ ")))
+    said = inert(_short(passage.text.strip().lstrip("-*+ ")))
     return f"- {said} — {passage.full_link} [{passage.number}]"
 
 
@@ -141,11 +142,7 @@ def _cell(value: Value) -> str:
         return link_to(value.target)
     if isinstance(value, File):
         return link_to(value.record.path)
-    return _inert(_short(text_of(value))).replace("|", "\\|")
-
-
-def _inert(text: str) -> str:
-    return _NUMBER.sub(r"\\[", text)
+    return inert(_short(text_of(value))).replace("|", "\\|")
 
 
 def _short(text: str) -> str:
@@ -161,14 +158,16 @@ def _counted(shown: ShownRows) -> list[str]:
     return [f"{said}; the first {len(shown.rows):,} are shown." if len(shown.rows) < total else f"{said}."]
 
 
-def _sums(summaries: Mapping[str, Summary]) -> list[str]:
+def _sums(summaries: Mapping[str, Summary], table: Table) -> list[str]:
+    titles = {column.name: column.title for column in table.columns}
     lines = []
     for name, found in summaries.items():
         skipped = f", {found.skipped:,} left out" if found.skipped else ""
         values = f"{found.of:,} value{'' if found.of == 1 else 's'}"
         rests = f" (of {values}{skipped})" if found.of or skipped else ""
         unit = f" {found.unit}" if found.unit else ""
-        lines.append(f"{found.name} of {name}: {_cell(found.value) or 'nothing'}{unit}{rests}")
+        named = titles.get(name) or _OWNER.sub("", name)
+        lines.append(f"{found.name} of {named}: {_cell(found.value) or 'nothing'}{unit}{rests}")
     return lines
 
 
@@ -179,10 +178,10 @@ def as_lines(shown: ShownRows) -> tuple[str, tuple[str, ...]]:
     """What is said above the rows (count, columns, sums, groups), and a line for each row with a passage."""
     table, kind = shown.table, shown.kind
     said = _counted(shown)
-    said += [f"{one}." for one in _sums(table.summaries)]
+    said += [f"{one}." for one in _sums(table.summaries, table)]
     for group in table.groups:
         count = group.summaries[""].of if "" in group.summaries else len(group.rows)
-        sums = "".join(f"; {one}" for one in _sums({k: s for k, s in group.summaries.items() if k}))
+        sums = "".join(f"; {one}" for one in _sums({k: s for k, s in group.summaries.items() if k}, table))
         said.append(f"{_short(text_of(group.key)) or '(nothing)'}: {count:,}{sums}")
     said += table.problems
     columns = [(at, column) for at, column in enumerate(table.columns) if column.name not in _SAID]

@@ -14,11 +14,17 @@ from tarsd.writing import Change, until_written
 VERSION_CHARS = 12
 DIFF_CHARS = 250_000
 TEXT_CHARS = 100_000
+VERSION = " Its version is now"
 
 
 def version(hash: str) -> str:
     """The name of a note's state for a model: enough of the hash, and short enough to be copied without a slip."""
     return hash[:VERSION_CHARS]
+
+
+def told(text: str) -> str:
+    """What a person is told of a change that was made: what the model is, without the note's version."""
+    return text.partition(VERSION)[0]
 
 
 def propose(
@@ -52,7 +58,7 @@ def propose(
             return planned.if_hash != failed.if_hash
 
         hash = await until_written(lambda: context.write(planned), again=replan)
-        return Result(f"{said} Its version is now {version(hash)}.")
+        return Result(f"{said}{VERSION} {version(hash)}.")
 
     if unseen := change.unseen:
         title = f"{title} (with {unseen:,} invisible sign{'' if unseen == 1 else 's'}, shown as ⟨U+…⟩)"

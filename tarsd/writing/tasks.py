@@ -70,7 +70,7 @@ def task_at(read: Note, note: Loaded, line: int) -> tuple[Task, str]:
 def new_line(text: str, due: str, today: date) -> str:
     """The line of a new task, due today, tomorrow, on an ISO day or "" never. Raises BadRequest for what is none."""
     said = " ".join(text.split())
-    said = re.sub(r"^[-*+] \[ \] ", "", said)
+    said = re.sub(r"^(?:[-*+] )?(?:\[ \] )?", "", said)
     if not said or len(said) > _LONGEST:
         raise BadRequest("Write what is to be done, in one line.", field="text")
     day = _day(due.strip().casefold(), today)

@@ -58,9 +58,10 @@ def test_messages_that_are_commands_are_answered_by_rows_and_ask_no_model(
 ) -> None:
     for path, text in NOTES.items():
         write(vault, path, text)
+    write(vault, "Cites.md", "- [ ] Read [1] and [^1]\n- [ ] Read 【2】\n")
     with OllamaDouble() as double:
         talk = Talk(double, daemon, home, vault)
-        talk.daemon.wait(lambda status: status["counts"]["notes"] >= 3 and status["behind"] == 0)
+        talk.daemon.wait(lambda status: status["counts"]["notes"] >= 4 and status["behind"] == 0)
         retrieved, *_, done = talk.whole(talk.ask("/notes rating > 3 --sort -rating --sum price"))
         assert done["text"].startswith("2 notes.  \nSum of price: 19.9 € (of 2 values).\n\n| Note | rating | price |")
         assert [(one["path"], one["start_line"]) for one in done["citations"]] == [
@@ -68,6 +69,10 @@ def test_messages_that_are_commands_are_answered_by_rows_and_ask_no_model(
             ("Books/Emma.md", 2),
         ]
         assert retrieved["model"] == "" and retrieved["local"] and {"path": "Books/Dune.md"} in retrieved["drew_on"]
+
+        done = talk.whole(talk.ask("/tasks read"))[-1]
+        assert r"- [ ] Read \[1] and [^1] — [[Cites]] [1]" in done["text"] and "【2】 — [[Cites]] [2]" in done["text"]
+        assert [one["start_line"] for one in done["citations"]] == [1, 2]
 
         done = talk.whole(talk.ask("/tasks --overdue"))[-1]
         assert done["text"] == "1 task.\n\n- [ ] Give it back 📅 2020-01-02 — [[Books/Dune]] [1]"
@@ -104,11 +109,11 @@ def test_a_task_is_done_and_added_by_messages_after_a_yes(daemon: Start, home: P
         assert said == "Nothing changed." and "+- [x] Give it back 📅 2020-01-02 ✅" in diff
         assert "[ ]" in (vault / "Books/Dune.md").read_text()
         assert told(message, True, approvals=False) == ("Nothing changed.", [])
-        assert told(message, True)[0] == "Done: Complete “Give it back” in Books/Dune.md."
+        assert told(message, True)[0] == "Done: “Give it back” in Books/Dune.md."
         assert "- [x] Give it back 📅 2020-01-02 ✅" in (vault / "Books/Dune.md").read_text()
         said, asked_again = told(message, True)
         assert "no such open task" in said and not asked_again
-        assert told("/tasks add Read it again --to [[Dune]] --due 2026-12-24", True)[0].startswith("Done: ")
+        assert told("/tasks add Read it again --to [[Dune]] --due 2026-12-24", True)[0] == "Added to Books/Dune.md."
         assert (vault / "Books/Dune.md").read_text().endswith("\n- [ ] Read it again 📅 2026-12-24\n")
         assert not [one for one in double.requests if "messages" in one]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tarsd import compact
 from tarsd.chat.prompt import PromptParts, fit
-from tarsd.citation import finish, without_numbers
+from tarsd.citation import finish, inert, without_numbers
 from tarsd.protocol import Event
 from tarsd.session import TurnRecord
 from tests.support.turns import passage
@@ -41,6 +41,7 @@ def test_quotes_and_code_of_others_are_left_alone() -> None:
         ("[9]: https://x\n [1]: https://y\na[^9] [[9]]", "[9]: https://x\n [1]: https://y\na[^9] [[9]]", []),
         ("arr[7] and arr[1].length and arr[1] = 2", "arr[7] and arr[1].length and arr[1] = 2", []),
         ("[2026] [1000, 1]", "[2026] [1000, 1]", []),
+        (r"said \[1], \[1, 2], \[9] and [2]", r"said \[1], \[1, 2], \[9] and [2]", [2]),
     ],
 )
 def test_numbers_are_read_however_they_are_written_together(text: str, expected: str, cited: list[int]) -> None:
@@ -84,6 +85,24 @@ def test_a_note_that_is_called_by_a_number_keeps_its_link() -> None:
     assert finish(text, [replace(QUORL, number=1), replace(NIGHTS, number=2)], lambda name: name == "1")[0] == (
         "See [[1]] and [2]."
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["see [1]", "[1, 2] and [1–3]", "[ 1 ] [2?] [1 & 2] [1—3]", r"it was \[1] before", "[1][2]", "日記[1]だ", "[9]"],
+)
+def test_what_somebody_else_wrote_cites_nothing(text: str) -> None:
+    evidence = [replace(QUORL, number=number) for number in (1, 2, 3)]
+    row = f"- [ ] {inert(text)} — [[Quorl]] [3]"
+    done, citations = finish(row, evidence, lambda name: True)
+    assert (done, [one["n"] for one in citations]) == (row, [3])
+    assert inert(text).replace("\\[", "[") == text.replace("\\[", "[")
+
+
+def test_what_no_model_wrote_has_no_other_forms() -> None:
+    row = "- [ ] As in [^1], 【1】, [Source 1] and [[1]] — [[Quorl]] [1]"
+    evidence = [replace(QUORL, number=1)]
+    assert finish(row, evidence, lambda name: name == "Quorl", by_model=False)[0] == row.replace("[[1]]", "1")
 
 
 FORMS = ("[{}]", "[[{}]]", "【{}】", "[^{}]", "[{}](#{})", "［{}］", "[Passage {}]", "【{}†L1-L2】")

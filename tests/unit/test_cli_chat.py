@@ -492,6 +492,18 @@ def test_a_reopened_conversation_shows_where_it_was(stub: Stub) -> None:
     assert bodies(stub, "POST /v1/feedback")[0]["turn"] == "t0"
 
 
+def test_a_reopened_conversation_draws_the_table_of_its_last_answer(stub: Stub) -> None:
+    rows = "".join(f"| [[Books/Dune {number}]] [{number}] | {number} |\n" for number in range(120))
+    turn = {"id": "t0", "message": "/notes rating", "state": "done"}
+    turn["text"] = f"120 notes.\n\n| Note | rating |\n| --- | --- |\n{rows}"
+    stub.replies["GET /v1/conversations/mine"] = {"id": "mine", "title": "Books", "turns": [turn]}
+    with Screen(["chat", "-c", "mine"]) as screen:
+        shown = screen.see("Books/Dune 119 [119]  119")
+        assert "|" not in shown and "\n…\n" in shown and "Books/Dune 1 [1]" not in shown
+        screen.type("/quit")
+        assert screen.end() == EXIT_OK
+
+
 def test_what_is_pasted_is_one_message_and_no_command(stub: Stub) -> None:
     answer(stub, TURN)
     with Screen(["chat", "-c", "mine"]) as screen:

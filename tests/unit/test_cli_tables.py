@@ -105,6 +105,17 @@ def test_a_table_of_an_answer_is_drawn_and_its_rows_lead_to_their_notes(stub: St
         assert "Books/Dune [1]  5\n" in screen.text
 
 
+def test_a_number_in_somebodys_words_stands_there_as_they_wrote_it(stub: Stub) -> None:
+    text = "- [ ] Read \\[1] and \\[2, 1?] — [[Books/Dune]] [1]\n\n"
+    text += "| Note | said |\n| --- | --- |\n| [[Books/Dune]] [1] | see \\[1] |\n"
+    says(stub, text)
+    with Screen(["ask", "/notes"], COLUMNS="80") as screen:
+        assert screen.end() == EXIT_OK
+        assert "Read [1] and [2, 1?] — [[Books/Dune]] [1]" in screen.text and "see [1]" in screen.text
+        assert "\\" not in screen.text
+        assert "\x1b[36mBooks/Dune [1]" in screen.raw
+
+
 def test_a_pipe_gets_the_markdown_as_it_is(run: Run, stub: Stub) -> None:
     says(stub, *TABLE)
     code, out, _ = run("ask", "/notes")

@@ -19,7 +19,7 @@ SHOWN = {
     "diff": "--- a/Boat.md\n+++ b/Boat.md\n@@ -1 +1 @@\n-- [ ] Oil the tiller\x1b[2J\n+- [x] Oil the tiller\n",
     "yes": "y1",
 }
-DONE = {**SHOWN, "done": True, "yes": ""}
+DONE = {**SHOWN, "done": True, "yes": "", "title": "Done: “Oil the tiller” in Boat.md."}
 
 
 def bodies(stub: Stub) -> list[Any]:
@@ -38,7 +38,7 @@ def test_a_change_is_shown_and_made_after_a_yes(stub: Stub) -> None:
         screen.see("+- [x] Oil the tiller")
         screen.see("Do it? [y/N] ")
         screen.type("y")
-        screen.see("Done: Complete “Oil the tiller” in Boat.md.")
+        screen.see("Done: “Oil the tiller” in Boat.md.")
         assert screen.end() == EXIT_OK
     asked = {"action": "done", "note": "Boat.md", "line": 5}
     assert bodies(stub) == [asked, {**asked, "yes": "y1"}]
@@ -76,7 +76,7 @@ def test_where_nobody_can_be_asked_it_takes_the_option(run: Run, stub: Stub) -> 
     assert run("tasks", "add", "x", "--json")[0] == EXIT_REFUSED
     assert [body for body in bodies(stub) if "yes" in body] == []
     replies(stub, SHOWN, DONE, SHOWN, DONE)
-    assert run("tasks", "done", "Boat.md:5", "--yes")[:2] == (EXIT_OK, "Done: Complete “Oil the tiller” in Boat.md.\n")
+    assert run("tasks", "done", "Boat.md:5", "--yes")[:2] == (EXIT_OK, "Done: “Oil the tiller” in Boat.md.\n")
     code, out, _ = run("tasks", "done", "Boat.md:5", "--yes", "--json")
     assert code == EXIT_OK and json.loads(out)["done"] is True and "\x1b" not in out
 
@@ -86,6 +86,13 @@ def test_a_task_is_added_where_it_is_said(run: Run, stub: Stub) -> None:
     run("tasks", "add", "Call", "Ada", "--to", "Boat", "--heading", "Later", "--due", "tomorrow", "--yes")
     asked = {"action": "add", "text": "Call Ada", "note": "Boat", "heading": "Later", "due": "tomorrow"}
     assert bodies(stub) == [asked, {**asked, "yes": "y1"}]
+
+
+@pytest.mark.parametrize("text", ["- [ ] Call Ada", "- Call Ada", "-- Call Ada", "-\tCall Ada"])
+def test_the_entry_of_a_list_is_no_option(run: Run, stub: Stub, text: str) -> None:
+    replies(stub, SHOWN, DONE)
+    assert run("tasks", "add", text, "--due", "today", "--yes")[0] == EXIT_OK
+    assert bodies(stub)[0]["text"].strip() == text and bodies(stub)[0]["due"] == "today"
 
 
 @pytest.mark.parametrize("place", ["Boat.md", "Boat.md:", "Boat.md:x", ":5", "Boat.md:12345678901"])

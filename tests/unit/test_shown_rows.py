@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -9,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tarsd.cli.query import _sums
+from tarsd.cli.query import _sums, show
+from tarsd.cli.terminal import Terminal
 from tarsd.notes import Reader
 from tarsd.protocol import Audience
 from tarsd.query import ShownRows, VaultQuery, as_lines, as_markdown, task_query
@@ -184,4 +186,37 @@ def test_sums_are_of_one_currency_and_durations_are_said_in_words(engine: Engine
     sums = Reader(engine.library, "person").query(query)["summaries"]
     assert (sums["price"]["value"], sums["price"]["text"]) == (1036.5, "1036.5 €")
     assert sums["time"]["text"] == "3 hours 5 minutes" and sums["time"]["minutes"] == 185
-    assert "sum of time: 3 hours 5 minutes (of 2 values)" in _sums(sums)
+    assert "sum of time: 3 hours 5 minutes (of 2 values)" in _sums(sums, {})
+
+
+def test_sums_of_a_base_have_its_titles(engine: Engine) -> None:
+    for name, price in (("A", "12"), ("B", "7.5"), ("C", "lots"), ("D", "$ 9")):
+        write(engine.vault, f"Shop/{name}.md", f"---\nprice: {price}\nrating: 2\n---\n")
+    base = "filters: file.inFolder('Shop')\nproperties:\n  note.price:\n    displayName: Cost\nviews:\n  - name: All\n"
+    base += "    order: [file.name, price]\n    summaries:\n      price: Sum\n      rating: Average\n"
+    write(engine.vault, "Shop.base", base)
+    engine.index()
+    shown = rows(engine, VaultQuery(), "Shop.base")
+    expected = ["Sum of Cost: 19.5 (of 2 values, 2 left out).", "Average of rating: 2 (of 4 values)."]
+    assert as_markdown(shown).split("\n\n")[0].split("  \n")[1:] == expected
+    assert expected[0] in as_lines(shown)[0]
+    reply = Reader(engine.library, "person").query(VaultQuery(), "Shop.base")
+    assert {"sum of Cost: 19.5 (of 2 values, 2 left out)", "average of rating: 2 (of 4 values)"} <= set(
+        show(reply, None, Terminal(io.StringIO()))
+    )
+
+
+def test_durations_of_a_base_are_said_in_words(engine: Engine) -> None:
+    write(engine.vault, "Trips/A.md", "---\nstart: 2026-01-02\nend: 2026-01-05\n---\n")
+    write(engine.vault, "Trips/B.md", "---\nstart: 2026-01-02\n---\n")
+    base = "filters: file.inFolder('Trips')\nformulas:\n  took: end - start\n  both: '[end - start, 1]'\nviews:\n"
+    base += "  - name: All\n    order: [file.name, formula.took, formula.both]\n    groupBy: formula.took\n"
+    write(engine.vault, "Trips.base", f"{base}    summaries: {{formula.took: Sum}}\n")
+    engine.index()
+    reply = Reader(engine.library, "person").query(VaultQuery(), "Trips.base")
+    first, second = reply["rows"]
+    assert first["values"]["formula.took"] == 3 * 86_400_000 and "texts" not in second
+    assert first["texts"] == {"formula.took": "3 days", "formula.both": "3 days, 1"}
+    lines = show(reply, None, Terminal(io.StringIO()))
+    assert lines[0] == "3 days  1  sum of took: 3 days (of 1 value)"
+    assert lines[2].split() == ["Trips/A.md", "3", "days", "3", "days,", "1"]

@@ -158,6 +158,9 @@ def test_where_no_task_is_the_nearest_are_named(text: str, line: int) -> None:
 def test_the_line_of_a_new_task() -> None:
     today = date(2026, 11, 30)
     assert new_line("Call  Ada\n", "", today) == new_line("- [ ] Call Ada", " ", today) == "- [ ] Call Ada"
+    assert {new_line(said, "", today) for said in ("- Call Ada", " * [ ] Call Ada", "[ ] Call Ada", "+ Call Ada")} == {
+        "- [ ] Call Ada"
+    }
     for due in ("2026-12-01", "Tomorrow"):
         assert new_line("Call Ada #phone", due, today) == "- [ ] Call Ada #phone 📅 2026-12-01"
     for text in ("", " \n", "x" * 3_000):

@@ -108,6 +108,23 @@ async def test_an_answer_changes_nothing_and_says_what_was_refused(answering: An
     assert len(answering.turns()) == 2
 
 
+async def test_a_count_is_answered_from_the_rows_that_the_model_asked_for(answering: Answering) -> None:
+    double, vault = answering.double, answering.vault
+    for name, finished in (("Dune", "2026-01-02"), ("Emma", "2026-03-04"), ("Solaris", "2025-12-31")):
+        write(vault, f"Books/{name}.md", f"---\nfinished: {finished}\n---\nA book.\n")
+    answering.daemon.wait(lambda status: status["counts"]["notes"] >= 5 and status["behind"] == 0)
+    where = 'file.inFolder("Books") && finished >= date("2026-01-01") && finished < date("2027-01-01")'
+    double.enqueue(Call("query_notes", {"where": where, "columns": ["finished"]}))
+    numbers = "".join(f"[{number}]" for number in range(1, 10))
+    double.enqueue(Say(f"You finished 2 books in 2026 {numbers}."))
+    async with serving(answering.home, vault) as client:
+        data, _ = await call(client, "ask", question="how many books did I finish in 2026")
+    assert data["answer"].startswith("You finished 2 books in 2026 [") and data["refused"] == []
+    (told,) = [str(one["content"]) for one in double.requests[-1]["messages"] if one["role"] == "tool"]
+    assert "2 notes." in told and "Books/Dune.md | 2026-01-02" in told and "Solaris" not in told
+    assert {"Books/Dune.md", "Books/Emma.md"} <= {one["path"] for one in data["citations"]}
+
+
 async def test_an_answer_changes_nothing_whatever_the_settings_allow(daemon: Start, home: Path, vault: Path) -> None:
     with OpenAIDouble() as double:
         Answering(double, daemon, home, vault, '[tools]\nallow = ["*"]\n')

@@ -15,6 +15,7 @@ import pytest
 from tarsd.ask import Answer, narrowed
 from tarsd.ask.answers import day_in_words
 from tarsd.ask.tables import LANGUAGES, languages_of, load
+from tarsd.ask.vocabulary import inflected, tokens
 from tarsd.config.settings import PrivacySettings
 from tarsd.notes import Reader
 from tests.support.engine import Engine, write
@@ -196,6 +197,18 @@ def test_names_are_known_in_their_cases_and_contractions_in_questions(tmp_path: 
         assert "1990" in said(own, "Когда родилась Анна?") and "1990" in said(own, "Когда день рождения Анны?")
         assert "031 77" in said(own, "李梅的电话号码是多少？")
         assert "9 December 2026" in said(own, "When's the next roof meeting?")
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [
+        ("Иванов", "Иванова Иванову Ивановым Иванове"), ("Медведев", "Медведева Медведевым"), ("Киев", "Киева Киеве"),
+        ("Олег Соколов", "Олега Соколова|Олегом Соколовым"), ("Олег", "Олега Олегу"), ("Пушкин", "Пушкина Пушкиным"),
+    ],
+)  # fmt: skip
+def test_the_cases_of_a_russian_name_meet(name: str, cases: str) -> None:
+    for case in cases.split("|") if "|" in cases else cases.split():
+        assert inflected(tokens(case)) == inflected(tokens(name)) != ()
 
 
 def test_a_sum_names_its_values_and_those_that_it_leaves_out(engine: Engine, tmp_path: Path) -> None:
