@@ -1,4 +1,4 @@
-"""Note → passages with heading trail, line numbers and a content hash. Pure; sizes are in MiniLM tokens.
+"""Note → passages with heading trail, line numbers and a content hash. Pure; sizes are those of `count_tokens`.
 
 A passage never leaves its section: where a section has text of its own, a heading is a break like no other.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["chunk", "chunker_id", "count_tokens", "embed_text", "token_ids", "with_properties"]
 
-VERSION = 3
+VERSION = 4
 """Raised whenever parse or chunk cut the same file differently than before."""
 
 _BLANK_RUN = re.compile(r"\n(?:[ \t]*\n){2,}")
@@ -439,7 +439,7 @@ def _packed(
 
 
 def _characters(text: str, room: int, chars: int) -> Iterator[_Cut]:
-    guess = chars if text.isascii() else min(chars, room)
+    guess = chars if text.isascii() else min(chars, 4 * room)
     at = 0
     while at < len(text):
         step = min(guess, len(text) - at)

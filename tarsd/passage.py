@@ -80,10 +80,11 @@ class Passage:
 
     `trail` are the headings above it, outermost first; `seq` counts the passages of a note from 0; `hash` is
     BLAKE2b-16 over explicit title, aliases, trail and text, so that renaming the file changes none; `tokens` are
-    MiniLM's. `id` is the index's number, 0 outside of it. `score` (0-1) orders one answer, `relevance` (0-1) means the
-    same in every answer, `why` gives the reasons, most telling first. `number` is the citation `[n]`, 0 while it has
-    none; `attached` notes were chosen by the person and are relevant whatever their figure says. `place` is what stands
-    behind the `#` of a link to it where the heading leads to a twin of it: headings joined by `#`, a `^block`, or "".
+    those of `chunk.count_tokens`. `id` is the index's number, 0 outside of it. `score` (0-1) orders one answer,
+    `relevance` (0-1) means the same in every answer, `why` gives the reasons, most telling first. `number` is the
+    citation `[n]`, 0 while it has none; `attached` notes were chosen by the person and are relevant whatever their
+    figure says. `place` is what stands behind the `#` of a link to it where the heading leads to a twin of it:
+    headings joined by `#`, a `^block`, or "".
     """
 
     text: str

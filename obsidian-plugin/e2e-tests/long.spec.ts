@@ -3,7 +3,9 @@ import { expect, Pane, test as base, World } from "./world";
 /** Questions in the conversation; each has its answer. */
 const TURNS = 500;
 const LIMIT_MS = 50;
-const ROUNDS = 3;
+/** How long it takes is measured by `scripts/bench --pane`; that nothing jumps is tested at any speed. */
+const MEASURED = process.env["TARSD_BENCH"] === "1";
+const ROUNDS = MEASURED ? 3 : 2;
 /** How many answers are drawn when a conversation is opened, and how many more with "Show earlier". */
 const SHOWN = 30;
 
@@ -16,7 +18,7 @@ const test = base.extend({
 	trace: "off",
 });
 
-test("a conversation of 500 questions scrolls and types smoothly", async ({ page }) => {
+test("a conversation of 500 questions does not jump while it is read and written", async ({ page }) => {
 	test.setTimeout(600_000);
 	const world = await World.begin(undefined, "\n[memory]\nsession_notes = false\n");
 	try {
@@ -109,13 +111,14 @@ test("a conversation of 500 questions scrolls and types smoothly", async ({ page
 			});
 		}
 
+		expect(pane.complaints).toEqual([]);
+		if (!MEASURED) return;
 		const longest = (tasks: number[]): number => Math.max(0, ...tasks);
 		const best = (name: string): number => Math.min(...(figures[name] ?? []).map(longest));
 		const idle = Math.max(0, ...(figures["idle"] ?? []).map(longest));
 		const lines = Object.entries(figures).map(([name, rounds]) => `  ${name}: ${rounds.map(longest).join(", ")} ms`);
 		process.stdout.write(`Longest task in each round (0: none over 50 ms); limit ${LIMIT_MS} ms + ${idle} ms of this machine when idle\n${lines.join("\n")}\n`);
 		for (const name of ["open", "scroll", "show earlier", "type", "type while an answer streams"]) expect.soft(best(name), name).toBeLessThanOrEqual(LIMIT_MS + idle);
-		expect(pane.complaints).toEqual([]);
 	} finally {
 		await world.end();
 	}

@@ -6,18 +6,13 @@ const PLACES = [process.env["CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/ch
 const executablePath = PLACES.find((place) => place !== "" && existsSync(place));
 if (executablePath === undefined) throw new Error("There is no Chromium here: run scripts/chromium.sh, or name one in CHROMIUM.");
 
-/** Each worker has a daemon and a browser, which mostly wait for each other. Long tasks are measured alone, after the rest. */
-const MEASURED = /long\.spec\.ts/;
+/** Each worker has a daemon and a browser, which mostly wait for each other. */
 export default defineConfig({
 	testDir: ".",
 	outputDir: "../test-results/runs",
 	globalSetup: "./build.ts",
 	workers: 3,
 	fullyParallel: true,
-	projects: [
-		{ name: "behaviour", testIgnore: MEASURED },
-		{ name: "measured", testMatch: MEASURED, dependencies: ["behaviour"] },
-	],
 	forbidOnly: true,
 	// long enough for a machine that has much else to do: only what fails takes as long
 	timeout: 180_000,

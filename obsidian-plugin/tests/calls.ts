@@ -32,6 +32,7 @@ export const CALLS: Record<Exclude<keyof Client, "transport">, ClientCall> = {
 	},
 	stop: { golden: "stop_turn", send: (client) => client.stop("t1") },
 	approve: { golden: "approve", send: (client) => client.approve("t1", "call", { allow: true, always: false }) },
+	prompts: { golden: "prompts", send: (client) => client.prompts(), reply: ({ prompts }) => prompts },
 	claim: { golden: "claim_write", send: (client) => client.claim("w1"), reply: same },
 	report: { golden: "report_write", send: (client) => client.report("w1", { ok: false, hash: "ab", error: "no" }) },
 	undo: { golden: "undo_write", send: (client) => client.undo("w1"), reply: same },

@@ -18,6 +18,7 @@ from tarsd.app.health import HealthCheck
 from tarsd.app.indexing import Indexing
 from tarsd.app.process import DaemonThreads, resident_mb
 from tarsd.config import Config
+from tarsd.embed.auto import advice
 from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
 from tarsd.notes import NoteLibrary, Reader
@@ -147,7 +148,7 @@ class Application:
                 {"name": collection.name, "path": str(collection.root)} for collection in self.config.collections
             ],
             "chat_model": self.assistant.provider.name,
-            "embedding_model": self.config.embedding.model,
+            "embedding_model": self.indexing.model_name,
             "features": list(FEATURES),
         }
 
@@ -159,6 +160,7 @@ class Application:
         http = self._http()
         if http["state"] in ("failed", "no token"):
             general.append((http["reason"], http["hint"]))
+        auto = indexing.auto
         counts, files, skipped, vectors = None, list[ProblemRow](), list[Skipped](), None
         indexed: Mapping[Key, float] = {}
         if indexing.store is not None and indexing.indexer is not None:
@@ -174,7 +176,7 @@ class Application:
                 general.append((error.message, error.hint))
         if vectors is not None and vectors.reason:
             general.append((vectors.reason, vectors.hint))
-        embedding = status.embedding(vectors, self.config.embedding.model, counts)
+        embedding = status.embedding(vectors, indexing.model_name, counts, auto.reason if auto is not None else "")
         watching, behind, history = indexing.watching(), indexing.behind(), indexing.history
         return {
             "vault": self.hello()["vault"],
@@ -186,7 +188,7 @@ class Application:
             "http": http,
             "problems": status.problems(general, watching, files, skipped, at=history.at, indexed=indexed),
             "left_out": status.left_out(skipped, history.at),
-            "advice": status.advice(history.not_english, embedding, counts),
+            "advice": advice(indexing.model_name, *history.languages, auto.trouble if auto is not None else None),
             "process": {
                 "pid": os.getpid(),
                 "version": tarsd.__version__,

@@ -12,11 +12,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from tarsd import keys, providers, tools
+from tarsd.app.prompts import PromptNotes
 from tarsd.app.tasks import CONVERSATION as TASKS
 from tarsd.app.tasks import TaskChanges
 from tarsd.chat import Chat, SessionNotes, TurnServices
 from tarsd.config import Config
-from tarsd.errors import Conflict, NotFound, TarsdError
+from tarsd.errors import Conflict, NotFound, Refused, TarsdError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review, session_name
 from tarsd.notes import WITHOUT_LOG, NoteLibrary
 from tarsd.passage import Origin
@@ -68,6 +69,7 @@ class Assistant:
         session_notes: Callable[..., SessionNotes] = SessionNotes,
     ) -> None:
         self.problems: list[tuple[str, str]] = []
+        self._models: dict[str, Provider] = {}
         self._config = config
         self._indexed = indexed
         self._executor = executor
@@ -98,7 +100,10 @@ class Assistant:
             settings=config.chat,
             fallback=fallback or (self._provider(config.chat.fallback) if config.chat.fallback else None),
             indexed=indexed,
+            folder=config.memory_folder,
+            model=self._model,
         )
+        self.prompts = PromptNotes(parts.prompts, self.notebook, self._write_prompt)
         each = config.memory.note_each_question
         kept = session_notes(sessions, parts, self.notebook, config.memory_folder, executor, each_question=each)
         self.chat = Chat(sessions, parts, kept if config.memory.session_notes else None, executor)
@@ -114,6 +119,18 @@ class Assistant:
         except TarsdError as error:
             self.problems.append((error.message, f"{error.hint} Until then, answers quote the best passages."))
             return None
+
+    def _model(self, name: str) -> Provider:
+        """A model for a prompt, of a provider that the settings name. Raises `Refused`, and `ConfigError`."""
+        chat = self._config.chat
+        named = {one.partition(":")[0] for one in (chat.model, chat.fallback) if one} | {"extractive"}
+        named |= {"ollama"} if "auto" in named else set()
+        if name.partition(":")[0] not in named:
+            hint = f"Name a model of {', '.join(sorted(named - {'auto'}))}; or set chat.model or chat.fallback."
+            raise Refused(f"A prompt cannot choose “{name[:80]}”, a model that the configuration does not cover.", hint)
+        if name not in self._models:
+            self._models[name] = providers.make(name, chat, keys.get)
+        return self._models[name]
 
     async def start(self) -> None:
         """Settle what an earlier run left open."""
@@ -136,7 +153,7 @@ class Assistant:
         await self.chat.close()
         await self.writer.close()
         await self.mcp.close()
-        for provider in (self.provider, self.chat.services.fallback):
+        for provider in (self.provider, self.chat.services.fallback, *self._models.values()):
             if provider is not None:
                 await provider.close()
 
@@ -174,6 +191,10 @@ class Assistant:
         hash = await self.writer.perform(change, by="daemon", kind="note", conversation=TASKS)
         await self._indexed([change.path])
         return hash
+
+    async def _write_prompt(self, change: Change) -> None:
+        await self.writer.perform(change, by="daemon", kind="note")
+        await self._indexed([change.path])
 
     async def undo(self, write: str) -> Json:
         """Take a write back, if the note is still as it was left."""

@@ -13,9 +13,10 @@ from typing import Any
 
 from tarsd import embed, keys
 from tarsd.app.process import give_memory_back
-from tarsd.app.status import ScanHistory
+from tarsd.app.status import SAMPLED, ScanHistory
 from tarsd.config import Config
 from tarsd.config.rules import CORRECT
+from tarsd.embed.auto import ENGLISH, OTHERS, Auto, is_there
 from tarsd.embed.base import Embedder
 from tarsd.errors import PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
@@ -27,6 +28,7 @@ from tarsd.search import Searcher
 from tarsd.store import ProblemRow, Store
 from tarsd.vault import Vault, nfc
 from tarsd.watch import Watcher, WatchState
+from tarsd.words import share_not_english
 
 LOAD_S = 20.0
 REST_S = 60.0
@@ -131,7 +133,7 @@ class Indexing:
     def _prepare(self) -> None:
         if not self._loaded.is_set():
             self.open()
-        if self._in_background and len(self.embedders) > 1:
+        if self._in_background and len(self.embedders) > 1 and (self.auto is None or self.auto.chosen):
             self.embed()
 
     def open(self) -> None:
@@ -141,7 +143,11 @@ class Indexing:
         self.embedders = self.embedders or self._configured()
         table, model = self.embedders[0], next(iter(self.embedders[1:]), None)
         self.store = store
-        self._search = Searcher(store, config.search, table, model)
+        serving = model
+        if isinstance(model, Auto):
+            serving = model.serving(lambda fingerprint: _coverage(store, fingerprint))
+            self._decide(model, share_not_english(store.notes.sample_texts(SAMPLED)))
+        self._search = Searcher(store, config.search, table, serving)
         self.indexer = self._make_indexer(
             config,
             list(self.vaults.values()),
@@ -154,6 +160,22 @@ class Indexing:
         )
         self._loaded.set()
         log.info("the index is open")
+
+    def _decide(self, auto: Auto, languages: tuple[float, int]) -> None:
+        """Choose the model; one that the index has vectors of is kept as long as the languages do not clearly differ.
+
+        In an index without any passage nothing can be chosen, unless there is no choice.
+        """
+        assert self.store is not None
+        spaces = [space.name for space in self.store.vectors.spaces() if space.name in (ENGLISH, OTHERS)]
+        before = spaces[-1] if spaces else ""
+        if not (before or languages[1] or self.history.counted) and is_there():
+            return
+        share, told = languages
+        if auto.decide(before, share, told):
+            log.info("the embedding model is chosen", extra={"model": auto.name, "not_english": round(share, 3)})
+            if self.indexer is not None:
+                self.indexer.background.wake()
 
     def embed(self) -> None:
         """Make the model's vectors from now on, in a thread."""
@@ -195,6 +217,10 @@ class Indexing:
                 self._remark()
         whole = job.paths is None or any(not path for _, path in job.paths)
         self.history.passed(self.vaults, self.store.notes, whole=whole)
+        if whole and self.auto is not None:
+            self._decide(self.auto, self.history.languages)
+            if self._in_background and not self._embedding.begun:
+                self.embed()
         if report.again_s is not None:
             for name, watcher in self._watchers.items():
                 watcher.look(_below(name, job.paths), report.again_s)
@@ -224,6 +250,16 @@ class Indexing:
         self._said.append((time.monotonic() + SAID_S, reason, hint))
 
     # -------------------------------------------------------------------------------------------- state
+
+    @property
+    def auto(self) -> Auto | None:
+        """The model that is chosen by the vault's languages, where the settings say so and the index is open."""
+        return next((one for one in self.embedders if isinstance(one, Auto)), None)
+
+    @property
+    def model_name(self) -> str:
+        """The embedding model, by its own name where it is chosen."""
+        return self._config.embedding.model if self.auto is None else self.auto.name
 
     @property
     def busy(self) -> bool:
@@ -364,3 +400,8 @@ def _below(collection: str, paths: frozenset[Key] | None) -> list[str] | None:
     if paths is None or (collection, "") in paths:
         return None
     return [path for name, path in paths if name == collection]
+
+
+def _coverage(store: Store, fingerprint: str) -> float:
+    space = store.vectors.space_for(fingerprint)
+    return space.coverage if space is not None else 0.0

@@ -17,14 +17,12 @@ from tarsd.store import Counts, Key, ProblemRow
 from tarsd.store.notes import Notes
 from tarsd.vault import Skipped, Vault
 from tarsd.watch import WatchState
+from tarsd.words import share_not_english
 
 MOST_PROBLEMS = 1_000
 FAILED = ("unreadable",)
-ENOUGH_NOTES = 10
-"""Of fewer notes it is not said in what language they are."""
-ENGLISH_BEST = ("minilm", "table")
-"""Embedding models that read English best."""
-MULTILINGUAL = "tarsd model use e5"
+SAMPLED = 1_000
+"""Passages whose language is looked at."""
 WARNINGS = ("twin",)
 """States of files that are indexed all the same."""
 
@@ -42,8 +40,8 @@ class ScanHistory:
         """A sentence for each rule that matches nothing."""
         self.counted = False
         """Whether a pass over everything has ended, and all of this is known."""
-        self.not_english = 0.0
-        """The share of the notes whose language can be told that are in another one than English."""
+        self.languages = (0.0, 0)
+        """The share of the passages that are not in English, and of how many the language was told."""
         self.within = 0
         """Notes in folders that are left out, beyond one for each of these folders."""
 
@@ -53,8 +51,7 @@ class ScanHistory:
         if not whole:
             return
         skipped = notes.skipped()
-        told = [row.language for row in notes.titles() if row.language and not row.ours]
-        self.not_english = 1 - told.count("en") / len(told) if len(told) >= ENOUGH_NOTES else 0.0
+        self.languages = share_not_english(notes.sample_texts(SAMPLED))
         if self._exclude or self._local_only:
             with contextlib.suppress(VaultUnavailable):  # what was known stays
                 paths = [path for vault in vaults.values() for path in vault.names()]
@@ -105,34 +102,20 @@ def left_out(skipped: Sequence[Skipped], at: float) -> list[dict[str, Any]]:
     return [dataclasses.asdict(row) | {"at": at} for row in found[:MOST_PROBLEMS]]
 
 
-def embedding(state: EmbeddingProgress | None, model: str, counts: Counts | None) -> dict[str, Any]:
-    """How far the vectors of the configured model are, with a reason where they don't come."""
+def embedding(state: EmbeddingProgress | None, model: str, counts: Counts | None, auto: str = "") -> dict[str, Any]:
+    """How far the vectors of the model are, with a reason where they don't come; `auto` says why it was chosen."""
     if state is None or counts is None:
         return {"model": model, "state": "starting", "done": 0, "remaining": 0}
     if model == "table":  # made with the index itself, of all that it can read
         done = sum(space.vectors for space in counts.spaces if space.role == "table")
         not_read = {"not_read": counts.chunks - done} if counts.chunks > done else {}
         return {"model": model, "state": "ready", "done": done, "remaining": 0, **not_read}
-    about = dataclasses.asdict(state) | {"model": model, "state": _EMBEDDING.get(state.state, state.state)}
+    name = _EMBEDDING.get(state.state, state.state)
+    about = dataclasses.asdict(state) | {"model": model, "state": name, "auto": auto}
     return {key: value for key, value in about.items() if value != ""}
 
 
 _EMBEDDING = {"model_missing": "unavailable", "failing": "failed"}
-
-
-def advice(not_english: float, embedding: Mapping[str, Any], counts: Counts | None) -> list[str]:
-    """Sentences about what would make things better, though nothing is wrong.
-
-    `not_english` is of the history, `embedding` of the reply: what the model does not read is in no English either.
-    """
-    model, chunks = str(embedding["model"]), counts.chunks if counts else 0
-    unread = int(embedding.get("not_read") or 0) / chunks if chunks >= ENOUGH_NOTES else 0.0
-    if model in ENGLISH_BEST and unread + (1 - unread) * not_english > 0.5:
-        return [
-            f"Most notes are not in English, which {model} reads best; words find them all the same. "
-            f"A multilingual model finds more by meaning: {MULTILINGUAL}"
-        ]
-    return []
 
 
 def watching(states: Mapping[str, WatchState]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from tarsd.chat.calls import Calls
 from tarsd.chat.commands import Command, ToolCommand, read_command
 from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
+from tarsd.chat.prompt_call import PromptCall
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
 from tarsd.citation import inert
@@ -33,6 +34,7 @@ from tarsd.providers.base import (
     Text,
     Thinking,
     ToolCall,
+    ToolSpec,
     Usage,
     Waiting,
 )
@@ -54,6 +56,7 @@ SHORTER = 0.7
 LONGEST_WAIT_S = 8.0
 """A server that asks for more patience than this is taken for away."""
 NO_ANSWER = "The model gave no answer."
+CALLED_AGAIN = "The model asked for tools once more in place of an answer."
 ALL_REASONING = "The model used all its tokens for reasoning; none were left for an answer."
 _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>]\s*\Z")
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
@@ -116,8 +119,10 @@ class TurnRunner:
         self._thread = thread
         self._calls = Calls(services, turn, request, always)
         self._started = time.monotonic()
+        self._offered: tuple[ToolSpec, ...] = ()
         self._unseen: list[str] = []
         self._selected: tuple[Origin, ...] = ()
+        self._prompt = PromptCall(services, request, thread)
         self.trouble: ProviderError | None = None
         """What keeps the provider from answering, while the fallback does."""
 
@@ -126,11 +131,14 @@ class TurnRunner:
 
         What kept the provider from answering is returned. Raises `TarsdError` where there is no answer at all.
         """
-        turn, first, second = self._turn, self._services.provider, self._services.fallback
+        turn, second = self._turn, self._services.fallback
         command = read_command(self._request.message, self._services.today())
         if command is not None:
+            turn.notice(await self._prompt.hidden_by(self._request.message.split()[0]))
             await self._obey(command)
             return None
+        await self._prompt.read()
+        first = await self._prompt.model()
         try:
             await self._converse(first, patient=second is None)
             return None
@@ -191,6 +199,10 @@ class TurnRunner:
         if told:
             self._turn.notice(told.format(provider.name))
         self._turn.by_model = not provider.quotes
+        self._request = await self._prompt.fill(provider)
+        if (called := self._prompt.called) is not None and (filled := self._prompt.filled) is not None:
+            await self._calls.narrow(called.prompt)
+            self._turn.private |= filled.private
         if provider.quotes and await self._answered(provider):
             return
         retrieval, prompt, withheld = await self._retrieve(provider)
@@ -219,7 +231,8 @@ class TurnRunner:
         attached, withheld, unread = await self._attach(reader)
         selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
-        private = private or any(passage.local_only for passage in attached)
+        filled = self._prompt.filled
+        private = private or any(passage.local_only for passage in attached) or (filled is not None and filled.private)
         # before anything is searched for: a question that refers back takes the one before along
         history = self._history if local else self._history.without_private()
         self._unseen = self._history.lacks(history)
@@ -243,8 +256,13 @@ class TurnRunner:
         turn.notice(
             retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
         )
+        asked = request.message
+        if filled is not None and not provider.quotes:
+            asked = filled.text
+            if filled.selects and not selection:
+                raise Refused(PRIVATE_SELECTION)
         prompt = PromptParts(
-            question=f"{request.message}\n{selection}".strip() if provider.quotes else request.message,
+            question=f"{asked}\n{selection}".strip() if provider.quotes else asked,
             selection=selection,
             facts=facts,
             rules=rules,
@@ -305,6 +323,7 @@ class TurnRunner:
         turn.private |= any(passage.local_only for passage in turn.evidence)
         shown = [*turn.evidence, *(turn.closest if provider is None or provider.quotes else ())]
         selected = self._selected if prompt.selection else ()
+        filled = self._prompt.filled.origins if self._prompt.filled is not None else ()
         turn.add(
             "retrieved",
             sources=[passage.as_source() for passage in turn.evidence],
@@ -316,7 +335,7 @@ class TurnRunner:
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name if provider is not None else "",
             local=provider is None or provider.local,
-            **drew_on([*(passage.origin for passage in shown), *selected, *counted]),
+            **drew_on([*(passage.origin for passage in shown), *selected, *filled, *counted]),
             **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
         )
@@ -338,6 +357,7 @@ class TurnRunner:
     async def _rounds(self, provider: Provider, prompt: PromptParts, patient: bool) -> None:
         """The model's turn and the tools' in alternation; the last round has no tools, so that it ends in words."""
         settings = self._services.settings
+        self._offered = prompt.tools  # what the last round writes as a call of these is no answer either
         for number in range(settings.rounds + 1):
             spent = self._spent() > settings.seconds
             last = number == settings.rounds or spent
@@ -357,7 +377,9 @@ class TurnRunner:
             elif done.stop_reason == "refusal":
                 self._turn.notice("The model refused to continue.")
             if last or not calls or done.stop_reason not in ("tools", "stop"):
-                if not self._turn.text.strip():
+                if last and calls:
+                    self._turn.notice(CALLED_AGAIN)
+                elif not self._turn.text.strip():
                     self._turn.notice(NO_ANSWER)
                 return
             said = self._turn.text[len(before) :]
@@ -423,7 +445,7 @@ class TurnRunner:
         turn, calls, done, counted = self._turn, list[ToolCall](), None, False
         before = turn.text
         answer = answered(provider, request, self._services.refused_tools)
-        async with self._deadline(), aclosing(made(answer, request.tools)) as events:
+        async with self._deadline(), aclosing(made(answer, self._offered)) as events:
             async for event in events:
                 match event:
                     case Text(text):

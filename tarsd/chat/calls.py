@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tarsd.chat.prompt import result_text
+from tarsd.chat.prompt_note import PromptNote
 from tarsd.chat.services import TurnServices
 from tarsd.chat.turn import Turn, drew_on
 from tarsd.errors import Conflict, Refused, TarsdError, ToolError
@@ -52,13 +53,24 @@ class Calls:
         self._request = request
         self._always = always
         self._made: dict[str, str] = {}
+        self._only: frozenset[str] | None = None
+
+    async def narrow(self, prompt: PromptNote) -> None:
+        """Leaves only the tools that a prompt names, if it names any. Raises `BadRequest` for one that is none."""
+        if prompt.tools is None:
+            return
+        await self._toolbox.ready(READY_S)
+        try:
+            self._only = frozenset(self._toolbox.get(name).name for name in prompt.tools)
+        except ToolError as error:
+            raise prompt.wrong(prompt.at.get("tools", 1), error.message, error.hint) from None
 
     async def specs(self, provider: Provider) -> tuple[ToolSpec, ...]:
         """What this model may call."""
         if not provider.tools:
             return ()
         await self._toolbox.ready(READY_S)
-        return self._toolbox.specs()
+        return tuple(spec for spec in self._toolbox.specs() if self._only is None or spec.name in self._only)
 
     def _context(self, local: bool) -> Context:
         services = self._services
@@ -107,6 +119,8 @@ class Calls:
         """What a call gives, or would do; nothing is changed here."""
         if call.problem:
             return ToolError(call.problem)
+        if not self._allows(call.name):
+            return ToolError(f"Not called: the person's prompt does without {call.name[:64]}.")
         same = f"{call.name} {json.dumps(dict(call.arguments), sort_keys=True, default=str)}"
         if same in self._made:
             return Result(f"This was called before with the same arguments; see the result of call {self._made[same]}.")
@@ -117,6 +131,13 @@ class Calls:
         if isinstance(answer, Result):
             self._made[same] = name
         return answer
+
+    def _allows(self, name: str) -> bool:
+        """Whether the prompt leaves a tool to the model."""
+        try:
+            return self._only is None or self._toolbox.get(name).name in self._only
+        except ToolError:
+            return True  # there is none, which the model is told
 
     def _asking(self, name: str, context: Context) -> Context:
         """For a tool that sends something: no standing yes holds for a model that asks in the person's stead."""

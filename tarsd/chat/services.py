@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from tarsd.chat.prompt_folder import PromptFolder
 from tarsd.config import ChatSettings
 from tarsd.memory import Memory
 from tarsd.notes import NoteLibrary, Reader
@@ -22,7 +23,8 @@ from tarsd.writing import Writer
 class TurnServices:
     """What turns are answered with; `fallback` replaces a `provider` that is unavailable or overloaded.
 
-    `indexed` waits, not for long, until what was just written can be found.
+    `indexed` waits, not for long, until what was just written can be found. `model` gives another model, for a prompt
+    that names one; it raises `Refused` for one that the settings do not cover.
     """
 
     library: NoteLibrary
@@ -36,6 +38,13 @@ class TurnServices:
     ratios: TokenRatios = field(default_factory=TokenRatios)
     today: Callable[[], date] = date.today
     refused_tools: RefusedTools = field(default_factory=RefusedTools)
+    folder: str = "tars"
+    model: Callable[[str], Provider] | None = None
+
+    @property
+    def prompts(self) -> PromptFolder:
+        """The person's own prompts."""
+        return PromptFolder(self.library, self.folder)
 
     def private_turns(self, conversation: Conversation) -> frozenset[str]:
         """The turns that no model elsewhere may see now: they saw private text, or drew on what has become private."""

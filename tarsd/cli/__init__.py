@@ -36,6 +36,7 @@ COMMANDS = {
     "sessions": "sessions",
     "memory": "memory",
     "review": "review",
+    "prompts": "prompts",
     "models": "models",
     "model": "model",
     "doctor": "doctor",

@@ -18,6 +18,7 @@ from tarsd.cli.keyboard import Cleared, Keyboard
 from tarsd.cli.markdown import AnswerTables
 from tarsd.cli.models import chat_line
 from tarsd.cli.names import Names, attach
+from tarsd.cli.prompts import CommandNames
 from tarsd.cli.sessions import close, conversation_of, is_private, listed
 from tarsd.cli.show import TurnPrinter
 from tarsd.cli.slash import COMMANDS, ExitChat, is_message, obey
@@ -63,7 +64,7 @@ def converse(client: Client, conversation: str | None, notes: Sequence[str]) -> 
     hello = client.get("/v1/hello")
     if somebody():
         _greet(talk, reopened=bool(conversation))
-    with Keyboard(_history(hello), [f"/{name}" for name in COMMANDS], Names(client)) as keyboard:
+    with Keyboard(_history(hello), CommandNames(client, COMMANDS), Names(client)) as keyboard:
         _loop(talk, keyboard)
     if not talk.begun:
         return
@@ -99,10 +100,11 @@ def _loop(talk: TerminalChat, keyboard: Keyboard) -> None:
             continue
         leaving = False
         try:
-            if text.startswith("/") and "\n" not in text and not is_message(text):  # what was pasted is no command
+            # what was pasted is no command
+            if text.startswith("/") and "\n" not in text and not is_message(talk, text):
                 obey(talk, text, keyboard)
-            else:  # a blank before the daemon's commands says that none is meant
-                leaving = _message(talk, text.rstrip() if is_message(text.strip()) else text.strip())
+            else:  # a blank before a command says that none is meant
+                leaving = _message(talk, text.rstrip() if is_message(talk, text.strip()) else text.strip())
         except ExitChat:
             return
         except KeyboardInterrupt:

@@ -29,7 +29,7 @@ path = {path}
 # path = "~/Work/notes"
 
 [embedding]
-# model = "minilm"     # or "e5" (multilingual), "table" (instant, no model), "ollama:MODEL", "openai:MODEL"
+# model = "auto"       # or "minilm", "e5" (multilingual), "table" (instant, no model), "ollama:MODEL", "openai:MODEL"
 
 [chat]
 # model = "auto"       # or "extractive" (no model), "ollama:MODEL", "openai:MODEL", "anthropic:MODEL"
@@ -63,6 +63,7 @@ path = {path}
 def init(vault: Path, force: bool, as_json: bool) -> None:
     """Write a config for the vault at PATH."""
     from tarsd.config import config_file, expand
+    from tarsd.doctor.embedding import advice_for
 
     root, file = expand(str(vault), os.environ), config_file()
     if not os.path.isdir(root):
@@ -84,12 +85,15 @@ def init(vault: Path, force: bool, as_json: bool) -> None:
             f"{fit(str(file), 200)} cannot be written: {error.strerror}.",
             "Set TARSD_HOME or TARSD_CONFIG to another place.",
         ) from None
+    helps = advice_for(root)
     if as_json:
-        print_json({"config": str(file), "vault": str(root), "written": written})
+        print_json({"config": str(file), "vault": str(root), "written": written, "advice": helps})
         return
     click.echo(f"Wrote {line(file)}" if written else f"{line(file)} already has this vault.")
     if not (root / ".obsidian").is_dir():
         click.echo("The folder was never opened in Obsidian; that is fine, any folder of Markdown notes works.")
+    for sentence in helps:
+        click.echo(line(sentence))
     click.echo("Next: tarsd run")
 
 

@@ -27,10 +27,13 @@ class Cleared(Exception):
 
 
 class Keyboard:
-    """`with Keyboard(file, commands, names) as keyboard`: reads messages; `names` are the notes, asked for at need."""
+    """`with Keyboard(file, commands, names) as keyboard`: reads messages; what is completed is asked for at need."""
 
     def __init__(
-        self, history: Path | None = None, commands: Sequence[str] = (), names: Callable[[], Sequence[str]] = tuple
+        self,
+        history: Path | None = None,
+        commands: Callable[[], Sequence[str]] = tuple,
+        names: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._editor: LineEditor | None = None
         if somebody() and Terminal(sys.stdout).links:  # a dumb terminal shows no editing
@@ -83,10 +86,12 @@ class Keyboard:
         return text
 
 
-def completions(before: str, text: str, commands: Sequence[str], names: Callable[[], Sequence[str]]) -> list[str]:
+def completions(
+    before: str, text: str, commands: Callable[[], Sequence[str]], names: Callable[[], Sequence[str]]
+) -> list[str]:
     """What `text`, the last word of the line `before`, may become: a command, or the rest of a note's name."""
     if before.startswith("/") and " " not in before:
-        return [f"{command} " for command in commands if command.startswith(before)]
+        return [f"{command} " for command in commands() if command.startswith(before)]
     at = before.rfind("[[")
     if at >= 0 and "]]" not in before[at:]:
         begun, end = before[at + 2 :], "]]"

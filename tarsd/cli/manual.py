@@ -92,8 +92,8 @@ def _show(page: str, out: Terminal) -> None:
                         column.overflow = "fold"
                 yield drawn
 
-    class Page(Markdown):
+    class ManualPage(Markdown):
         elements = Markdown.elements | {"table_open": WholeWords}
 
     console = Console(file=sys.stdout, width=out.width, theme=Theme({"markdown.code": "cyan"}), highlight=False)
-    console.print(Page(page, code_theme="ansi_dark", hyperlinks=out.links))
+    console.print(ManualPage(page, code_theme="ansi_dark", hyperlinks=out.links))

@@ -20,7 +20,7 @@ from tarsd.errors import Refused, TarsdError
 if TYPE_CHECKING:
     from tarsd.doctor.embedding import BuiltIn
 
-CHOICES = ("minilm", "e5", "table")
+CHOICES = ("auto", "minilm", "e5", "table")
 STEPS = {
     "downloading": "Downloading …",
     "checking": "Comparing it with the reviewed file …",
@@ -48,16 +48,20 @@ def list_models(vault: Path | None, as_json: bool) -> None:
     out = Terminal(sys.stdout)
     with contextlib.nullcontext() if as_json else waiting("Measuring …"):
         found = built_in()
-    used, passages = _in_use(vault)
+    used, chosen, passages = _in_use(vault)
     if as_json:
-        print_json({"used": used, "passages": passages, "models": [asdict(one) for one in found]})
+        print_json({"used": used, "auto": chosen, "passages": passages, "models": [asdict(one) for one in found]})
         return
     for one in found:
         mark = out.green("●") if one.name == used else out.dim("○")
         click.echo(f"{mark} {out.bold(f'{one.name:7}')} {one.knows}")
         click.echo(f"  {'':7} {out.dim(_costs(one, passages, used, DOWNLOAD_BYTES))}")
-    if used and used not in CHOICES:
+    if used == "auto":
+        click.echo(f"{out.green('●')} {out.bold('auto')}    minilm for a vault in English, e5 for any other")
+    elif used and used not in CHOICES:
         click.echo(f"{out.green('●')} {out.bold(line(used))}")
+    if chosen:
+        click.echo(f"{line(used)}: {line(chosen)}")
     click.echo("Change it: tarsd model use NAME. Models of Ollama and other servers: tarsd help models")
 
 
@@ -79,15 +83,16 @@ def _minutes(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
 
 
-def _in_use(vault: Path | None) -> tuple[str, int | None]:
-    """The model in force and the number of passages, by the daemon; without one, the model of the config."""
+def _in_use(vault: Path | None) -> tuple[str, str, int | None]:
+    """The model in force, why it was chosen, and the number of passages, by the daemon or by the config."""
     try:
         reply: dict[str, Any] = Client.find(vault).get("/v1/status")
         embedding, counts = reply.get("embedding") or {}, reply.get("counts") or {}
         chunks = counts.get("chunks")
-        return str(embedding.get("model") or ""), chunks if isinstance(chunks, int) else None
+        used, chosen = (str(embedding.get(name) or "") for name in ("model", "auto"))
+        return used, chosen, chunks if isinstance(chunks, int) else None
     except TarsdError:
-        return _configured(), None
+        return _configured(), "", None
 
 
 def _configured() -> str:
@@ -106,6 +111,7 @@ def _configured() -> str:
 def use(name: str, yes: bool, as_json: bool) -> None:
     """Use the model NAME for this config: get what it needs, and write embedding.model.
 
+    With auto, a vault in English has minilm and any other one e5, once that is there.
     The notes are found as before until it has read them all.
     """
     from tarsd.config import config_file

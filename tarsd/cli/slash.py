@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import click
 
-from tarsd.cli import memory, review, sessions
+from tarsd.cli import memory, prompts, review, sessions
 from tarsd.cli.asking import confirm, somebody
 from tarsd.cli.find import find
 from tarsd.cli.keyboard import Keyboard
@@ -41,7 +41,8 @@ def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
     if known is not None and known.run is not None:
         known.run(talk, " ".join(rest.split()), keyboard)
         return
-    close = difflib.get_close_matches(name.casefold(), COMMANDS, n=1, cutoff=0.5)
+    mine = [str(prompt.get("name")) for prompt in prompts.listed(talk.client)]
+    close = difflib.get_close_matches(name.casefold(), [*COMMANDS, *mine], n=1, cutoff=0.5)
     guess = f"Did you mean /{close[0]}?" if close else "/help lists them all."
     raise BadRequest(
         f"There is no command /{clean(name)}.",
@@ -49,17 +50,21 @@ def obey(talk: TerminalChat, text: str, keyboard: Keyboard) -> None:
     )
 
 
-def is_message(text: str) -> bool:
-    """Whether the daemon answers the command that a text is, as it answers a message."""
-    known = COMMANDS.get(text[1:].partition(" ")[0].casefold()) if text.startswith("/") else None
-    return known is not None and known.run is None
+def is_message(talk: TerminalChat, text: str) -> bool:
+    """Whether the daemon answers the command that a text is, as it answers a message: prompts are such."""
+    if not text.startswith("/"):
+        return False
+    name = text[1:].partition(" ")[0].casefold()
+    known = COMMANDS.get(ALSO.get(name, name))
+    return known.run is None if known is not None else prompts.is_one(talk.client, name)
 
 
 def _help(talk: TerminalChat, rest: str, keyboard: Keyboard) -> None:
     out = Terminal(sys.stdout)
-    width = max(len(f"/{name} {command.takes}") for name, command in COMMANDS.items())
-    for name, command in COMMANDS.items():
-        click.echo(wrapped(f"{f'/{name} {command.takes}':<{width}}  {out.dim(command.about)}", out, width + 2))
+    rows = [(f"/{name} {command.takes}", command.about) for name, command in COMMANDS.items()]
+    width = max(len(called) for called, _ in rows)
+    for called, about in [*rows, *prompts.rows(talk.client)]:
+        click.echo(wrapped(f"{called:<{width}}  {out.dim(about)}", out, width + 2))
     more = "[[Note]] in a message attaches that note. End a line with \\ to continue it; pasted lines are one message."
     click.echo(out.dim(wrapped(more, out)))
 

@@ -165,6 +165,8 @@ def _embedding(embedding: Mapping[str, Any], out: Terminal) -> str:
     for name, what in NOT_EMBEDDED:
         if embedding.get(name):
             text += f" · {embedding[name]:,} {what.replace('passages', 'passage') if embedding[name] == 1 else what}"
+    if embedding.get("auto"):
+        text += out.dim(f" · {line(embedding['auto'])}")
     if embedding.get("below"):
         text += out.yellow(" · see below")
     elif embedding.get("reason"):

@@ -64,7 +64,7 @@ class ChunkSettings:
 class EmbeddingSettings:
     """The embedding model; prefixes of None mean the model family's own."""
 
-    model: str = "minilm"
+    model: str = "auto"
     query_prefix: str | None = None
     document_prefix: str | None = None
     dimensions: int | None = _range(None, 8, 8192)

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 SPELLINGS = {
-    "embedding": ("minilm", "e5", "table", "ollama:MODEL", "openai:MODEL"),
+    "embedding": ("auto", "minilm", "e5", "table", "ollama:MODEL", "openai:MODEL"),
     "chat": ("auto", "extractive", "anthropic:MODEL", "ollama:MODEL", "openai:MODEL"),
 }
 

@@ -122,8 +122,9 @@ async def _serve(parts: Parts, listener: SocketListener, stopping: asyncio.Event
             config = reloaded.result()
             urgent = config.privacy != app.config.privacy
             await asyncio.gather(runner.drain(), tcp.drain())
-            if not urgent:  # a search may take longer than that on a busy machine, and is not cut
-                await app.requests_done(REQUESTS_S)
+            if urgent:
+                await app.chat.close()  # turns end now, requests were asked before and are answered
+            await app.requests_done(REQUESTS_S)  # a search may take longer than that on a busy machine, and is not cut
             if urgent or not app.busy:
                 break
             # somebody asked at the last moment: they are answered first

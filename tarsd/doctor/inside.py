@@ -8,6 +8,7 @@ from typing import Any, Final, get_args
 from tarsd.doctor.finding import Check, Finding, Skip, State, fault
 from tarsd.doctor.settings import models
 from tarsd.doctor.subject import DoctorContext
+from tarsd.doctor.vault import languages
 
 LOOK_S: Final = 45.0
 SILENT_S: Final = 20.0
@@ -42,4 +43,5 @@ def _finding(line: dict[str, Any]) -> Finding:
 CHECKS: Final = (
     Check("Index", "daemon", inside, LOOK_S),
     Check("Models", "names", models, 18.0),
+    Check("Models", "languages", languages, 15.0),
 )

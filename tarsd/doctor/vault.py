@@ -117,6 +117,28 @@ def _has_tag(vaults: Sequence[Vault], tag: str) -> bool:
     return False
 
 
+def languages(subject: DoctorContext) -> Finding:
+    """Whether the model that finds notes by meaning reads the languages that they are in, as the daemon sees it."""
+    from tarsd.doctor.embedding import languages as looked_at
+    from tarsd.doctor.embedding import said_of_languages
+    from tarsd.vault import Vault
+
+    config = subject.config
+    if subject.hello is not None:
+        embedding = subject.status.get("embedding") or {}
+        if advice := subject.status.get("advice"):
+            return warning(" ".join(advice), public="Many notes are not in English.")
+        return ok(f"Notes are found by meaning with {embedding.get('model')}. {embedding.get('auto') or ''}".rstrip())
+    share, told = looked_at(Vault(subject.root, "", config.exclude))
+    if not told:
+        return ok("No note says enough to tell its language.")
+    model, helps = said_of_languages(config.embedding.model, share, told)
+    if helps:
+        return warning(helps[0], public="Many notes are not in English.")
+    chosen = "by itself" if config.embedding.model == "auto" else "by the settings"
+    return ok(f"{share:.0%} of the passages are not in English; {model} finds them by meaning, chosen {chosen}.")
+
+
 def downloads(subject: DoctorContext) -> Finding:
     """Notes whose text is in a cloud only."""
     from tarsd.vault.files import DOWNLOAD

@@ -27,6 +27,12 @@ def make(
     Raises ConfigError for a name that no member answers to.
     """
     family, _, rest = settings.model.partition(":")
+    if family == "auto" and not rest:
+        from tarsd.embed.auto import Auto
+        from tarsd.embed.e5 import E5
+        from tarsd.embed.minilm import MiniLM
+
+        return Auto({"minilm": MiniLM(rest_s=rest_s, rested=rested), "e5": E5(rest_s=rest_s, rested=rested)})
     if family == "table" and not rest:
         from tarsd.embed.table import TableEmbedder
 
@@ -53,5 +59,5 @@ def make(
         return FakeEmbedder(int(rest)) if rest else FakeEmbedder()
     raise ConfigError(
         [f"embedding.model: {settings.model!r} is not an embedding model"],
-        'Use "minilm", "e5", "table", "ollama:MODEL" or "openai:MODEL".',
+        'Use "auto", "minilm", "e5", "table", "ollama:MODEL" or "openai:MODEL".',
     )

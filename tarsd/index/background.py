@@ -13,10 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from tarsd.children import ChildDied, Pool
 from tarsd.chunk import count_tokens, embed_text
+from tarsd.embed.auto import Auto
 from tarsd.embed.base import Embedder, OtherWeights, OtherWidth, Vectors, is_bad, is_unusable, nothing
 from tarsd.errors import EmbedderUnreachable, EmbedError, ModelMissing, RateLimited, StoreError
-from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.report import EmbeddingName, EmbeddingProgress
 from tarsd.passage import Passage
 from tarsd.store import NOT_READ, EmbedJob, Prepared, Space, Store
@@ -305,6 +306,8 @@ class Background:
     def _keep(self, model: Embedder, batch: Sequence[EmbedJob], vectors: Vectors) -> None:
         assert self._space is not None
         if model.fingerprint != self._fingerprint:
+            if isinstance(model, Auto):
+                return  # another one was chosen meanwhile; the next look asks that
             raise OtherWeights(model.name)
         if vectors.shape[1] != self._dim:
             if not is_bad(vectors).all():

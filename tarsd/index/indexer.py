@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tarsd.children import ChildDied, Pool
 from tarsd.chunk import chunker_id
 from tarsd.config import Config
 from tarsd.dates import DateRules, date_rules
@@ -22,7 +23,6 @@ from tarsd.index import prepare
 from tarsd.index.background import Background, embed_texts
 from tarsd.index.guards import ChangeGuard
 from tarsd.index.plan import in_scope, pairs, plan
-from tarsd.index.pool import ChildDied, Pool
 from tarsd.index.report import IndexState, Report
 from tarsd.store import Batch, FileRow, Key, Store
 from tarsd.vault import Scan, Skipped, Vault

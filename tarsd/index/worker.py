@@ -78,10 +78,12 @@ class EmbeddingThread(_Thread):
     def __init__(self) -> None:
         super().__init__("tarsd-embed", first_pause_s=2.0, longest_pause_s=300.0)
         self.failure = ""
+        self.begun = False
 
     def start(self, work: Callable[[Callable[[], bool]], object]) -> None:
         """Begin, once."""
         self._work = work
+        self.begun = True
         self._thread.start()
 
     def _run(self) -> None:

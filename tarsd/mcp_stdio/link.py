@@ -35,10 +35,14 @@ class DaemonLink:
         Raises `NoDaemon`, `ClientError`, and `ConfigError` where the vault is to be found in a broken config.
         """
         try:
-            client = Client.find(vault, timeout=ANSWER_S)
-            hello = client.get("/v1/hello")
+            return cls.over(Client.find(vault, timeout=ANSWER_S), local=local)
         except NoDaemon as error:
             raise _no_daemon(error, vault) from None
+
+    @classmethod
+    def over(cls, client: Client, *, local: bool) -> DaemonLink:
+        """The daemon that this client speaks to. Raises `NoDaemon` and `ClientError`."""
+        hello = client.get("/v1/hello")
         features = hello.get("features")
         if not isinstance(features, list) or "audience" not in features:  # it would not keep private notes back
             raise ClientError(

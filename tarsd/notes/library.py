@@ -213,12 +213,18 @@ class NoteLibrary:
         return next(found, None)
 
     def marked(self, passages: Sequence[Passage]) -> list[Passage]:
-        """What may be a source, by all that is known: no conversation, and private is private."""
+        """What may be a source, by all that is known: no conversation, no prompt, and private is private."""
+        passages = [passage for passage in passages if not self.instructs(passage.note)]
         private = self._private()
         if not private:
-            return list(passages)
+            return passages
         found = [replace(passage, note=self._marked(passage.note, private)) for passage in passages]
         return [passage for passage in found if passage.note.memory_type or not _is_in(passage.note, private)]
+
+    def instructs(self, note: NoteRow) -> bool:
+        """Whether it is a prompt or of a skill, which tell the assistant what to do and nothing of the person."""
+        own = fold_path(self.config.memory_folder)
+        return not note.collection and fold_path(note.path).startswith((f"{own}/prompts/", f"{own}/skills/"))
 
     def stored(self, name: str) -> tuple[NoteRow, list[Passage]]:
         """A note by name with its passages, as the index has them; while the vault is away nothing else is known."""

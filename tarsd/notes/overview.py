@@ -28,14 +28,16 @@ _PLAIN = re.compile(r"[^\W\d][\w]*")
 def overview(library: NoteLibrary, hidden: Collection[int] = ()) -> str:
     """The names, those of most notes first, as if the notes with `hidden` ids were not there; "" where there are none.
 
-    Templates and what tarsd wrote do not count, nor do collections. Numbers are rounded down, and names that are about
-    as common come by the alphabet: the text stays as it is while notes are written.
+    Templates, prompts and what tarsd wrote do not count, nor do collections. Numbers are rounded down, and names that
+    are about as common come by the alphabet: the text stays as it is while notes are written.
     """
     rules = dates_of(library)
     every = library.rows()
     rows = [
         row for row in every
-        if row.kind == "note" and not (row.ours or row.collection or row.id in hidden or is_template(row.path, rules))
+        if row.kind == "note"
+        and not (row.ours or row.collection or row.id in hidden)
+        and not (is_template(row.path, rules) or library.instructs(row))
     ]  # fmt: skip
     shown = {row.id for row in rows}
     names = library.searcher().store.facts.names({row.id for row in every if row.id not in shown})

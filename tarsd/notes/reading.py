@@ -83,13 +83,14 @@ class Reader:
     """The notes for one audience, made for each thing that is asked. Called from threads.
 
     "person" is who owns the notes; "here" and "elsewhere" are other programs' models, on this machine or not. Without
-    `model_is_local` the words go to a model on another machine, whoever asks.
+    `model_is_local` the words go to a model on another machine, whoever asks. `is_told`: may know what is withheld.
     """
 
     def __init__(self, library: NoteLibrary, audience: Audience = "person", model_is_local: bool = True) -> None:
         self._library = library
         self._audience = audience
         self.sees_private = model_is_local and audience != "elsewhere"
+        self.is_told = audience != "elsewhere"
 
     # -------------------------------------------------------------------------------------------- passages for a turn
 

@@ -20,6 +20,7 @@ from tarsd.protocol.limits import (
     MAX_ROWS,
     MAX_WAIT_S,
     PROTOCOL,
+    SLASH_COMMANDS,
     Audience,
     EventType,
     Mode,
@@ -32,6 +33,7 @@ from tarsd.protocol.requests import (
     Decision,
     FeedbackRequest,
     ForgetRequest,
+    PromptAddRequest,
     QueryRequest,
     ReindexRequest,
     RelatedRequest,
@@ -51,11 +53,11 @@ from tarsd.protocol.requests import (
 
 __all__ = [
     "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_NUMBERS", "MAX_PATH",
-    "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "Approval", "Audience", "ChatRequest",
+    "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "SLASH_COMMANDS", "Approval", "Audience", "ChatRequest",
     "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
-    "Mode", "QueryRequest", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest", "RequestBody",
-    "ReviewDecisions", "Route", "SearchRequest", "TaskChangeRequest", "TasksRequest", "TurnRequest", "VectorsRequest",
-    "WhyRequest",
+    "Mode", "PromptAddRequest", "QueryRequest", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest",
+    "RequestBody", "ReviewDecisions", "Route", "SearchRequest", "TaskChangeRequest", "TasksRequest", "TurnRequest",
+    "VectorsRequest", "WhyRequest",
     "WriteReport", "Writer", "decode", "encode", "error_json", "query_number", "read_audience", "read_event",
 ]  # fmt: skip
 
@@ -103,6 +105,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", "/v1/review/apply", "apply_review"),
     Route("GET", "/v1/notes", "notes"),
     Route("GET", "/v1/notes/{path:.*}", "note"),
+    Route("GET", "/v1/prompts", "prompts"),
+    Route("POST", "/v1/prompts", "add_prompt"),
     Route("GET", "/v1/models", "models"),
     Route("POST", "/v1/shutdown", "shutdown"),
     Route("POST", "/chat", "plain_chat"),
@@ -113,5 +117,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 FEATURES: Final = (
     "search", "related", "why", "turns", "long-poll", "conversations", "notes", "approvals", "writes", "memory",
-    "feedback", "review", "audience", "check", "vectors", "query",
+    "feedback", "review", "audience", "check", "vectors", "query", "prompts",
 )  # fmt: skip

@@ -23,6 +23,12 @@ MemoryKind = Literal["semantic", "procedural", "noticed"]
 Audience = Literal["person", "here", "elsewhere"]
 """Who reads an answer: the person, or a model that is no part of the daemon, on this machine or on another one."""
 
+SLASH_COMMANDS: Final = frozenset({
+    "?", "base", "exit", "forget", "h", "help", "memory", "new", "note", "notes", "q", "quit", "r", "remember",
+    "review", "save", "search", "sessions", "sgrep", "svec", "tasks", "undo", "w",
+})  # fmt: skip
+"""The commands of conversations, here or in a client: no prompt has such a name."""
+
 EventType = Literal[
     "queued", "retrieved", "waiting", "token", "thinking", "retract", "tool", "approval", "write", "written", "usage",
     "done", "failed",

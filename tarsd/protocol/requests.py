@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
@@ -192,6 +192,10 @@ class TurnRequest(RequestBody, frozen=True):
     stop_when_left: bool = False
     save: bool = False
 
+    def asking(self, message: str, notes: Sequence[str]) -> TurnRequest:
+        """The same with another message and other notes: those of a prompt that it called."""
+        return msgspec.structs.replace(self, message=message, notes=tuple(notes))
+
 
 class ChatRequest(RequestBody, frozen=True):
     """The plain form of a turn."""
@@ -240,6 +244,12 @@ class ForgetRequest(RequestBody, frozen=True):
     """The line of the memory that is to be forgotten."""
 
     line: Query
+
+
+class PromptAddRequest(RequestBody, frozen=True):
+    """One of the prompts that are offered, by its name: it becomes a note."""
+
+    name: Id
 
 
 class TaskChangeRequest(RequestBody, frozen=True):

@@ -72,7 +72,10 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
     terms = _terms(query)
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
-    shown = _distinct([passage for passage in wanted if not _only_pictures(passage)])
+    wanted = [passage for passage in wanted if not _only_pictures(passage)]
+    meant = [passage for passage in wanted if passage.attached or not _of_another(passage, query)]
+    best = max((passage.relevance for passage in meant if not passage.attached), default=0.0)
+    shown = _distinct(meant or wanted)
     most = max((_held(passage, terms) for passage in shown[:1]), default=0)
     shown = [one for one in shown if one.attached or _held(one, terms) >= HOLDING_AS_MUCH * most]
     if shown and (best >= CERTAIN or shown[0].attached):
@@ -108,6 +111,26 @@ def _held(passage: Passage, terms: Sequence[str]) -> int:
     language = passage.note.language
     held = _words(f"{passage.text}\n{_names(passage)}", language)
     return len(held.intersection(_stems(terms, language)))
+
+
+def _of_another(passage: Passage, query: str) -> bool:
+    """Whether a passage is of the same thing with another number, as locker 1204 is not locker 12."""
+    asked = _numbered(query, passage.note.language)
+    if not asked:
+        return False
+    text = f"{_names(passage)}\n{passage.text}"
+    told, held = _numbered(text, passage.note.language), set(split_words(fold(text)))
+    return any(name in told and not numbers & held for name, numbers in asked.items())
+
+
+def _numbered(text: str, language: str) -> dict[str, set[str]]:
+    """The words of a text that a number follows, and their numbers."""
+    said, found = split_words(fold(text)), dict[str, set[str]]()
+    for word, empty, number in zip(said, is_stop(said), said[1:], strict=False):
+        if number.isdecimal() and not empty and not word.isdecimal():
+            for form in _stems([word], language):
+                found.setdefault(form, set()).add(number)
+    return found
 
 
 def _only_pictures(passage: Passage) -> bool:

@@ -7,7 +7,7 @@ is then repeated once without that.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ from tarsd.providers.refused_tools import blamed
 from tarsd.upstream import CLOUD, Fault, ResponseTimeout, count, ollama_name, tokens
 
 DRAIN_S: Final = 0.2
+REST_S: Final = 3.0
+"""How long the count of tokens and the mark of the end are waited for, once the model is finished."""
 QUIET_S: Final = 3.0
 """After so long without an answer of a server on this machine it is said why."""
 LOADING_S: Final = 300.0
@@ -207,8 +209,11 @@ class OpenAIProvider:
         """The chunks of a stream; what breaks it is told as a ProviderError, or passed over when all was said."""
         chunks = ChunkReader(self._server.where)
         try:
-            async with aclosing(stream.response.aiter_bytes()) as pieces:
-                async for piece in pieces:
+            async with (
+                aclosing(stream.response.aiter_bytes()) as pieces,
+                aclosing(_until_finished(pieces, reader)) as timely,
+            ):
+                async for piece in timely:
                     for chunk in chunks.feed(piece):
                         yield chunk
                     if chunks.done or chunks.page:
@@ -335,3 +340,19 @@ def _entry(reply: object, model: str) -> Mapping[str, Any]:
         if isinstance(aliases, list) and model in aliases:
             return entry
     return entries[0] if len(entries) == 1 else {}
+
+
+async def _until_finished(pieces: AsyncIterator[bytes], reader: wire.StreamDecoder) -> AsyncGenerator[bytes, None]:
+    """The bytes of a stream; some servers say that the model is finished, and leave the connection open."""
+    last: float | None = None
+    while True:
+        if reader.finished and last is None:
+            last = asyncio.get_running_loop().time() + REST_S
+        try:
+            async with asyncio.timeout_at(last):
+                piece = await anext(pieces, None)
+        except TimeoutError:
+            return
+        if piece is None:
+            return
+        yield piece

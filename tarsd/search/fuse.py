@@ -18,7 +18,9 @@ from typing import NamedTuple
 _SUPPORT = 3
 # Measured; up to 3 at most serves paraphrases a little better still, and long conversations a little worse.
 _LEAD, _LED_AT_MOST = 1.5, 2.0
-_BEYOND = 2.0
+_BEYOND, _BEYOND_AT_MOST, _ELSEWHERE = 40.0, 3.0, 30.0
+# Backgrounds of MiniLM: up to 0.15 in English notes of one subject, 0.25 to 0.4 in Turkish ones.
+_ENGLISH, _STRANGE = 0.2, 0.35
 _FIFTH = 4
 
 
@@ -98,12 +100,22 @@ def lead(keyword: Mapping[int, float], meaning: Mapping[int, float], file_of: Ma
     return min(_LED_AT_MOST, max(1.0, _LEAD * by_meaning / max(by_words, 1e-6)))
 
 
-def beyond_words(unsaid: float) -> float:
+def beyond_words(unsaid: float, elsewhere: float = 0.0) -> float:
     """By how much meaning outweighs its usual weight where this share of the query (0-1) is in no passage's words.
 
-    Only for a model that reads all languages: the question may be in another one than the answer.
+    Little up to a third, for few passages say all of a question; then keywords have only chance to offer: the more so,
+    the more of it the notes say `elsewhere` (0-1). What they never say may be in another language, and then the names
+    beside it are none of chance.
     """
-    return 1.0 + _BEYOND * unsaid
+    return min(_BEYOND_AT_MOST + _ELSEWHERE * elsewhere, 1.0 + _BEYOND * unsaid**4)
+
+
+def reads(background: float) -> float:
+    """How far an English model reads a query (0-1), by the mean cosine of it with anything in the notes.
+
+    Words that it has not learnt are letters to it, and a bag of letters is near to any other.
+    """
+    return min(1.0, max(0.0, (_STRANGE - background) / (_STRANGE - _ENGLISH)))
 
 
 def _contrast(values: Mapping[int, float], file_of: Mapping[int, int]) -> float:

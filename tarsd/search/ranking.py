@@ -14,6 +14,7 @@ from tarsd.search.query import Query
 from tarsd.search.relevance import Signals, relevance
 from tarsd.search.titles import TitleMatch
 from tarsd.search.vectors import MULTILINGUAL, QueryVector
+from tarsd.words import guess
 
 Mode = Literal["hybrid", "fts", "vec"]
 MODES: tuple[Mode, ...] = ("hybrid", "fts", "vec")
@@ -81,6 +82,11 @@ class Ranking:
     def all_languages(self) -> bool:
         """Whether all meaning comes from a model that reads every language."""
         return [vectors.name in MULTILINGUAL for vectors in self.lists] == [True]
+
+    @property
+    def understood(self) -> bool:
+        """Whether the vectors are of a model that reads the query's language; the built-in others read English."""
+        return self.all_languages or (bool(self.lists) and guess(self.query.text) == "en")
 
     @property
     def weight(self) -> float:

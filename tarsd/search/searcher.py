@@ -255,7 +255,9 @@ class Searcher:
             self._add_titled(ranking)
         self._drop_negatives(ranking)
         chosen = list(ranking.file_of)
-        ideal = sum(stats.bm25 for stats in ranking.terms if not stats.term.whole)
+        # In another language, words that no note knows are the rule, and say nothing of the names beside them.
+        single = [t for t in ranking.terms if not t.term.whole and (t.known or ranking.understood)]
+        ideal = sum(stats.bm25 for stats in single)
         keyword = fuse.keyword_values(dict(ranking.keyword), ideal)
         meaning, of_meaning = fuse.meaning_values(ranking.lists, chosen)
         title = {file_id: match.cover for file_id, match in ranking.titles.items()}
@@ -263,8 +265,10 @@ class Searcher:
         hybrid = ranking.mode == "hybrid"
         if hybrid and len(ranking.terms) >= _QUESTION:
             of_meaning *= fuse.lead(keyword, meaning, ranking.file_of)
-        if hybrid and ranking.all_languages:
-            of_meaning *= fuse.beyond_words(self._unsaid(ranking))
+        if hybrid and ranking.lists:
+            of_meaning *= fuse.beyond_words(*self._unsaid(ranking))
+            if ranking.lists[0].name == "minilm":
+                of_meaning *= fuse.reads(ranking.lists[0].background)
         weights = fuse.ScoreParts(
             0.0 if ranking.mode == "vec" and ranking.lists else settings.weight_fts,
             of_meaning,
@@ -281,15 +285,22 @@ class Searcher:
         else:
             ranking.fused, ranking.total = fuse.weighted(ranking.parts, weights)
 
-    def _unsaid(self, ranking: Ranking) -> float:
-        """The share of the query (0-1) that even the keyword passage with most of it does not say.
+    def _unsaid(self, ranking: Ranking) -> tuple[float, float]:
+        """The share of the query (0-1) that even the keyword passage with most of it does not say, and how much of
+        that stands elsewhere in the notes.
 
-        Of pairs of characters only those count that stand nowhere: no passage has most pairs of a sentence.
+        Of pairs of characters only those count that stand nowhere: no passage has most pairs of a sentence. Where the
+        model may not know the query's language, what stands nowhere does not count at all.
         """
         rows = self.store.notes.passages([i for i, _ in ranking.keyword[:_HEARD]])
         most = max((ranking.share(held.terms) for held in self.held(ranking.terms, rows).values()), default=0.0)
         pairs = sum(t.weight for t in ranking.terms if t.term.spaceless and not t.term.whole) / ranking.weight
-        return max(ranking.absent(), (1.0 - min(1.0, most)) * (1.0 - pairs))
+        absent = ranking.absent()
+        unsaid = max(absent, (1.0 - min(1.0, most)) * (1.0 - pairs))
+        if not ranking.understood:
+            return unsaid - absent, 0.0
+        # The table knows words and no sentences: it leads, but not so far.
+        return unsaid, unsaid - absent if ranking.lists[0].role == "model" else 0.0
 
     def _add_titled(self, ranking: Ranking) -> None:
         """Notes whose name fits and none of whose passages is in a list come in with their first one."""

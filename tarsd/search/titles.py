@@ -7,7 +7,7 @@ import itertools
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tarsd.store import NoteRow
@@ -59,6 +59,16 @@ def light_stem(word: str) -> str:
     return word
 
 
+def _spellings(names: Iterable[tuple[str, bool]]) -> Iterator[tuple[str, bool, list[str]]]:
+    """The words of each name, and again without its emoji and other symbols: who looks for 🏡 Home types home."""
+    for text, alias in names:
+        found = index_words(text)
+        plain = [word for word in found if any(char.isalnum() for char in word)]
+        for words in (found, plain) if plain != found else (found,):
+            if words:
+                yield text, alias, words
+
+
 class TitleIndex:
     """All names of all notes by word, or of all `conversations`: these would make the words of questions common.
 
@@ -104,10 +114,7 @@ class TitleIndex:
         if stem != note.title:
             names.insert(1, (stem, False))
         made: list[_Name] = []
-        for text, alias in names:
-            found = index_words(text)
-            if not found:
-                continue
+        for text, alias, found in _spellings(names):
             stop = is_stop(found)
             kept = tuple(word for word, empty in zip(found, stop, strict=True) if not empty) or tuple(found)
             light = tuple(light_stem(word) for word in kept)

@@ -20,6 +20,7 @@ from tarsd.app import Application
 from tarsd.errors import BadRequest, NotFound, Refused, TarsdError
 from tarsd.protocol import HEARTBEAT_S, MAX_BODY, ROUTES, error_json
 from tarsd.server.guard import Guard
+from tarsd.server.mcp import add_mcp
 from tarsd.server.page import add_page
 from tarsd.server.routes import HEARTBEAT, LEFT_S, Routes, json_reply
 from tarsd.server.runner import MalformedRequest, Runner
@@ -44,12 +45,13 @@ def application(
     """The server as an aiohttp application; the caller brings a socket, and keeps what is served.
 
     A turn that is to end with its reader is stopped `left_s` seconds after he has gone. With a guard the server is for
-    TCP and has the page.
+    TCP and has the page, and MCP.
     """
     app = web.Application(middlewares=[_answer, *([guard.middleware] if guard else [])], client_max_size=MAX_BODY)
     if guard is not None:
         app.on_response_prepare.append(guard.finish)
-        add_page(app.router)  # a browser reaches no Unix socket
+        add_page(app.router)  # a browser reaches no Unix socket, and no client of MCP speaks HTTP over one
+        add_mcp(app, served)
     app[HEARTBEAT] = heartbeat
     # aiohttp keeps every handler that was called, and all that hangs on it, for as long as the process lives
     routes = Routes(weakref.proxy(served), left_s)

@@ -48,6 +48,13 @@ class Routes:
     async def models(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.models())
 
+    async def prompts(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._app.thread(self._app.assistant.prompts.listing))
+
+    async def add_prompt(self, request: web.Request) -> web.StreamResponse:
+        wanted = protocol.PromptAddRequest.read(await _body(request))
+        return json_reply(await self._app.assistant.prompts.add(wanted.name))
+
     async def shutdown(self, request: web.Request) -> web.StreamResponse:
         self._app.shutdown()
         return json_reply({"stopping": True})
@@ -151,7 +158,7 @@ class Routes:
         while not turn.ended:
             with contextlib.suppress(TimeoutError):
                 seen += len(await asyncio.wait_for(turn.wait(seen), LOOK_S))
-            if _has_left(request):
+            if has_left(request):
                 await self._app.chat.stop(turn.id)
         last = turn.events[-1].data
         if "error" in last:
@@ -246,7 +253,7 @@ async def _as_json(events: AsyncGenerator[Event, None]) -> AsyncGenerator[Json, 
             yield event.as_json()
 
 
-def _has_left(request: web.Request) -> bool:
+def has_left(request: web.Request) -> bool:
     """Whether the connection that a request came on is closed."""
     return request.transport is None or request.transport.is_closing()
 
@@ -258,7 +265,7 @@ async def _is_done(step: asyncio.Future[Json], request: web.Request) -> bool:
         done, _ = await asyncio.wait({step}, timeout=min(LOOK_S, left))
         if done:
             return True
-        if _has_left(request):
+        if has_left(request):
             raise ConnectionResetError
         left -= LOOK_S
     return False

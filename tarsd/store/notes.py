@@ -190,6 +190,12 @@ class Notes:
             near = f"SELECT ({sql} AND id >= j.value ORDER BY id LIMIT 1) FROM json_each(?) j"
             return list(dict.fromkeys(row[0] for row in fetch(db, near, (points,))))
 
+    def sample_texts(self, count: int) -> list[str]:
+        """The texts of the passages of `sample`, none of conversations."""
+        sql = "SELECT c.text FROM json_each(?) j CROSS JOIN chunks c ON c.id = j.value"
+        with self._database.reader() as db:
+            return [row[0] for row in db.execute(sql, (listed(self.sample(count)),))]
+
     # Links
 
     def links_from(self, file_id: int) -> list[LinkRow]:

@@ -87,9 +87,14 @@ _SCRIPTS = {
     "devanagari": re.compile("[\u0900-\u097f]"), "tamil": re.compile("[\u0b80-\u0bff]"),
 }  # fmt: skip
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_OTHER_SCRIPT = re.compile(
+    "[\u0370-\u1dff\u1f00-\u1fff\u2c80-\u2dff\u3040-\ud7ff\uf900-\ufdff\ufe70-\ufefc\U00020000-\U0003ffff]{2,}"
+)
+_ADDRESS = re.compile(r"\w+://\S+")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _FEW = 4  # letters of a script that make no text in it
 _SHORT = 12  # words of a text that one frequent word may tell
+_ACCENTED = 0.05  # share of the letters that no English text has beyond ASCII
 _TELLS = 0.04  # share of the words that a language's frequent ones must have
 _RUSSIAN, _NOT_RUSSIAN = re.compile("[ыэё]"), re.compile("[іїєґўђјљњћџѓќѕ]")
 _SERBIAN, _PERSIAN = re.compile("[ђјљњћџ]"), re.compile("[پچژگی]")
@@ -121,6 +126,26 @@ def guess(text: str) -> str:
         case "devanagari":
             return "ne" if len(re.findall("छ|को |मा ", text)) > len(re.findall("है|हैं|का |की |के |में", text)) else "hi"
     return {"greek": "el", "armenian": "hy", "tamil": "ta"}[script]
+
+
+def is_english(text: str) -> bool | None:
+    """Whether most of a text is in English; None where that cannot be told, as of code, numbers and lists of names."""
+    text = _ADDRESS.sub(" ", unicodedata.normalize("NFC", text[:_LOOKED_AT]))
+    latin = _LATIN.findall(text)
+    if sum(map(len, _OTHER_SCRIPT.findall(text))) >= max(_FEW, len(latin) / 2):  # a character may be a word
+        return False
+    if sum(len(word) > 1 for word in _WORD.findall(text)) < _FEW:
+        return None
+    language = guess(text)
+    if not language and sum(letter > "\x7f" for letter in latin) >= max(_FEW, _ACCENTED * len(latin)):
+        return False  # of a language that has no list, such as Vietnamese
+    return {"": None, "en": True}.get(language, False)
+
+
+def share_not_english(texts: Iterable[str]) -> tuple[float, int]:
+    """The share of the texts that are in another language than English, and of how many texts the language is told."""
+    said = [english for text in texts if (english := is_english(text)) is not None]
+    return (said.count(False) / len(said) if said else 0.0), len(said)
 
 
 def _cyrillic(text: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -168,6 +169,34 @@ async def test_what_breaks_after_the_end_was_told_breaks_nothing() -> None:
         assert done_in(await collect(provider, ask("hello"))) is not None
         always(double, Reply(stream=[finish, 0.2, ABORT], content_type="text/event-stream"))
         assert text_of(await collect(provider, ask("hello"))) == "all"
+
+
+@pytest.mark.report("https://github.com/danny-avila/LibreChat/issues/4844")
+@pytest.mark.parametrize("usage", [True, False], ids=["with a count", "without a count"])
+@pytest.mark.parametrize("pings", [True, False], ids=["with pings", "silent"])
+async def test_a_server_that_leaves_the_stream_open_after_the_end_is_not_waited_for(
+    usage: bool, pings: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarsd.providers.openai.REST_S", 0.2)
+    over = threading.Event()
+
+    def stream() -> Iterator[bytes]:
+        yield sse({"choices": [{"index": 0, "delta": {"content": "all"}, "finish_reason": "stop"}]})
+        if usage:
+            yield sse({"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 5}})
+        while not over.wait(0.05):
+            if pings:
+                yield b": ping\n\n"
+
+    async with server() as (double, provider):
+        always(double, Reply(stream=stream(), content_type="text/event-stream"))
+        try:
+            async with asyncio.timeout(30):
+                events = await collect(provider, ask("hello"))
+        finally:
+            over.set()
+        assert text_of(events) == "all" and done_in(events) is not None
+        assert any(isinstance(event, Usage) for event in events) == usage
 
 
 async def test_a_local_server_that_takes_its_time_is_explained() -> None:

@@ -178,6 +178,31 @@ def notices_in(events: Sequence[ProviderEvent]) -> str:
     return " ".join(event.text for event in events if isinstance(event, Notice))
 
 
+@pytest.mark.report("https://github.com/lsfusion/platform/issues/1512")
+@pytest.mark.parametrize(
+    ("query", "other", "right"),
+    [
+        ("What is in locker 12?", "Locker 1204 holds the flares.", "Locker 12 holds the ropes."),
+        ("Where does bus 7 stop?", "Bus 72 stops at the pier.", "Buses 7 and 9 stop at the mill."),
+        ("What was done in season 2015?", "Season 2014 was spent on the roof.", "Season 2015 was spent on the deck."),
+        ("Was liegt in Fach 3?", "In Fach 31 liegt die Leine.", "In Fach 3 liegt der Anker."),
+        ("Что в шкафу 12?", "В шкафу 120 лежат ракеты.", "В шкафу 12 лежат канаты."),
+    ],
+)
+def test_a_thing_with_another_number_is_not_what_was_asked_for(query: str, other: str, right: str) -> None:
+    wrong, true = passage(other, "Other.md"), passage(right, "Right.md", number=2)
+    assert answer(query, wrong).startswith(NOT_CERTAIN)
+    assert answer(query, wrong, true).startswith(f"> {right}") and other not in answer(query, wrong, true)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["What do lockers hold?", "What did I put into locker 1204?", "Which 3 things are in it?", "What is at 12?"],
+)
+def test_numbers_that_are_no_names_keep_no_answer_back(query: str) -> None:
+    assert answer(query, passage("Locker 1204 holds the flares.")).startswith("> Locker 1204")
+
+
 async def test_the_extractive_provider_streams_and_ends() -> None:
     request = ModelRequest("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
     events = await collect(make("auto"), request)

@@ -16,17 +16,17 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tarsd"
 
 ENGINE = (
-    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "words", "parse", "dates", "kinds",
-    "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store", "index", "search", "query",
-    "ask", "why", "providers", "writing", "memory", "notes", "tools", "session", "compact", "chat", "app", "server",
-    "daemon",
+    "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "children", "extract", "words",
+    "parse", "dates", "kinds", "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store",
+    "index", "search", "query", "ask", "why", "providers", "writing", "memory", "notes", "tools", "session",
+    "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")
 ORDER = ENGINE + CLIENTS
 """A module imports only modules before it; the clients reach the engine only through the socket."""
 
 SHARED_WITH_CLIENTS = {"errors", "files", "config", "foreign", "keys", "protocol"}
-LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor")}
+LAZY = {("cli", "daemon"), ("cli", "mcp_stdio"), ("cli", "doctor"), ("server", "mcp_stdio")}
 """Who may be imported inside a function although the order forbids it."""
 
 OWNERS = {
@@ -34,6 +34,9 @@ OWNERS = {
     "sqlite_vec": {"store"},
     "watchdog": {"watch"},
     "aiohttp": {"server"},
+    "pypdfium2": {"extract"},
+    "lxml": {"extract"},
+    "PIL": {"extract"},
     "markdown_it": {"parse"},
     "yaml": {"parse", "bases"},
     "lark": {"bases"},
@@ -60,7 +63,7 @@ RULE = "tarsd.parse.access"
 
 HEAVY = (
     "aiohttp", "numpy", "onnxruntime", "apsw", "sqlite_vec", "tokenizers", "watchdog", "keyring", "rich", "asyncio",
-    "prompt_toolkit",
+    "prompt_toolkit", "pypdfium2",
 )  # fmt: skip
 LINES, TEST_LINES = 500, 800
 
@@ -148,8 +151,8 @@ def test_a_dependency_is_known_to_few() -> None:
 ASK_THE_RULE = {"tarsd/index/prepare.py", "tarsd/memory/lines.py", "tarsd/notes/library.py"}
 """Those that ask whether text is private; all others hand the mark on."""
 READ_FOR_AUDIENCES = {
-    "tarsd/app/application.py", "tarsd/app/tasks.py", "tarsd/chat/answer.py", "tarsd/chat/services.py",
-    "tarsd/tools/base.py",
+    "tarsd/app/application.py", "tarsd/app/tasks.py", "tarsd/chat/answer.py", "tarsd/chat/prompt_folder.py",
+    "tarsd/chat/services.py", "tarsd/tools/base.py",
 }  # fmt: skip
 """Those outside of `notes` that get a `Reader` and pass it on."""
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from tarsd.app import Application
 from tarsd.app.assistant import Assistant
+from tarsd.app.prompts import PromptNotes
 from tarsd.errors import NotFound
 from tarsd.protocol import (
     Audience,
@@ -32,11 +33,25 @@ from tests.support.turns import Shelf, Talk
 T = TypeVar("T")
 
 
+class NoPrompts(PromptNotes):
+    """No prompts, and none that are offered."""
+
+    def __init__(self) -> None:
+        """Without any part."""
+
+    def listing(self) -> dict[str, Any]:
+        return {"prompts": [], "offered": []}
+
+    async def add(self, name: str) -> dict[str, Any]:
+        raise NotFound("No such prompt is offered.")
+
+
 class Desk(Assistant):
     """An assistant that repeats what it was asked; nothing is remembered or written."""
 
     def __init__(self) -> None:
-        """Without any part."""
+        """Without any part but the prompts."""
+        self.prompts = NoPrompts()
 
     async def models(self) -> dict[str, Any]:
         return {"models": []}

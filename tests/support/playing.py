@@ -243,6 +243,8 @@ def _remember(player: Player) -> None:
     player.keep("forget", "POST", "/v1/memory/forget", {"line": "Otto is a cat"})
     player.keep("undo_memory", "POST", "/v1/memory/undo")
     player.keep("memory", "GET", "/v1/memory")
+    player.keep("add_prompt", "POST", "/v1/prompts", {"name": "weekly"})
+    player.keep("prompts", "GET", "/v1/prompts")
     player.double.enqueue(Say("- Give times to the minute. (1)"))
     review = player.keep("review", "POST", "/v1/review")
     decisions = [{"id": one["id"], "action": "apply"} for one in review["proposals"]]

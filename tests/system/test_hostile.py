@@ -474,7 +474,7 @@ def test_whole_requests_that_are_odd_do_nothing(place: Place) -> None:
 
 def test_over_tcp_only_our_names_and_origins_come_in(place: Place) -> None:
     door = place.doors[1]
-    for route in ROUTES:
+    for route in (*ROUTES, Route("POST", "/mcp", "mcp")):
         target = filled(route)
         for host in ("evil.example", "localhost.evil.example", "127.0.0.1", "[::1]", f"{door.host}.", "a b", "\u00ff"):
             assert sound(door.ask(route.method, target, b"{}", Host=host), (route, host)) in (400, 403)
@@ -528,6 +528,61 @@ def test_no_path_leads_out_of_the_vault(place: Place) -> None:
                 given = {field: bad if field == "path" else [bad]}
                 answer = door.ask(route.method, route.path, as_json(VALID[name] | given))
                 assert sound(answer, (name, bad[:200])) in (400, 404, 422), (name, bad[:200])
+
+
+# ------------------------------------------------------------------------------------------------ MCP
+
+VERSIONS = ("", "2025-03-26", "2025-11-25", "2026-07-28", "1999-01-01", "x" * 3000, "\u00ff")
+HOSTILE_CALLS: tuple[Any, ...] = (
+    {}, [], [[]], None, 5, "x", [{}] * 50, {"jsonrpc": "1.0"}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 1},
+    {"jsonrpc": "2.0", "id": None, "method": "ping"}, {"jsonrpc": "2.0", "id": {}, "method": "ping"},
+    {"jsonrpc": "2.0", "id": 1, "method": MARK}, {"jsonrpc": "2.0", "id": 10**400, "method": "ping"},
+    {"jsonrpc": "2.0", "id": "x" * 100_000, "method": "tools/list"}, {"jsonrpc": "2.0", "id": 1, "result": {}},
+    {"jsonrpc": "2.0", "method": "notifications/" + MARK}, {"jsonrpc": "2.0", "id": 1, "method": "tools/list",
+    "params": 5}, {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}, {"jsonrpc": "2.0", "id": 1, "method": "\ud800"},
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": MARK}},
+    {"jsonrpc": "2.0", "id": 1, "method": "logging/setLevel", "params": {"level": "debug"}},
+    {"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "file:///etc/passwd"}},
+    {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {}},
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}},
+)  # fmt: skip
+
+
+def calls() -> Iterator[dict[str, Any]]:
+    """Calls of tools and resources that want what they may not have."""
+    for number, bad in enumerate(OUTSIDE):
+        about: dict[str, Any] = {"name": "read_note", "arguments": {"path": bad}}
+        yield {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": about}
+        uri = f"tarsd://note/{quote(bad.encode('utf-8', 'surrogatepass'), safe='')}"
+        yield {"jsonrpc": "2.0", "id": number, "method": "resources/read", "params": {"uri": uri}}
+    for wrong in WRONG:
+        about = {"name": "search_notes", "arguments": {"query": wrong}}
+        yield {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": about}
+        yield {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": wrong, "arguments": wrong}}
+        yield {"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": {"name": "ask_my_notes",
+               "arguments": wrong}}  # fmt: skip
+
+
+def test_mcp_takes_nothing_that_it_should_not(place: Place) -> None:
+    door, seen = place.doors[1], set()
+    accepts: dict[str, Any] = {"Accept": "application/json, text/event-stream"}
+    bodies = [*NO_JSON, *map(as_json, (*HOSTILE_CALLS, *WRONG)), *map(as_json, calls())]
+    for number, body in enumerate(bodies):
+        version = VERSIONS[number % len(VERSIONS)] if body in NO_JSON else ""
+        for given in {version, "2025-11-25", *((VERSIONS[3:]) if number % 5 == 0 else ())}:
+            answer = door.ask("POST", "/mcp", body, **accepts, MCP_Protocol_Version=given)
+            seen.add(sound(answer, (given[:20], body[:300])))
+            assert b"secret" not in answer.body or b"secret" in body, body[:300]
+    for kind in TYPES:
+        for accept in ("", "text/html", "application/json", "text/event-stream", "*/*;q=0", "\u00ff"):
+            answer = door.ask("POST", "/mcp", as_json({}), Content_Type=kind, Accept=accept)
+            seen.add(sound(answer, (kind, accept)))
+    large = b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "' + b"x" * MAX_BODY + b'"}}'
+    assert sound(door.ask("POST", "/mcp", large, **accepts), "large") == 413
+    for method in ("GET", "DELETE", "PUT", "PATCH", "HEAD"):
+        answer = door.ask(method, "/mcp", **accepts, Mcp_Session_Id="x", Last_Event_ID="1")
+        assert sound(answer, method, head=method == "HEAD") == 405
+    assert seen <= {200, 202, 400, 404, 406, 415, 422} and {200, 400} <= seen
 
 
 # ------------------------------------------------------------------------------------------------ half and dropped

@@ -18,10 +18,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tarsd.children import Pool, resolve
 from tarsd.config import Config, PrivacySettings, WatchSettings, load
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.index import Indexer
-from tarsd.index.pool import Pool, resolve
 from tarsd.store import Store
 from tarsd.store.database import Database
 from tarsd.vault import Vault

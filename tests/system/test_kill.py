@@ -12,8 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from tarsd.client import Client
 from tarsd.config import load
 from tarsd.errors import NoDaemon

@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tarsd.daemon.serve import SocketListener, _build, _serve
 from tarsd.protocol import SearchRequest
 from tarsd.server import Runner
 from tests.conftest import Daemon
+from tests.support.doubles.embedder import Ollama as Embedder
 from tests.support.doubles.openai import OpenAIDouble
 from tests.support.doubles.script import Say
 from tests.support.engine import LONG, Engine, write
@@ -191,6 +193,36 @@ def test_new_privacy_does_not_wait_for_an_answer(vault: Path, home: Path, daemon
         (turn,) = one.client.get("/v1/conversations/c")["turns"]
         assert turn["state"] == "interrupted"
         assert turn["text"].startswith("one two"), "what had come is kept"
+
+
+@pytest.mark.parametrize(
+    "other",
+    ['[privacy]\nlocal_only = ["Private/"]\n', '[privacy]\nlocal_only = ["#mine"]\n', "[search]\nweight_vec = 1.1\n"],
+    ids=["a private folder", "a private tag", "weights"],
+)
+def test_no_new_settings_cut_a_search(vault: Path, home: Path, daemon: Start, other: str) -> None:
+    """A search may take long on a busy machine, or where the server of its model is slow."""
+    asked, released = threading.Event(), threading.Event()
+
+    def slow(batch: list[str]) -> None:
+        if "quorl" in batch[0] and len(batch) == 1:
+            asked.set()
+            released.wait(LONG)
+
+    write(vault, "Note.md", "The heron stands on the dock.")
+    with Embedder() as model:
+        settings = f'[embedding]\nmodel = "ollama:{model.model}"\n[ollama]\nhost = "{model.url}"\n'
+        settle(home, settings)
+        one = daemon(TARSD_EMBEDDING="")
+        one.wait(lambda status: status["embedding"]["state"] == "complete")
+        model.answer = slow
+        with ThreadPoolExecutor(1) as pool:
+            search = pool.submit(one.client.post, "/v1/search", {"query": "quorl heron"})
+            assert asked.wait(LONG)
+            settle(home, settings + other)
+            time.sleep(4)  # longer than what is let in and what is let out wait for by themselves
+            released.set()
+            assert [hit["path"] for hit in search.result()["hits"]] == ["Note.md"]
 
 
 @pytest.mark.parametrize(

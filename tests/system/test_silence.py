@@ -50,6 +50,8 @@ WITH = {
     "tarsd memory undo": [],
     "tarsd review begin": [],
     "tarsd review apply": ["nothing"],
+    "tarsd prompts list": [],
+    "tarsd prompts add": ["weekly", "--yes"],
     "tarsd models": [],
     "tarsd doctor": [],
     "tarsd key set": ["todoist"],

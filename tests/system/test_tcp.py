@@ -57,7 +57,8 @@ async def test_without_it_nobody_comes_in(place: Place, header: str) -> None:
         assert reply.headers["www-authenticate"] == "Bearer"
         assert "tarsd token" in reply.json["error"]["hint"]
         assert TOKEN not in reply.body.decode()
-    assert (await place("POST", "/v1/shutdown", token=None, Authorization=header)).status == 401
+    for path in ("/v1/shutdown", "/mcp", "/mcp?audience=here"):
+        assert (await place("POST", path, token=None, Authorization=header)).status == 401
     assert not place.engine.stopping
 
 
@@ -80,7 +81,8 @@ async def test_it_answers_to_its_own_names(place: Place, known: str) -> None:
      "pi.local:1", "user@127.0.0.1:{}", "127.0.0.1:{}, evil.example", "0x7f.1:{}", "pi.local.:{}"],
 )  # fmt: skip
 async def test_a_foreign_name_is_refused_on_every_route(place: Place, foreign: str) -> None:
-    for method, path in [*((route.method, route.path) for route in ROUTES), ("GET", "/"), ("OPTIONS", "*"),
+    for method, path in [*((route.method, route.path) for route in ROUTES), ("GET", "/"), ("POST", "/mcp"),
+                         ("GET", "/mcp"), ("DELETE", "/mcp"), ("OPTIONS", "/mcp"), ("OPTIONS", "*"),
                          ("OPTIONS", "/v1/hello"), ("TRACE", "/nothing")]:  # fmt: skip
         for token in (TOKEN, None):
             reply = await place(method, path, token=token, Host=foreign.format(place.port))
@@ -104,7 +106,8 @@ async def test_two_names_are_no_name_and_none_is_none(place: Place) -> None:
      "http://localhost, app://obsidian.md", "//pi.local", "ftp://pi.local"],
 )  # fmt: skip
 async def test_a_page_from_elsewhere_is_refused_on_every_route(place: Place, foreign: str) -> None:
-    for method, path in [*((route.method, route.path) for route in ROUTES), ("GET", "/"), ("OPTIONS", "/v1/search")]:
+    for method, path in [*((route.method, route.path) for route in ROUTES), ("GET", "/"), ("POST", "/mcp"),
+                         ("GET", "/mcp"), ("OPTIONS", "/v1/search")]:  # fmt: skip
         asks: dict[str, Any] = {"Access_Control_Request_Method": "POST"} if method == "OPTIONS" else {}
         raw = message(place.port, method, path, **asks).replace(
             b"Connection", f"Origin: {foreign}\r\nConnection".encode()

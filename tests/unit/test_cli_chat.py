@@ -265,7 +265,7 @@ PATHS = ("Night shift", "Health/Night shift", "B/Twice")
 )
 def test_tab_completes_commands_and_names_of_notes(before: str, text: str, found: list[str]) -> None:
     commands = [f"/{name}" for name in COMMANDS]
-    assert completions(before, text, commands, lambda: [*NAMES, *PATHS]) == found
+    assert completions(before, text, lambda: commands, lambda: [*NAMES, *PATHS]) == found
 
 
 # At a terminal

@@ -275,12 +275,12 @@ def test_ollama_hosts_as_people_spell_them(spelling: str, url: str, env: Env, tm
     assert config.load(vault=tmp_path / "V", env={**env, "OLLAMA_HOST": spelling}).embedding.ollama_host == url
 
 
-@pytest.mark.parametrize("spelling", ["minilm", "e5", "table", "fake", "fake:8", "ollama:a:1", "openai:b"])
+@pytest.mark.parametrize("spelling", ["auto", "minilm", "e5", "table", "fake", "fake:8", "ollama:a:1", "openai:b"])
 def test_embedding_models(spelling: str) -> None:
     assert config.check_model("embedding", spelling) is None
 
 
-@pytest.mark.parametrize("spelling", ["", "MiniLM", "fake:x", "ollama: x", "anthropic:claude", "auto"])
+@pytest.mark.parametrize("spelling", ["", "MiniLM", "fake:x", "ollama: x", "anthropic:claude", "auto:e5"])
 def test_no_embedding_models(spelling: str) -> None:
     assert config.check_model("embedding", spelling)
 

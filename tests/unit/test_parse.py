@@ -525,7 +525,31 @@ SCRIPTS = "日本語、。カナค้นหาالنصहिन्दी한글�
 def test_tokens_are_those_of_the_model(text: str) -> None:
     expected = TOKENIZER.encode(text, add_special_tokens=False).ids
     assert wordpiece.token_ids(text) == expected
-    assert wordpiece.count_tokens(text) == len(expected)
+
+
+@given(st.text(st.characters(max_codepoint=0x24F, exclude_categories=["C"]), max_size=80))
+def test_sizes_of_latin_text_are_the_tokens_of_the_model(text: str) -> None:
+    assert wordpiece.count_tokens(text) == len(TOKENIZER.encode(text, add_special_tokens=False).ids)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Каждое утро я пью чай из синей чашки и записываю в тетрадь, что мне приснилось.",
+        "Κάθε πρωί πίνω τσάι από το μπλε φλιτζάνι και γράφω στο τετράδιο τι ονειρεύτηκα.",
+        "كل صباح أشرب الشاي من الكوب الأزرق وأكتب في الدفتر ما حلمت به في الليل.",
+        "כל בוקר אני שותה תה מהכוס הכחולה וכותבת במחברת את מה שחלמתי בלילה.",
+        "हर सुबह मैं नीले प्याले से चाय पीता हूँ और कॉपी में लिखता हूँ कि मैंने क्या सपना देखा।",
+        "ทุกเช้าฉันดื่มชาจากถ้วยสีน้ำเงินและเขียนลงในสมุดว่าฉันฝันถึงอะไร",
+        "ყოველ დილით ლურჯი ფინჯნიდან ჩაის ვსვამ და რვეულში ვწერ, რა დამესიზმრა.",
+        "每天早上我用蓝色的杯子喝茶，然后在本子上写下我梦见了什么。",
+        "毎朝、青いカップでお茶を飲み、夢で見たことをノートに書きます。",
+        "매일 아침 나는 파란 컵으로 차를 마시고 무슨 꿈을 꾸었는지 공책에 적는다.",
+    ],
+)
+def test_the_same_text_is_about_as_large_in_every_script(text: str) -> None:
+    english = "Every morning I drink tea from the blue cup and write down in my notebook what I dreamt."
+    assert 0.7 < wordpiece.count_tokens(text) / wordpiece.count_tokens(english) < 1.5
 
 
 TOKENIZER = Tokenizer.from_file(str(DATA / "minilm" / "tokenizer.json"))

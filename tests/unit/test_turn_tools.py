@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tarsd.chat.answer import NO_ANSWER
+from tarsd.chat.answer import CALLED_AGAIN, NO_ANSWER
 from tarsd.chat.calls import MOST_CALLS, NOBODY
 from tarsd.config import ChatSettings
 from tarsd.errors import (
@@ -108,6 +108,36 @@ async def test_a_loop_ends_at_the_limit_in_words(tmp_path: Path) -> None:
     assert fake.requests[-1].tools == ()
     assert len(fake.requests) == 4
     assert "Tools were called 3 times" in turn.events[-1].data["notices"][0]
+
+
+WRITTEN = '{"name": "look", "arguments": {"query": "tea"}}'
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        WRITTEN,
+        f"<tool_call>\n{WRITTEN}\n</tool_call>",
+        f"```json\n{WRITTEN}\n```",
+        '[look(query="tea")]',
+        '[TOOL_CALLS]look[ARGS]{"query": "tea"}',
+        calls(use("look", query="tea")),
+    ],
+    ids=["json", "tags", "fence", "python", "mistral", "a call proper"],
+)
+async def test_a_call_in_the_last_round_is_never_shown_as_the_answer(tmp_path: Path, last: Any) -> None:
+    fake = FakeProvider(WRITTEN, WRITTEN, last)
+    turn = await talk(tmp_path, fake, look, settings=ChatSettings(rounds=2)).ended(ask("x"))
+    done = turn.events[-1].data
+    assert done["text"] == "" and not of(turn, "token")
+    assert len(fake.requests) == 3 and CALLED_AGAIN in done["notices"]
+
+
+async def test_words_of_the_last_round_stand_though_they_hold_a_call(tmp_path: Path) -> None:
+    fake = FakeProvider(WRITTEN, f"I would call {WRITTEN}.")
+    turn = await talk(tmp_path, fake, look, settings=ChatSettings(rounds=1)).ended(ask("x"))
+    assert turn.events[-1].data["text"] == f"I would call {WRITTEN}."
+    assert CALLED_AGAIN not in turn.events[-1].data["notices"]
 
 
 async def test_the_same_call_is_made_once(tmp_path: Path) -> None:

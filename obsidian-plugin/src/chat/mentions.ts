@@ -23,7 +23,7 @@ export type Candidate =
 	  }
 	| { readonly kind: "folder"; readonly path: string }
 	| { readonly kind: "tag"; readonly tag: string }
-	/** What the daemon answers without a model; `takes` says what follows the name. */
+	/** What the daemon answers without a model, or a prompt; `takes` says what follows the name, and what it is for. */
 	| { readonly kind: "command"; readonly name: string; readonly takes: string };
 
 /** A candidate made ready for many queries. */
@@ -49,7 +49,7 @@ const BEFORE_AT = /[\s([{"'“‘«—–-]/;
 
 /** What is being named at the caret, if anything: not in code, not in a finished link, not within a word. */
 export function mentionAt(text: string, caret: number): Mention | null {
-	const command = /^\/([a-z]*)$/i.exec(text.slice(0, caret));
+	const command = /^\/([^\s/]{0,80})$/.exec(text.slice(0, caret));
 	if (command) return { trigger: "/", from: 0, to: caret, query: command[1] ?? "" };
 	const start = text.lastIndexOf("\n", caret - 1) + 1;
 	const line = text.slice(start, caret);
@@ -104,7 +104,7 @@ export function prepare(candidates: readonly Candidate[]): Prepared[] {
 			const { path, aliases = [], recent = Infinity } = candidate;
 			return { candidate, label, name: fold(label), place: fold(path), aliases: aliases.map(fold), recent };
 		}
-		const name = candidate.kind === "command" ? candidate.name : fold(label.replace(/^#|^.*\/(?=.)|\/$/g, ""));
+		const name = candidate.kind === "command" ? fold(candidate.name) : fold(label.replace(/^#|^.*\/(?=.)|\/$/g, ""));
 		return { candidate, label, name, place: fold(label), aliases: [], recent: Infinity };
 	});
 }

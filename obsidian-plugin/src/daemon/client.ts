@@ -57,6 +57,9 @@ export interface Client {
 	/** Answer a call that waits for a yes; `always` is for this tool and the rest of the conversation. */
 	approve(turn: string, call: string, answer: { allow: boolean; always: boolean }): Promise<void>;
 
+	/** The person's own prompts: notes that are commands. */
+	prompts(): Promise<protocol.Prompt[]>;
+
 	// ------------------------------------------------------------------------------------------ writes
 
 	/** Take a change; what is to be written is in the reply. A 409 means that it is somebody else's: leave it. */
@@ -162,6 +165,8 @@ export function daemonClient(transport: Transport, wait: Wait = pause): Client {
 		},
 		stop: (turn) => post(nothing, at("turns", turn, "stop")),
 		approve: (turn, call, answer) => post(nothing, at("turns", turn, "approvals", call), answer),
+
+		prompts: () => get(protocol.parsePrompts, at("prompts")).then((reply) => reply.prompts),
 
 		claim: (id) => post(sound(protocol.parseWriteOrder), at("writes", id, "claim")),
 		report: (id, report) => post(nothing, at("writes", id), report),

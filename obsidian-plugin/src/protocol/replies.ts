@@ -54,6 +54,15 @@ export interface Hits {
 	degraded: string;
 }
 
+/** A prompt of the vault: the command `/name`. `problem` says what keeps it from use. */
+export interface Prompt {
+	name: string;
+	path: string;
+	description: string;
+	arguments: string;
+	problem: string;
+}
+
 const vault = shape({ id: text, name: text, path: text });
 
 /** Who answers, or null when this is no daemon at all. */
@@ -89,4 +98,9 @@ export const parseHits: Reader<Hits> = shape({
 export const parsePage: Reader<{ events: unknown[]; ended: boolean }> = shape({
 	events: (events) => (Array.isArray(events) ? (events as unknown[]) : []),
 	ended: flag,
+});
+
+/** The prompts of the vault. */
+export const parsePrompts: Reader<{ prompts: Prompt[] }> = shape({
+	prompts: listOf(strict({ name: text, path: text, description: text, arguments: text, problem: text })),
 });

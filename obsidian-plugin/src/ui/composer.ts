@@ -77,6 +77,8 @@ export function makeComposer(parent: HTMLElement, about: MessageContext, owner: 
 	const mentions = mentioning(frame, box, {
 		app,
 		say: about.say,
+		// an older daemon has none
+		prompts: () => connection.client?.prompts() ?? Promise.resolve([]),
 		changed: (chip) => {
 			if (chip) change(withChip(context, chip));
 			edited();

@@ -1,8 +1,9 @@
 import type { App } from "obsidian";
 import type { Chip } from "../chat/context";
 import type { KeyAction } from "../chat/keys";
-import { insert, mentionAt, prepare, suggest, type Mention, type Prepared } from "../chat/mentions";
+import { insert, mentionAt, prepare, suggest, type Candidate, type Mention, type Prepared } from "../chat/mentions";
 import { en } from "../en";
+import type { Prompt } from "../protocol/events";
 import { candidates } from "./candidates";
 import { suggestions } from "./suggestions";
 
@@ -12,6 +13,8 @@ export interface MentionHost {
 	/** The text of the box was changed; `chip` goes along with the question. */
 	readonly changed: (chip?: Chip | null) => void;
 	readonly say: (words: string) => void;
+	/** The person's own prompts. */
+	readonly prompts: () => Promise<readonly Prompt[]>;
 }
 
 /** What the box asks for. */
@@ -30,8 +33,12 @@ export interface Mentioning {
 /** The commands that the daemon answers, for a `/` at the beginning. */
 const COMMANDS = prepare(Object.entries(en.composer.commands).map(([name, takes]) => ({ kind: "command", name, takes })));
 
+function command({ name, arguments: takes, description, problem }: Prompt): Candidate {
+	return { kind: "command", name, takes: [takes, problem || description].filter((part) => part !== "").join(" · ") };
+}
+
 /** `[[`, `@` and `/` in the box: finds out what is being named, offers what there is, and puts in what is chosen. */
-export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, changed, say }: MentionHost): Mentioning {
+export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, changed, say, prompts }: MentionHost): Mentioning {
 	let mention: Mention | null = null;
 	let known: Prepared[] | null = null;
 	/** Where a list was closed by the person: it stays closed until another mention begins. */
@@ -55,6 +62,13 @@ export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, 
 		if (mention) list.set([]);
 		mention = known = null;
 	};
+	/** The prompts join the commands when they have come, as long as a command is being named. */
+	const addPrompts = async (): Promise<void> => {
+		const found = await prompts().catch(() => []);
+		if (mention?.trigger !== "/") return;
+		known = [...COMMANDS, ...prepare(found.map(command))];
+		list.set(suggest(known, mention));
+	};
 	const look = (): void => {
 		const found = box.selectionStart === box.selectionEnd ? mentionAt(box.value, box.selectionStart) : null;
 		if (!found) dismissed = -1;
@@ -66,6 +80,7 @@ export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, 
 		if (before?.from === found.from && before.to === found.to && before.query === found.query) return;
 		mention = found;
 		// read once for each mention: a vault may have many thousand notes
+		if (!known && found.trigger === "/") void addPrompts();
 		known ??= found.trigger === "/" ? COMMANDS : candidates(app);
 		const items = suggest(known, found);
 		list.set(items);

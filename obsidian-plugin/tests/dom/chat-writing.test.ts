@@ -302,3 +302,22 @@ it("offers what the daemon answers without a model after a slash, and sends it a
 	type(box(one.el), "what is in /ta");
 	expect(shown()).toEqual([]);
 });
+
+it("offers the person's prompts after a slash, once the daemon has named them", async () => {
+	const one = await set();
+	const prompt = { name: "weekly-review", path: "tars/prompts/Weekly review.md", description: "My week", arguments: "[topic]", problem: "" };
+	one.daemon.replies.set("GET /v1/prompts", { prompts: [prompt, { ...prompt, name: "überblick", problem: "It has no text." }], offered: [] });
+	const shown = () => texts(one.el, ".tarsd-suggestion");
+	type(box(one.el), "/");
+	await until(() => shown().length === 5);
+	expect(shown()).toContain("/weekly-review[topic] · My week");
+	expect(shown()).toContain("/überblick[topic] · It has no text.");
+	type(box(one.el), "/weekly-r");
+	press(box(one.el), "Enter");
+	expect(box(one.el).value).toBe("/weekly-review ");
+	type(box(one.el), "/über");
+	await until(() => shown().length === 1);
+	expect(shown()).toEqual(["/überblick[topic] · It has no text."]);
+	type(box(one.el), "hello");
+	expect(shown()).toEqual([]);
+});

@@ -29,6 +29,8 @@ describe("mentionAt", () => {
 		["/‸", "/", ""],
 		["/Ta‸", "/", "Ta"],
 		["/t‸ask it", "/", "t"],
+		["/weekly-re‸", "/", "weekly-re"],
+		["/週‸", "/", "週"],
 	];
 	for (const [text, trigger, query] of open) {
 		it(`sees ${JSON.stringify(text)}`, () => expect(at(text)).toMatchObject({ trigger, query }));

@@ -2,7 +2,7 @@
 
 import { Chat } from "./chat.js";
 import { Daemon } from "./daemon.js";
-import { $, brief, kept, plural } from "./dom.js";
+import { $, brief, button, h, kept, plural } from "./dom.js";
 import { linkInto } from "./markdown.js";
 import { closeAll, History, Notes, Search, show, touch } from "./panels.js";
 
@@ -150,7 +150,32 @@ box.oninput = () => {
 	box.style.height = `${box.scrollHeight + 2}px`;
 	$("send").disabled = !box.value.trim();
 	$("commands").hidden = !box.value.startsWith("/");
+	void offerPrompts();
 };
+
+// ---- prompts ----
+
+let prompts = [];
+
+/** Those whose names begin with what follows the slash; looked for anew with each slash. */
+async function offerPrompts() {
+	const name = /^\/(\S*)$/.exec(box.value)?.[1].toLowerCase();
+	if (name === "" && daemon.hello) prompts = await daemon.json("GET", "v1/prompts").then((reply) => reply.prompts, () => []);
+	const shown = name === undefined ? [] : prompts.filter((prompt) => prompt.name.startsWith(name));
+	if (name === "" && box.value !== "/") return; // it went on while they were looked for
+	$("prompts").replaceChildren(...shown.map(promptButton));
+	$("prompts").hidden = !shown.length;
+}
+
+function promptButton({ name, arguments: takes, description, problem }) {
+	const choose = () => {
+		write(`/${name} `);
+		box.focus();
+	};
+	const made = button(`/${name} ${takes}`.trim(), choose, "pick");
+	made.append(h("span", { class: "faint" }, problem || description));
+	return made;
+}
 
 box.onkeydown = (event) => {
 	// a key that an input method takes for itself sends nothing

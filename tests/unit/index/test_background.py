@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tarsd.children import ChildDied
 from tarsd.config import ChunkSettings, Config, PrivacySettings
 from tarsd.embed.base import Embedder, Vectors, nothing
 from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import DiskFull, EmbedderUnreachable, EmbedError, RateLimited, StoreError
 from tarsd.index import Indexer
-from tarsd.index.pool import ChildDied
 from tarsd.store import Batch
 from tests.support.engine import Engine, embed_all, write
 from tests.support.index_dump import dump

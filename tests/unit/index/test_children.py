@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from tarsd import children
+from tarsd.children import ChildDied, Pool
 from tarsd.embed.table import TableEmbedder
-from tarsd.index import Indexer, pool
-from tarsd.index.pool import ChildDied, Pool
+from tarsd.index import Indexer
 from tarsd.store import Store
 from tarsd.vault import Vault
 from tests.support.index_dump import dump
@@ -70,7 +71,7 @@ def test_a_note_that_kills_its_process_is_left_out_alone(bench: Bench, monkeypat
         def call(self, name: str, *arguments: Any) -> Any:
             if any(job.info.path == "7.md" for job in arguments[0]):
                 raise ChildDied("crash")
-            return pool.resolve(name)(*arguments)
+            return children.resolve(name)(*arguments)
 
     bench.indexer._pool = Deadly(1)
     report = bench.run()
@@ -137,7 +138,7 @@ def test_a_child_that_does_not_answer_is_ended() -> None:
 
 def test_children_do_not_outlive_a_killed_parent() -> None:
     script = (
-        "import sys, time; from tarsd.index.pool import Pool; one = Pool(1);"
+        "import sys, time; from tarsd.children import Pool; one = Pool(1);"
         "print(one.call('os:getpid'), flush=True); time.sleep(60)"
     )
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(path for path in sys.path if path))

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any
 
-_CHILD = "from tarsd.index.pool import serve; serve()"
+_CHILD = "from tarsd.children import serve; serve()"
 _STOP_S = 2.0
 _BEGUN = b"\n"
 """What a child says before it runs a call."""
@@ -27,6 +27,10 @@ _BEGUN = b"\n"
 
 class ChildDied(Exception):
     """The child ended, or did not answer in time, while it worked on a call."""
+
+
+class ChildTooSlow(ChildDied):
+    """It had to be ended because it did not answer in time."""
 
 
 class _NotStarted(Exception):
@@ -95,14 +99,19 @@ class _Child:
 
 def _wait(answers: IO[bytes], timeout: float) -> None:
     if not select.select([answers], [], [], timeout)[0]:
-        raise ChildDied("no answer in time")
+        raise ChildTooSlow("no answer in time")
 
 
 class Pool:
-    """Up to `size` children, started when needed, ended by `close()` or after `idle_s` without work."""
+    """Up to `size` children, started when needed, ended by `close()` or after `idle_s` without work.
 
-    def __init__(self, size: int, *, nice: int = 10, timeout_s: float = 300.0, idle_s: float = 30.0) -> None:
-        self._size, self._nice, self._timeout, self._idle = size, nice, timeout_s, idle_s
+    Where no child can be started, a call runs `here`, in this process, or raises ChildDied.
+    """
+
+    def __init__(
+        self, size: int, *, nice: int = 10, timeout_s: float = 300.0, idle_s: float = 30.0, here: bool = True
+    ) -> None:
+        self._size, self._nice, self._timeout, self._idle, self._here = size, nice, timeout_s, idle_s, here
         self._lock = threading.Lock()
         self._free: list[_Child] = []
         self._busy: set[_Child] = set()
@@ -119,19 +128,30 @@ class Pool:
             return self._threads.submit(self.call, name, *arguments)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Run a call in a child and wait for it; where no child can be started, it runs here."""
+        """Run a call in a child and wait for it."""
         try:
             child = self._take()
-        except OSError:
-            return resolve(name)(*arguments)
+        except OSError as error:
+            return self._run_here(name, arguments, error)
         try:
             return child.call(name, arguments, self._timeout)
-        except _NotStarted:
+        except _NotStarted as error:
             if self._closed:
                 raise ChildDied("closed") from None
+            reason = error
         finally:
             self._give(child)
+        return self._run_here(name, arguments, reason)
+
+    def _run_here(self, name: str, arguments: tuple[Any, ...], reason: Exception) -> Any:
+        if not self._here:
+            raise ChildDied("no child could be started") from reason
         return resolve(name)(*arguments)
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called: whatever ends now ends for that."""
+        return self._closed
 
     def pids(self) -> list[int]:
         """The children that run now."""
