@@ -200,17 +200,16 @@ class TurnRunner:
             self._turn.notice(told.format(provider.name))
         self._turn.by_model = not provider.quotes
         self._request = await self._prompt.fill(provider)
-        if (called := self._prompt.called) is not None and (filled := self._prompt.filled) is not None:
-            await self._calls.narrow(called.prompt)
-            self._turn.private |= filled.private
+        await self._calls.narrow(self._prompt.note)
+        self._turn.private |= self._prompt.private
+        self._turn.by_model = not provider.quotes
         if provider.quotes and await self._answered(provider):
             return
         retrieval, prompt, withheld = await self._retrieve(provider)
         if provider.quotes:
             self._announce(provider, retrieval, prompt, withheld)
-            request = ModelRequest(
-                "", (Message("user", prompt.question),), (), prompt.evidence, prompt.closest, prompt.query
-            )
+            asked = (Message("user", prompt.question),)
+            request = ModelRequest("", asked, (), prompt.evidence, prompt.closest, prompt.query)
             await self._stream(provider, request, patient)
             return
         prompt = replace(prompt, tools=await self._calls.specs(provider))
@@ -231,8 +230,7 @@ class TurnRunner:
         attached, withheld, unread = await self._attach(reader)
         selection, private = await self._selection(reader, {*withheld, *unread})
         withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
-        filled = self._prompt.filled
-        private = private or any(passage.local_only for passage in attached) or (filled is not None and filled.private)
+        private = private or any(passage.local_only for passage in attached) or self._prompt.private
         # before anything is searched for: a question that refers back takes the one before along
         history = self._history if local else self._history.without_private()
         self._unseen = self._history.lacks(history)
@@ -257,7 +255,7 @@ class TurnRunner:
             retrieval.degraded or "", PRIVATE_PASSAGES if retrieval.withheld else "", *services.library.notices()
         )
         asked = request.message
-        if filled is not None and not provider.quotes:
+        if (filled := self._prompt.filled) is not None and not provider.quotes:
             asked = filled.text
             if filled.selects and not selection:
                 raise Refused(PRIVATE_SELECTION)

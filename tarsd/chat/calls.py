@@ -55,9 +55,9 @@ class Calls:
         self._made: dict[str, str] = {}
         self._only: frozenset[str] | None = None
 
-    async def narrow(self, prompt: PromptNote) -> None:
+    async def narrow(self, prompt: PromptNote | None) -> None:
         """Leaves only the tools that a prompt names, if it names any. Raises `BadRequest` for one that is none."""
-        if prompt.tools is None:
+        if prompt is None or prompt.tools is None:
             return
         await self._toolbox.ready(READY_S)
         try:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tarsd.chat.prompt_folder import CalledPrompt, FilledPrompt
+from tarsd.chat.prompt_note import PromptNote
 from tarsd.chat.services import TurnServices
 from tarsd.errors import TarsdError
 from tarsd.protocol import TurnRequest
@@ -24,6 +25,16 @@ class PromptCall:
         self._request = request
         self._thread = thread
 
+    @property
+    def note(self) -> PromptNote | None:
+        """The prompt, once it is known."""
+        return self.called.prompt if self.called is not None else None
+
+    @property
+    def private(self) -> bool:
+        """Whether anything that it was filled with may not leave this machine."""
+        return self.filled is not None and self.filled.private
+
     async def hidden_by(self, command: str) -> str:
         """That a command has the name of a prompt, if that is so and may be told; else ""."""
         told = self._request.audience == "person"
@@ -38,7 +49,7 @@ class PromptCall:
     async def model(self) -> Provider:
         """The model that the prompt names, or the usual one. Raises `BadRequest` for one that it may not choose."""
         services, usual = self._services, self._services.provider
-        prompt = self.called.prompt if self.called is not None else None
+        prompt = self.note
         if prompt is None or not prompt.model or services.model is None:
             return usual
         at = prompt.at.get("model", 1)

@@ -88,6 +88,10 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
     if left:
         rows.append(("Left out", " · ".join(left)))
+    files = reply.get("files") or {}
+    if files.get("read") or int(files.get("pending") or 0) > 1:
+        pending = f", {files['pending']:,} to go" if files.get("pending") else ""
+        rows.append(("Files", f"{files['read']:,} read, {files['chunks']:,} passages{pending}"))
     http = reply.get("http") or {}
     if http.get("enabled"):
         where = str(http.get("url") or http.get("state") or "")

@@ -34,9 +34,9 @@ from tarsd.errors import ConfigError
 
 SECTIONS = (
     "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
-    "tools", "privacy", "dates", "http", "performance", "mcp"
+    "tools", "privacy", "dates", "files", "http", "performance", "mcp"
 )  # fmt: skip
-PLAIN = ("chunk", "search", "watch", "memory", "dates", "http", "performance")
+PLAIN = ("chunk", "search", "watch", "memory", "dates", "files", "http", "performance")
 """Sections that are nothing but their fields."""
 
 NO_KEYS = "keys do not belong in the config: use tarsd key set"

@@ -88,6 +88,7 @@ class SearchSettings:
     weight_fts: float = _range(1.0, 0.0, 10.0)
     weight_vec: float = _range(1.25, 0.0, 10.0)
     weight_table: float = _range(0.65, 0.0, 10.0)
+    weight_files: float = _range(0.8, 0.0, 1.0)
     weight_title: float = _range(0.4, 0.0, 10.0)
     weight_support: float = _range(0.3, 0.0, 10.0)
     weight_exact: float = _range(0.1, 0.0, 10.0)
@@ -176,6 +177,16 @@ class PrivacySettings:
 
 
 @dataclass(frozen=True)
+class FilesSettings:
+    """Which files besides notes are read: `kinds` of them, only those in `folders` (none named: all), `max_mb` at most.
+    """
+
+    kinds: tuple[str, ...] = ("pdf", "office", "book", "web", "picture")
+    folders: tuple[str, ...] = ()
+    max_mb: int = _range(50, 1, 2000)
+
+
+@dataclass(frozen=True)
 class DatesSettings:
     """Names of properties that say a note's date, asked before the usual ones."""
 
@@ -205,6 +216,7 @@ class Paths:
     logs: Path
     socket: Path
     index_db: Path
+    files_db: Path
     embeddings_db: Path
     lock: Path
 
@@ -229,6 +241,7 @@ class Config:
     tools: ToolSettings = ToolSettings()
     privacy: PrivacySettings = PrivacySettings()
     dates: DatesSettings = DatesSettings()
+    files: FilesSettings = FilesSettings()
     http: HttpSettings = HttpSettings()
     mcp: tuple[McpServer, ...] = ()
     performance: PerformanceSettings = PerformanceSettings()
@@ -257,7 +270,8 @@ def as_tables(config: Config) -> dict[str, Any]:
     if config.collections:
         tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
     for name in (
-        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "http", "performance"
+        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "http",
+        "performance",
     ):  # fmt: skip
         section = getattr(config, name)
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]

@@ -7,6 +7,7 @@ Other people's files are read by large libraries, so a fault in these must not r
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 
@@ -20,7 +21,10 @@ PICTURES_S = 25.0
 TOO_MUCH = "it would take too long or too much memory"
 
 _DENIED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "os.system",
-           "pty.spawn", "urllib.", "http.client.", "ftplib.", "smtplib.", "webbrowser.")  # fmt: skip
+           "pty.spawn", "urllib.", "http.client.", "ftplib.", "smtplib.", "webbrowser.", "os.remove", "os.rename",
+           "os.rmdir", "os.mkdir", "os.truncate", "os.link", "os.symlink", "os.chmod", "os.chown",
+           "os.utime")  # fmt: skip
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 
 
 class Allowance:
@@ -63,8 +67,9 @@ def confine() -> None:
         _without_network()
 
 
-def _refuse(event: str, _arguments: tuple[object, ...]) -> None:
-    if event.startswith(_DENIED):
+def _refuse(event: str, arguments: tuple[object, ...]) -> None:
+    writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING
+    if event.startswith(_DENIED) or (writes and arguments[0] != os.devnull):
         raise PermissionError(f"{event} is not allowed here")
 
 

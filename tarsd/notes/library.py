@@ -13,7 +13,8 @@ from typing import Any, TypeVar, cast
 from tarsd.chunk import with_properties
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUnavailable
-from tarsd.index.prepare import note_row
+from tarsd.index.files import suffixes, text_of
+from tarsd.index.prepare import is_private, note_row
 from tarsd.memory import holds_private, session_name, sessions_of
 from tarsd.notes.resolve import NameIndex, file_of, fold, fold_path, link_target
 from tarsd.parse import JSON, Note, access, parse, source_lines
@@ -21,7 +22,7 @@ from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.query import Executor
 from tarsd.search import Searcher
 from tarsd.store import Batch
-from tarsd.vault import FileInfo, Vault, content_hash, decode, nfc
+from tarsd.vault import FileInfo, Vault, content_hash, decode, kind_of, nfc
 from tarsd.writing import Loaded
 
 CONVERSATIONS = frozenset({"session", "summary"})
@@ -243,7 +244,22 @@ class NoteLibrary:
     def open(self, name: str) -> NoteView:
         """The note with this path, title or alias, as it is on disk now. Raises as `view`, and `StoreError`."""
         rows = self.named(name)
+        if not rows and (view := self._view_of_file(name)) is not None:
+            return view
         return self.view(rows[0].key if rows else ("", file_of(name)))
+
+    def _view_of_file(self, name: str) -> NoteView | None:
+        """A file that is no note, with what was read of it as its text; None where there is none of this name."""
+        files = self.searcher().files
+        if files is None:
+            return None
+        notes = files.store.notes
+        found = NameIndex(notes.titles()).find(name)
+        if not found or (private := self._file_private(found[0])) is None:
+            return None
+        row = replace(found[0], local_only=private)
+        text = text_of(notes.passages_of(row.id))
+        return NoteView(row, Loaded(row.path, text.encode(), text, "utf-8", content_hash(text.encode())))
 
     def load(self, key: Key) -> tuple[FileInfo, Loaded]:
         """The file at (collection, path) as it is on disk now. Raises `NotFound`, `Unreadable`, `VaultUnavailable`."""
@@ -272,7 +288,10 @@ class NoteLibrary:
         return NoteView(row, loaded)
 
     def passages(self, view: NoteView) -> list[Passage]:
-        """All passages of a note as it is now."""
+        """All passages of a note as it is now; of a file, as it was read."""
+        files = self.searcher().files if view.note.of_file else None
+        if files is not None:
+            return [replace(passage, note=view.note) for passage in files.store.notes.passages_of(view.note.id)]
         note = parse(view.loaded.text, view.path)
         return [replace(passage, note=view.note) for passage in with_properties(note, self.config.chunk)]
 
@@ -283,12 +302,23 @@ class NoteLibrary:
 
         What the index says holds while the vault is away: it learns a moment later what became private.
         """
+        if row.of_file:
+            return self._file_private(row)
         try:
             return self.view(row.key).local_only or row.local_only
         except VaultUnavailable:
             return row.local_only
         except TarsdError:
             return None
+
+    def _file_private(self, row: NoteRow) -> bool | None:
+        """As `private_now`, of a file that is no note: its folder says it."""
+        vault = self.vaults.get(row.collection)
+        if vault is None or vault.excluded_by(row.path, folder=False) is not None:
+            return None
+        if not os.path.lexists(vault.root / row.path):
+            return row.local_only if not os.path.isdir(vault.root) else None
+        return row.local_only or is_private(row.path, self.config.privacy.local_only)
 
     def looked_at(self, passages: Sequence[Passage]) -> list[Passage]:
         """The passages by what holds of their notes on disk now; those of notes that went are left out."""
@@ -350,6 +380,8 @@ class NoteLibrary:
         """Whether the note at (collection, path) is private on disk now, None when none can be read there."""
         if key in inquiry.asked:
             return False
+        if key not in inquiry.leaves and kind_of(key[1], suffixes(self.config.files.kinds)) is not None:
+            inquiry.leaves[key] = self._file_private(NoteRow(collection=key[0], path=key[1]))
         if key not in inquiry.leaves:
             try:
                 stated = self._stated_at(key)

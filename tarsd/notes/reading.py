@@ -103,7 +103,12 @@ class Reader:
         is wrong in `within`, raises `BadRequest`.
         """
         searcher, library = self._library.searcher(), self._library
-        scope = Scope(conversations=False, leaves=not private, only=self._only(within))
+        scope = Scope(
+            conversations=False,
+            leaves=not private,
+            only=self._only(within),
+            files=self._files(within, leaves=not private),
+        )
         filters = within.days
         results = searcher.search(query, limit=limit, filters=filters, scope=scope)
         rules = querying.dates_of(library)
@@ -134,6 +139,21 @@ class Reader:
             true = library.queries.having(within.where, library.searcher().store, about, querying.moment(), hidden)
             found = true if found is None else found & true
         return None if found is None else frozenset(found)
+
+    def _files(self, within: Within, *, leaves: bool = True) -> Scope | None:
+        """Where among the files that are no notes a search looks; None for nowhere.
+
+        They have no tags and no properties of Bases. Nothing of private ones is known to a model elsewhere.
+        """
+        files = self._library.searcher().files
+        if files is None or within.tag or within.where.strip():
+            return None
+        rows = files.store.notes.titles()
+        hidden = frozenset() if self.sees_private else frozenset(row.id for row in rows if row.local_only)
+        only = None
+        if within.folder:
+            only = frozenset(row.id for row in matching(rows, within.folder, "", recent=False))
+        return Scope(leaves=leaves, hidden=hidden, only=only)
 
     def overview(self) -> str:
         """The commonest properties, tags and folders of the notes, for whoever asks; nothing of private ones.
@@ -203,7 +223,7 @@ class Reader:
         library = self._library
         rows = [row for row in library.named(name) if library.private_now(row) is False]
         try:
-            view = library.view(rows[0].key if rows else ("", file_of(name)))
+            view = library.view(rows[0].key) if rows else library.open(name)
         except Unreadable:  # it may be private, and nobody can look
             raise _missing(name) from None
         if view.local_only:
@@ -247,7 +267,8 @@ class Reader:
         """The hits of a query. Raises `StoreError`."""
         searcher = self._library.searcher()
         only = self._only(Within(where=request.where))
-        scope = Scope(conversations=self._audience == "person", hidden=self._hidden, only=only)
+        files = self._files(Within(where=request.where))
+        scope = Scope(conversations=self._audience == "person", hidden=self._hidden, only=only, files=files)
 
         def find(limit: int) -> Results:
             return searcher.search(request.query, request.mode, limit, request.min_score, request.filters, scope)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tarsd.config import SearchSettings
@@ -24,6 +25,8 @@ from tarsd.search.relevance import MAYBE
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import QueryVector, VectorSpaces
 from tarsd.store import Store
+
+log = logging.getLogger(__name__)
 
 MAX_LIMIT = 200
 COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0, 0.5)
@@ -71,6 +74,7 @@ class Searcher:
     ) -> None:
         self.store, self.settings = store, settings
         self.spaces = VectorSpaces(store, table, model)
+        self.files: Searcher | None = None
         self.titles, self._questions = TitleIndex(), TitleIndex(conversations=True)
         self._titles_lock = threading.Lock()
         self._lexicon = self._narrow = Lexicon(store, self._similar_titles)
@@ -95,7 +99,21 @@ class Searcher:
         talk = self.rank_conversations(ranking, limit, scope)
         if talk is not None:
             hits = _together(hits, [hit for hit, _ in judged(talk, limit)], limit)
+        if self.files is not None and scope.files is not None:
+            hits = _together(hits, self._of_files(text, mode, limit, filters, scope.files), limit)
         return Results(tuple(hit for hit in hits if hit.score >= min_score), ranking.trouble or None)
+
+    def _of_files(
+        self, text: str, mode: Mode, limit: int, filters: Mapping[str, Any] | None, scope: Scope
+    ) -> list[Passage]:
+        """What files that are no notes hold of a query; they merely arrived, and come after what was written."""
+        assert self.files is not None
+        try:
+            found = self.files.search(text, mode, limit, 0.0, filters, scope).hits
+        except StoreError as error:
+            log.warning("files were not searched: %s", error.message)
+            return []
+        return [replace(hit, score=hit.score * self.settings.weight_files) for hit in found]
 
     def related(self, key: Key, limit: int = 10) -> list[Passage]:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
@@ -431,13 +449,18 @@ def _coverage(vector: QueryVector, conversations: bool) -> float:
 
 
 def _together(notes: Sequence[Passage], talk: Sequence[Passage], limit: int) -> list[Passage]:
-    """Hits of notes and of conversations by score; where not all have room, conversations displace no answer."""
+    """Hits of notes and of conversations, or files, by score; where not all have room, these displace no answer."""
 
     def kept_first(hit: Passage) -> tuple[bool, bool]:
-        return hit.relevance < MAYBE, hit.note.of_conversation
+        return hit.relevance < MAYBE, hit.note.of_conversation or hit.note.of_file
 
-    kept = {hit.id for hit in sorted([*notes, *talk], key=kept_first)[:limit]}
-    return [hit for hit in heapq.merge(notes, talk, key=lambda hit: -hit.score) if hit.id in kept]
+    kept = set(map(_known_by, sorted([*notes, *talk], key=kept_first)[:limit]))
+    return [hit for hit in heapq.merge(notes, talk, key=lambda hit: -hit.score) if _known_by(hit) in kept]
+
+
+def _known_by(hit: Passage) -> tuple[bool, int]:
+    """Files have an index, and so numbers, of their own."""
+    return hit.note.of_file, hit.id
 
 
 def _rarest(terms: Sequence[TermStats]) -> list[TermStats]:

@@ -44,17 +44,23 @@ def test_a_child_reads_one_file_after_another(reader: Reader, tmp_path: Path) ->
         "__import__('os').posix_spawn('/bin/true', ['true'], {})",
         "__import__('os').execv('/bin/true', ['true'])",
         "__import__('multiprocessing').Process(target=print).start()",
-        "open('written', 'w').write('x') and open('written').read()[9]",
+        "open('written', 'wb', buffering=0).write(b'x')",
+        "open('none.pdf', 'w')",
+        "__import__('os').open('none.pdf', 1)",
+        "__import__('os').remove('none.pdf')",
+        "__import__('os').rename('none.pdf', 'other.pdf')",
     ],
 )
 def test_a_child_may_not(code: str, tmp_path: Path) -> None:
     """Open connections, start processes, write files."""
     pool = Pool(1, here=False)
     try:
+        (tmp_path / "none.pdf").write_bytes(b"no PDF")
         pool.call("os:chdir", str(tmp_path))
         pool.call("tarsd.extract.reader:in_child", str(tmp_path / "none.pdf"), "pdf")
         with pytest.raises(OSError):
             pool.call("builtins:eval", code)
+        assert (tmp_path / "none.pdf").read_bytes() == b"no PDF"
     finally:
         pool.close()
 

@@ -1,0 +1,80 @@
+"""Files that are no notes beside the notes: read, found, cited with their page, and kept apart."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tarsd.errors import EXIT_OK
+from tests.conftest import Daemon
+from tests.support.engine import until, write
+from tests.support.pdfs import pdf
+from tests.support.pdfs import write as write_bytes
+from tests.support.stub import Run
+
+Start = Callable[..., Daemon]
+
+PAGES = [
+    ["Introduction to the pump."],
+    ["The filter is cleaned weekly."],
+    ["The warranty of the kettle is seven years."],
+]
+
+
+def hits(run: Run, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("search", "--json", "--", *words)[1])["hits"]
+    return found
+
+
+def found(run: Run, words: str, link: str) -> bool:
+    return any(hit["link"] == link and hit["relevance"] > 0.5 for hit in hits(run, words))
+
+
+def test_a_pdf_that_is_dropped_into_the_vault_is_cited_with_its_page(run: Run, daemon: Start, vault: Path) -> None:
+    write(vault, "Garden.md", "The tomatoes need water.\n")
+    daemon()
+    (vault / "Papers").mkdir()
+    write_bytes(vault / "Papers" / "manual.pdf", pdf(PAGES))
+    until(lambda: found(run, "warranty kettle", "Papers/manual.pdf#page=3"))
+
+    code, out, _ = run("search", "kettle")
+    assert code == EXIT_OK and "manual.pdf, page 3" in out
+    code, out, _ = run("ask", "How long is the warranty of the kettle?")
+    assert code == EXIT_OK and "seven years" in out and "[[Papers/manual.pdf#page=3]]" in out
+
+    assert [hit["path"] for hit in hits(run, "kind:pdf", "tomatoes")] != ["Garden.md"]
+    assert all(hit["path"] == "Garden.md" for hit in hits(run, "-kind:pdf", "kettle"))
+
+    os.rename(vault / "Papers" / "manual.pdf", vault / "moved.pdf")
+    until(lambda: found(run, "kettle", "moved.pdf#page=3"))
+    assert not found(run, "kettle", "Papers/manual.pdf#page=3")
+    assert run("why", "moved.pdf", "kettle")[0] == EXIT_OK
+    assert "[[moved.pdf#page=2]]" in run("ask", "@moved.pdf what about the filter?")[1]
+    (vault / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing more")
+    until(lambda: "broken.pdf" in run("status", "--all")[1])
+    (vault / "moved.pdf").unlink()
+    write_bytes(vault / "other.pdf", pdf([["The ferry is late."]]))
+    until(lambda: found(run, "ferry", "other.pdf#page=1"))
+
+
+def test_a_private_folder_holds_for_files_and_an_excluded_one_too(
+    run: Run, daemon: Start, vault: Path, home: Path
+) -> None:
+    """Nothing of a private file is told to another program's model elsewhere; the person and a model here get it."""
+    for folder in ("Private", "Left out", "Open"):
+        (vault / folder).mkdir()
+        write_bytes(vault / folder / f"{folder}.pdf", pdf([[f"The zeppelin of {folder} lands."]]))
+    settings = f'[vault]\npath = "{vault}"\nexclude = ["Left out/"]\n[privacy]\nlocal_only = ["Private/"]\n'
+    (home / "config.toml").write_text(settings)
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 2)
+
+    def paths(audience: str) -> set[str]:
+        reply = one.client.post("/v1/search", {"query": "zeppelin", "audience": audience})
+        return {hit["path"] for hit in reply["hits"]}
+
+    assert paths("person") == paths("here") == {"Private/Private.pdf", "Open/Open.pdf"}
+    assert paths("elsewhere") == {"Open/Open.pdf"}
