@@ -198,7 +198,6 @@ class TurnRunner:
         await provider.prepare()
         if told:
             self._turn.notice(told.format(provider.name))
-        self._turn.by_model = not provider.quotes
         self._request = await self._prompt.fill(provider)
         await self._calls.narrow(self._prompt.note)
         self._turn.private |= self._prompt.private
