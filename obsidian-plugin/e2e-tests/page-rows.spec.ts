@@ -59,7 +59,7 @@ test("rows are a table with links and citations, and a slash says what there is"
 
 test("a number in somebody's words is no citation, and stands there as they wrote it", async ({ phone }) => {
 	await phone.open();
-	await phone.hear("Who repairs the boiler, and when?", "- Read \\[1] and \\[1, 2?], `\\[1]` and [a \\[1] b](Tea.md) [1]\n\n| a | b |\n| --- | --- |\n| **\\[1]** | [1] |\n");
+	await phone.hear("Who repairs the boiler, and when?", "- Read \\[1] and \\[1, 2?], `\\[1]` and [a \\[1\\] b](Tea.md) [1]\n\n| a | b |\n| --- | --- |\n| **\\[1]** | [1] |\n");
 	await expect(phone.answer.locator(".cite")).toHaveCount(2);
 	await expect(phone.answer.locator("li")).toHaveText("Read [1] and [1, 2?], \\[1] and a [1] b 1");
 	await expect(phone.answer.locator("td")).toHaveText(["[1]", "1"]);
@@ -86,7 +86,7 @@ test("a slash saves the chat as a note", async ({ phone }) => {
 	await phone.ask("/save");
 	await expect(phone.page.getByText("There is no answer to save yet.")).toBeVisible();
 	await phone.ask("/notes tags --limit 1");
-	await expect(phone.answer).toContainText("1 note");
+	await expect(phone.answer).toContainText("2 notes");
 	await phone.ask("/save");
 	await expect(phone.page.getByText(/^(Saved in .+\.md\.|Not saved as a note: session notes are off\.)$/)).toBeVisible();
 	await expect(phone.turns).toHaveCount(1);
