@@ -155,7 +155,8 @@ def _counted(shown: ShownRows) -> list[str]:
     if not total:
         return ["Nothing matches."]
     said = f"{total:,} {kind}{'' if total == 1 else 's'}"
-    return [f"{said}; the first {len(shown.rows):,} are shown." if len(shown.rows) < total else f"{said}."]
+    some = "the first is shown" if len(shown.rows) == 1 else f"the first {len(shown.rows):,} are shown"
+    return [f"{said}; {some}." if len(shown.rows) < total else f"{said}."]
 
 
 def _sums(summaries: Mapping[str, Summary], table: Table) -> list[str]:
