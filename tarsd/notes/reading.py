@@ -223,7 +223,7 @@ class Reader:
         library = self._library
         rows = [row for row in library.named(name) if library.private_now(row) is False]
         try:
-            view = library.view(rows[0].key) if rows else library.open(name)
+            view = library.view(rows[0].key) if rows else library.file(name, private=False) or library.open(name)
         except Unreadable:  # it may be private, and nobody can look
             raise _missing(name) from None
         if view.local_only:
