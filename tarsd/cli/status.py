@@ -217,11 +217,11 @@ def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal)
 
 @click.command(cls=Command)
 @click.argument("paths", nargs=-1)
-@click.option("--full", is_flag=True, help="Read every note again, also unchanged ones.")
+@click.option("--full", is_flag=True, help="Read every note and file again, also unchanged ones.")
 @vault_option
 @json_option
 def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: bool) -> None:
-    """Compare the index with the vault now; only PATHs (notes or folders), if any are given.
+    """Compare the index with the vault now; only PATHs (notes, files or folders), if any are given.
 
     The daemon does this by itself all the time; this is for those who want to see it.
     """
@@ -236,7 +236,10 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
                 step(int(event.get("done") or 0), int(event.get("total") or 0), line(event.get("path") or ""))
             else:
                 report = event
-    tell(report, [summary(report)], as_json=as_json)
+    lines = [summary(report)]
+    if any((report.get("files") or {}).get(name) for name in REPORTED):
+        lines.append(f"Files: {summary(report['files'])}")
+    tell(report, lines, as_json=as_json)
 
 
 def _path(client: Client, given: str) -> str:

@@ -78,3 +78,25 @@ def test_a_private_folder_holds_for_files_and_an_excluded_one_too(
 
     assert paths("person") == paths("here") == {"Private/Private.pdf", "Open/Open.pdf"}
     assert paths("elsewhere") == {"Open/Open.pdf"}
+
+
+def test_a_reindex_reaches_files_and_a_full_one_reads_them_again(run: Run, daemon: Start, vault: Path) -> None:
+    write(vault, "Garden.md", "The tomatoes need water.\n")
+    (vault / "Papers").mkdir()
+    for name in ("one.pdf", "copy.pdf"):
+        write_bytes(vault / "Papers" / name, pdf(PAGES))
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 2)
+
+    def report(*words: str) -> tuple[dict[str, int], dict[str, int]]:
+        told = json.loads(run("reindex", "--json", *words)[1])
+        return told, told.get("files", {})
+
+    notes, files = report()
+    assert (notes["unchanged"], files["unchanged"], files["changed"]) == (1, 2, 0)
+    notes, files = report("Papers/one.pdf")
+    assert (notes["unchanged"], files["unchanged"]) == (0, 1)
+    assert report("Garden.md")[1] == {}, "what is asked of notes waits for no file"
+    code, out, _ = run("reindex", "--full")
+    assert code == EXIT_OK and "\nFiles: 2 changed" in out, out
+    assert found(run, "warranty kettle", "Papers/one.pdf#page=3") or found(run, "kettle", "Papers/copy.pdf#page=3")
