@@ -88,7 +88,7 @@ class SearchSettings:
     weight_fts: float = _range(1.0, 0.0, 10.0)
     weight_vec: float = _range(1.25, 0.0, 10.0)
     weight_table: float = _range(0.65, 0.0, 10.0)
-    weight_files: float = _range(0.8, 0.0, 1.0)
+    weight_files: float = _range(0.5, 0.0, 1.0)
     weight_title: float = _range(0.4, 0.0, 10.0)
     weight_support: float = _range(0.3, 0.0, 10.0)
     weight_exact: float = _range(0.1, 0.0, 10.0)

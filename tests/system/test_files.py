@@ -100,3 +100,21 @@ def test_a_reindex_reaches_files_and_a_full_one_reads_them_again(run: Run, daemo
     code, out, _ = run("reindex", "--full")
     assert code == EXIT_OK and "\nFiles: 2 changed" in out, out
     assert found(run, "warranty kettle", "Papers/one.pdf#page=3") or found(run, "kettle", "Papers/copy.pdf#page=3")
+
+
+def test_notes_that_answer_come_before_files_and_notes_that_do_not_hide_none(
+    run: Run, daemon: Start, vault: Path
+) -> None:
+    write(vault, "Kettle.md", "# Kettle\n\nThe kettle is descaled with vinegar every month.\n")
+    for number in range(12):
+        write(vault, f"Garden {number}.md", f"Bed {number}: the seeds of the garden are ordered in spring.\n")
+        name = f"descaled kettle {number}.pdf"
+        write_bytes(vault / name, pdf([[f"The kettle of type {number} is descaled with vinegar every month."]]))
+    write_bytes(vault / "lease.pdf", pdf([["The lease of the garage ends in October, with three months of notice."]]))
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 13)
+    for words in ("kettle descaled vinegar", "How is the kettle descaled?"):
+        assert hits(run, words)[0]["path"] == "Kettle.md", words
+        assert len({hit["path"] for hit in hits(run, words)}) > 1, words
+    for words in ("garage lease notice months", "When does the lease of the garage end?"):
+        assert hits(run, words)[0]["path"] == "lease.pdf", words
