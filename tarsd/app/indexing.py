@@ -196,17 +196,8 @@ class Indexing:
         store = self._make_store(config.paths.files_db, config.paths.embeddings_db)
         table, model = self.embedders[0], next(iter(self.embedders[1:]), None)
         self.files_store = store
-        files = FileIndexer(
-            config,
-            list(self.file_vaults.values()),
-            store,
-            table,
-            model,
-            busy=self._busy,
-            processes=1,
-            few=0,
-        )
-        self.files = files
+        vaults = list(self.file_vaults.values())
+        self.files = files = FileIndexer(config, vaults, store, table, model, busy=self._busy, processes=1, few=0)
         self._search.files = Searcher(store, config.search, table, model)
         if self._in_background and model is not None:
             self._embedding_files.start(files.background.run)

@@ -16,8 +16,9 @@ from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUna
 from tarsd.index.files import suffixes, text_of
 from tarsd.index.prepare import is_private, note_row
 from tarsd.memory import holds_private, session_name, sessions_of
+from tarsd.notes.note_view import NoteView
 from tarsd.notes.resolve import NameIndex, file_of, fold, fold_path, link_target
-from tarsd.parse import JSON, Note, access, parse, source_lines
+from tarsd.parse import JSON, Note, access, parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.query import Executor
 from tarsd.search import Searcher
@@ -34,43 +35,6 @@ T = TypeVar("T")
 
 SETTLED_S = 2.0
 """A file that is older than this has another time stamp when it changes, on any disk."""
-
-
-@dataclass(frozen=True)
-class NoteView:
-    """A note as it is on disk now: its path, its kind, and its current text."""
-
-    note: NoteRow
-    loaded: Loaded
-
-    @property
-    def path(self) -> str:
-        return self.note.path
-
-    @property
-    def title(self) -> str:
-        return self.note.title
-
-    @property
-    def local_only(self) -> bool:
-        return self.note.local_only
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a conversation with tarsd, or memory."""
-        return self.note.ours
-
-    @property
-    def collection(self) -> str:
-        return self.note.collection
-
-    def lines(self, note: Note) -> list[str]:
-        """The lines of `note`, which is this text parsed, with their own numbers; a `.base` is read as its source."""
-        source = source_lines(self.loaded.text)
-        if note.path.lower().endswith(".base"):
-            return source
-        body = note.body_line - 1
-        return [*source[:body], *note.lines[body:]]
 
 
 @dataclass(frozen=True)

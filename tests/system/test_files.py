@@ -7,8 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from tarsd.errors import EXIT_OK
+import pytest
+
+from tarsd.errors import EXIT_OK, ClientError
 from tests.conftest import Daemon
 from tests.support.engine import until, write
 from tests.support.pdfs import pdf
@@ -118,3 +121,38 @@ def test_notes_that_answer_come_before_files_and_notes_that_do_not_hide_none(
         assert len({hit["path"] for hit in hits(run, words)}) > 1, words
     for words in ("garage lease notice months", "When does the lease of the garage end?"):
         assert hits(run, words)[0]["path"] == "lease.pdf", words
+
+
+def test_the_text_of_a_file_is_read_with_its_pages(run: Run, daemon: Start, vault: Path, home: Path) -> None:
+    for folder in ("Private", "Büro"):
+        (vault / folder).mkdir()
+        write_bytes(vault / folder / "manual 1.pdf", pdf(PAGES))
+    write_bytes(vault / "Private" / "secret.pdf", pdf(PAGES))
+    (home / "config.toml").write_text(f'[vault]\npath = "{vault}"\n[privacy]\nlocal_only = ["Private/"]\n')
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 3)
+
+    def note(name: str, audience: str = "person") -> dict[str, Any]:
+        reply: dict[str, Any] = one.client.get(f"/v1/notes/{quote(name)}?audience={audience}")
+        return reply
+
+    reply = note("Büro/manual 1.pdf")
+    assert reply["path"] == "Büro/manual 1.pdf" and reply["modified"] > 0
+    lines = reply["text"].split("\n")
+    hit = next(hit for hit in hits(run, "warranty kettle") if hit["path"] == reply["path"])
+    assert lines[hit["start_line"] - 1 : hit["end_line"]] == hit["text"].split("\n") == PAGES[2]
+    assert [line for line in lines if line.startswith("#")] == ["# page 1", "# page 2", "# page 3"]
+
+    for audience in ("here", "elsewhere"):
+        for name in ("Büro/manual 1.pdf", "[[Büro/manual 1.pdf#page=3]]"):
+            assert note(name, audience)["text"] == reply["text"]
+    assert note("manual 1.pdf", "elsewhere")["path"] == "Büro/manual 1.pdf"
+    assert note("Private/secret.pdf")["text"] == note("secret.pdf", "here")["text"]
+    missing = set()
+    for name in ("Private/secret.pdf", "secret.pdf", "Private/none.pdf"):
+        with pytest.raises(ClientError) as refused:
+            note(name, "elsewhere")
+        missing.add((refused.value.code, refused.value.message.replace(name, "…")))
+    assert len(missing) == 1, "no error tells a private file from none"
+    with pytest.raises(ClientError):
+        note("manual 1.pdf")  # a person names a path
