@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -92,6 +93,9 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     if files.get("read") or int(files.get("pending") or 0) > 1:
         pending = f", {files['pending']:,} to go" if files.get("pending") else ""
         rows.append(("Files", f"{files['read']:,} read, {files['chunks']:,} passages{pending}"))
+        if extras := str(files.get("lacking") or "").replace(" ", ""):
+            command = f"{line(shlex.quote(sys.executable))} -m pip install 'tarsd[{line(extras)}]'"
+            rows.append(("", f"Office files, books, web pages or pictures need more: {command}"))
     http = reply.get("http") or {}
     if http.get("enabled"):
         where = str(http.get("url") or http.get("state") or "")
