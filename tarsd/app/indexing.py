@@ -196,17 +196,8 @@ class Indexing:
         store = self._make_store(config.paths.files_db, config.paths.embeddings_db)
         table, model = self.embedders[0], next(iter(self.embedders[1:]), None)
         self.files_store = store
-        files = FileIndexer(
-            config,
-            list(self.file_vaults.values()),
-            store,
-            table,
-            model,
-            busy=self._busy,
-            processes=1,
-            few=0,
-        )
-        self.files = files
+        vaults = list(self.file_vaults.values())
+        self.files = files = FileIndexer(config, vaults, store, table, model, busy=self._busy, processes=1, few=0)
         self._search.files = Searcher(store, config.search, table, model)
         if self._in_background and model is not None:
             self._embedding_files.start(files.background.run)
@@ -219,6 +210,8 @@ class Indexing:
         def progress(done: int, total: int, path: str) -> None:
             if self._files.stopping:
                 raise _Stopping
+            if job.progress is not None:
+                job.progress(done, total, path)
             while self._notes_wait() and not self._files.stopping:
                 time.sleep(0.05)
 
@@ -423,7 +416,7 @@ class Indexing:
     # -------------------------------------------------------------------------------------------- on request
 
     async def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
-        """Progress and then a report; continues even if nobody reads it."""
+        """Progress and then a report, of notes and with `files` in it of these; continues even if nobody reads it."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Json | TarsdError] = asyncio.Queue()
         last = 0.0
@@ -439,10 +432,20 @@ class Indexing:
             with contextlib.suppress(RuntimeError):  # the loop has ended; the pass goes on
                 tell({"type": "progress", "done": done, "total": total, "path": path})
 
-        def done(report: Report | None, error: TarsdError | None) -> None:
-            tell(error or {"type": "report", **(dataclasses.asdict(report) if report is not None else {})})
-
         scope = self._scope(request.paths)
+        of_files = scope if scope is None else frozenset(key for key in scope if kind_of(key[1]) is None)
+
+        def done(notes: Report | None, error: TarsdError | None) -> None:
+            said = {"type": "report", **(dataclasses.asdict(notes) if notes is not None else {})}
+
+            def files_done(files: Report | None, error: TarsdError | None) -> None:
+                tell(error or said | {"files": dataclasses.asdict(files) if files is not None else {}})
+
+            if error is None and self.file_vaults and (of_files is None or of_files):
+                self._files.ask(IndexJob(of_files, request.full, progress, files_done))
+            else:
+                tell(error or said)
+
         worker = self._long if scope is None or request.full else self._short
         worker.ask(IndexJob(scope, request.full, progress, done))
         self._asked += 1

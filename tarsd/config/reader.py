@@ -176,6 +176,11 @@ class _ConfigReader:
             return self.scores(value, getattr(default, field.name), key)
         if kind.startswith("tuple"):
             if isinstance(value, list) and all(isinstance(text, str) for text in value):
+                known = field.metadata.get("each", value)
+                if unknown := [text for text in value if text not in known]:
+                    close = difflib.get_close_matches(unknown[0], known, n=1, cutoff=0.5)
+                    guess = f'did you mean "{close[0]}"?' if close else f"it may list {', '.join(known)}"
+                    return self.fault(key, f'there is no "{unknown[0]}"; {guess}')
                 return tuple(value)
             return self.fault(key, 'must be a list of strings: ["…", "…"]')
         if choices := field.metadata.get("choices"):

@@ -20,6 +20,11 @@ def _one_of(*choices: str) -> Any:
     return field(default=choices[0], metadata={"choices": choices})
 
 
+def _some_of(*choices: str) -> Any:
+    """A list of these; all of them by default."""
+    return field(default=choices, metadata={"each": choices})
+
+
 def _elsewhere(default: Any, **kwargs: Any) -> Any:
     """A field that no key of this section sets."""
     return field(default=default, metadata={"elsewhere": True}, **kwargs)
@@ -88,7 +93,7 @@ class SearchSettings:
     weight_fts: float = _range(1.0, 0.0, 10.0)
     weight_vec: float = _range(1.25, 0.0, 10.0)
     weight_table: float = _range(0.65, 0.0, 10.0)
-    weight_files: float = _range(0.8, 0.0, 1.0)
+    weight_files: float = _range(0.5, 0.0, 1.0)
     weight_title: float = _range(0.4, 0.0, 10.0)
     weight_support: float = _range(0.3, 0.0, 10.0)
     weight_exact: float = _range(0.1, 0.0, 10.0)
@@ -181,7 +186,7 @@ class FilesSettings:
     """Which files besides notes are read: `kinds` of them, only those in `folders` (none named: all), `max_mb` at most.
     """
 
-    kinds: tuple[str, ...] = ("pdf", "office", "book", "web", "picture")
+    kinds: tuple[str, ...] = _some_of("pdf", "office", "book", "web", "picture")
     folders: tuple[str, ...] = ()
     max_mb: int = _range(50, 1, 2000)
 

@@ -70,9 +70,10 @@ class FileIndexer(Indexer):
         if not jobs:
             return
         settings = self._settings_of(jobs[0].info.collection)
-        known = {row.hash: row for row in self.store.notes.rows().values() if row.chunker == settings.chunker}
-        for job in jobs:
-            yield self._one(job, settings, known)
+        rows = self.store.notes.rows()
+        known = {row.hash: row for row in rows.values() if row.chunker == settings.chunker}
+        for job in jobs:  # what is known at this very place is asked to be read again
+            yield self._one(job, settings, {} if job.info.key in rows else known)
 
     def _one(
         self, job: prepare.ReadJob, settings: prepare.PrepareSettings, known: Mapping[str, FileRow]

@@ -16,8 +16,9 @@ from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUna
 from tarsd.index.files import suffixes, text_of
 from tarsd.index.prepare import is_private, note_row
 from tarsd.memory import holds_private, session_name, sessions_of
+from tarsd.notes.note_view import NoteView
 from tarsd.notes.resolve import NameIndex, file_of, fold, fold_path, link_target
-from tarsd.parse import JSON, Note, access, parse, source_lines
+from tarsd.parse import JSON, Note, access, parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.query import Executor
 from tarsd.search import Searcher
@@ -34,43 +35,6 @@ T = TypeVar("T")
 
 SETTLED_S = 2.0
 """A file that is older than this has another time stamp when it changes, on any disk."""
-
-
-@dataclass(frozen=True)
-class NoteView:
-    """A note as it is on disk now: its path, its kind, and its current text."""
-
-    note: NoteRow
-    loaded: Loaded
-
-    @property
-    def path(self) -> str:
-        return self.note.path
-
-    @property
-    def title(self) -> str:
-        return self.note.title
-
-    @property
-    def local_only(self) -> bool:
-        return self.note.local_only
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a conversation with tarsd, or memory."""
-        return self.note.ours
-
-    @property
-    def collection(self) -> str:
-        return self.note.collection
-
-    def lines(self, note: Note) -> list[str]:
-        """The lines of `note`, which is this text parsed, with their own numbers; a `.base` is read as its source."""
-        source = source_lines(self.loaded.text)
-        if note.path.lower().endswith(".base"):
-            return source
-        body = note.body_line - 1
-        return [*source[:body], *note.lines[body:]]
 
 
 @dataclass(frozen=True)
@@ -244,20 +208,28 @@ class NoteLibrary:
     def open(self, name: str) -> NoteView:
         """The note with this path, title or alias, as it is on disk now. Raises as `view`, and `StoreError`."""
         rows = self.named(name)
-        if not rows and (view := self._view_of_file(name)) is not None:
+        if not rows and (view := self.file(name)) is not None:
             return view
         return self.view(rows[0].key if rows else ("", file_of(name)))
 
-    def _view_of_file(self, name: str) -> NoteView | None:
-        """A file that is no note, with what was read of it as its text; None where there is none of this name."""
-        files = self.searcher().files
+    def file(self, name: str, *, private: bool = True) -> NoteView | None:
+        """A file that is no note, with what was read of it as its text; None where there is none of this name.
+
+        Without `private`, those that are private now are not known.
+        """
+        try:
+            files = self.searcher().files
+        except StoreError:  # without an index there are notes, and no files
+            return None
         if files is None:
             return None
         notes = files.store.notes
-        found = NameIndex(notes.titles()).find(name)
-        if not found or (private := self._file_private(found[0])) is None:
+        rows = [replace(row, local_only=self._by_rule(row)) for row in notes.titles()]
+        hidden = () if private else {row.id for row in rows if row.local_only}
+        found = [row for row in NameIndex(rows).find(name, hidden) if self._file_private(row) is not None]
+        if not found:
             return None
-        row = replace(found[0], local_only=private)
+        row = found[0]
         text = text_of(notes.passages_of(row.id))
         return NoteView(row, Loaded(row.path, text.encode(), text, "utf-8", content_hash(text.encode())))
 
@@ -314,10 +286,17 @@ class NoteLibrary:
     def _file_private(self, row: NoteRow) -> bool | None:
         """As `private_now`, of a file that is no note: its folder says it."""
         vault = self.vaults.get(row.collection)
-        if vault is None or vault.excluded_by(row.path, folder=False) is not None:
+        if vault is None:
             return None
-        if not os.path.lexists(vault.root / row.path):
-            return row.local_only if not os.path.isdir(vault.root) else None
+        try:
+            there = vault.resolve(row.path)
+        except TarsdError:  # left out by now, perhaps by Obsidian's settings
+            return None
+        if not os.path.lexists(there) and os.path.isdir(vault.root):
+            return None
+        return self._by_rule(row)
+
+    def _by_rule(self, row: NoteRow) -> bool:
         return row.local_only or is_private(row.path, self.config.privacy.local_only)
 
     def looked_at(self, passages: Sequence[Passage]) -> list[Passage]:
@@ -366,7 +345,9 @@ class NoteLibrary:
         if here:
             return True
         try:
-            rows = self.searcher().store.notes.holding(bytes.fromhex(origin.hash)) if origin.hash else []
+            searcher = self.searcher()
+            stores = [one.store for one in (searcher, searcher.files) if one is not None and origin.hash]
+            rows = [row for store in stores for row in store.notes.holding(bytes.fromhex(origin.hash))]
         except (StoreError, ValueError):
             rows = []
         keys = {row.key for row in rows}

@@ -22,10 +22,11 @@ from tarsd.bases.table import Table
 from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
-from tarsd.notes.library import NoteLibrary, NoteView
+from tarsd.notes.library import NoteLibrary
+from tarsd.notes.note_view import NoteView
 from tarsd.notes.overview import overview
 from tarsd.notes.resolve import file_of, fold_path, link_target, matching, stands_in
-from tarsd.parse import parse
+from tarsd.parse import Note, parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
@@ -37,8 +38,7 @@ from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
 AWAY = "The folder of the notes is missing. These results are from the last index."
-MOST_NAMED = 10
-"""So many of the notes that share a name are told."""
+MOST_NAMED = 10  # of the notes that share a name
 
 Json = dict[str, Any]
 
@@ -223,7 +223,7 @@ class Reader:
         library = self._library
         rows = [row for row in library.named(name) if library.private_now(row) is False]
         try:
-            view = library.view(rows[0].key) if rows else library.open(name)
+            view = library.view(rows[0].key) if rows else library.file(name, private=False) or library.open(name)
         except Unreadable:  # it may be private, and nobody can look
             raise _missing(name) from None
         if view.local_only:
@@ -326,10 +326,7 @@ class Reader:
         return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
     def rows(self, query: VaultQuery, base: str = "", most: int = MOST_SHOWN, first: int = 1) -> ShownRows:
-        """As `query`, at most so many rows, each with the lines of its note that it rests on, numbered from `first`.
-
-        Counts and sums are of all.
-        """
+        """As `query`, at most so many rows, with the lines that they rest on, numbered from `first`; counts of all."""
         return shown_rows(self._table(query, base), querying.live_lines(self._library), most, first)
 
     def _table(self, query: VaultQuery, base: str) -> Table:
@@ -368,6 +365,7 @@ class Reader:
     def note(self, given: str) -> Json:
         """A note as it is in the vault now: for a person the one at a path, for a model what `[[given]]` leads to.
 
+        Of a file that is no note, what was read of it.
         Raises `NotFound`, `PathRefused`, `VaultUnavailable`, and `Conflict` where several notes have the name. A
         private note is not there for a model elsewhere: no error tells it from one that does not exist.
         """
@@ -377,6 +375,8 @@ class Reader:
         row = self._row(name)
         if row is None and self._audience == "here":  # which is told of links that lead out of the vault
             self._library.check(file_of(name))
+        if row is None and (file := self._library.file(name, private=self.sees_private)) is not None:
+            return _told(file.note, file.path, _seen(file.loaded.text), file.loaded.hash, collection=file.collection)
         try:
             view = self._library.view(row.key if row is not None else ("", file_of(name)))
         except NotFound:
@@ -388,17 +388,8 @@ class Reader:
         if view.local_only and not self.sees_private:
             raise _missing(name)
         note = parse(view.loaded.text, view.path, include_comments=self._library.config.include_comments)
-        lines = [line.replace("\n", " ") for line in view.lines(note)]
-        return {
-            "path": view.path,
-            "collection": view.collection,
-            "title": note.title,
-            "aliases": list(note.aliases),
-            "tags": list(note.tags),
-            "properties": note.properties,
-            "text": _seen("\n".join(lines)),
-            "hash": view.loaded.hash,
-        }
+        text = _seen("\n".join(line.replace("\n", " ") for line in view.lines(note)))
+        return _told(note, view.path, text, view.loaded.hash, collection=view.collection)
 
     def _whole(self, path: str) -> Json:
         """The note at a path of the vault with every byte of its text, comments included."""
@@ -406,18 +397,13 @@ class Reader:
         try:
             info, loaded = self._library.load(("", nfc(path)))
         except NotFound:
+            file = self._library.file(path)
+            if file is not None and file.note.key == ("", nfc(path)):
+                stamp = file.note.mtime_ns / 1e9
+                return _told(file.note, file.path, file.loaded.text, file.loaded.hash, modified=stamp)
             raise NotFound("There is no such note.", "GET /v1/notes lists them.") from None
         note = parse(loaded.text, info.path, include_comments=True)
-        return {
-            "path": info.path,
-            "title": note.title,
-            "aliases": list(note.aliases),
-            "tags": list(note.tags),
-            "properties": note.properties,
-            "text": loaded.text,
-            "hash": loaded.hash,
-            "modified": info.mtime_ns / 1e9,
-        }
+        return _told(note, info.path, loaded.text, loaded.hash, modified=info.mtime_ns / 1e9)
 
     @property
     def _not_known(self) -> frozenset[int]:
@@ -478,6 +464,19 @@ def _entry(row: NoteRow) -> Json:
         "tags": list(row.tags),
         "modified": row.mtime_ns / 1e9,
     }
+
+
+def _told(note: Note | NoteRow, path: str, text: str, hash: str, **more: str | float) -> Json:
+    """A note, or a file that is none: then the text is Markdown, with each page under a heading."""
+    return {
+        "path": path,
+        "title": note.title,
+        "aliases": list(note.aliases),
+        "tags": list(note.tags),
+        "properties": note.properties if isinstance(note, Note) else {},
+        "text": text,
+        "hash": hash,
+    } | more
 
 
 def _name(given: str) -> str:

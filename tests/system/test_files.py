@@ -7,8 +7,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from tarsd.errors import EXIT_OK
+import pytest
+
+from tarsd.errors import EXIT_OK, ClientError
 from tests.conftest import Daemon
 from tests.support.engine import until, write
 from tests.support.pdfs import pdf
@@ -78,3 +81,78 @@ def test_a_private_folder_holds_for_files_and_an_excluded_one_too(
 
     assert paths("person") == paths("here") == {"Private/Private.pdf", "Open/Open.pdf"}
     assert paths("elsewhere") == {"Open/Open.pdf"}
+
+
+def test_a_reindex_reaches_files_and_a_full_one_reads_them_again(run: Run, daemon: Start, vault: Path) -> None:
+    write(vault, "Garden.md", "The tomatoes need water.\n")
+    (vault / "Papers").mkdir()
+    for name in ("one.pdf", "copy.pdf"):
+        write_bytes(vault / "Papers" / name, pdf(PAGES))
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 2)
+
+    def report(*words: str) -> tuple[dict[str, int], dict[str, int]]:
+        told = json.loads(run("reindex", "--json", *words)[1])
+        return told, told.get("files", {})
+
+    notes, files = report()
+    assert (notes["unchanged"], files["unchanged"], files["changed"]) == (1, 2, 0)
+    notes, files = report("Papers/one.pdf")
+    assert (notes["unchanged"], files["unchanged"]) == (0, 1)
+    assert report("Garden.md")[1] == {}, "what is asked of notes waits for no file"
+    code, out, _ = run("reindex", "--full")
+    assert code == EXIT_OK and "\nFiles: 2 changed" in out, out
+    assert found(run, "warranty kettle", "Papers/one.pdf#page=3") or found(run, "kettle", "Papers/copy.pdf#page=3")
+
+
+def test_notes_that_answer_come_before_files_and_notes_that_do_not_hide_none(
+    run: Run, daemon: Start, vault: Path
+) -> None:
+    write(vault, "Kettle.md", "# Kettle\n\nThe kettle is descaled with vinegar every month.\n")
+    for number in range(12):
+        write(vault, f"Garden {number}.md", f"Bed {number}: the seeds of the garden are ordered in spring.\n")
+        name = f"descaled kettle {number}.pdf"
+        write_bytes(vault / name, pdf([[f"The kettle of type {number} is descaled with vinegar every month."]]))
+    write_bytes(vault / "lease.pdf", pdf([["The lease of the garage ends in October, with three months of notice."]]))
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 13)
+    for words in ("kettle descaled vinegar", "How is the kettle descaled?"):
+        assert hits(run, words)[0]["path"] == "Kettle.md", words
+        assert len({hit["path"] for hit in hits(run, words)}) > 1, words
+    for words in ("garage lease notice months", "When does the lease of the garage end?"):
+        assert hits(run, words)[0]["path"] == "lease.pdf", words
+
+
+def test_the_text_of_a_file_is_read_with_its_pages(run: Run, daemon: Start, vault: Path, home: Path) -> None:
+    for folder in ("Private", "Büro"):
+        (vault / folder).mkdir()
+        write_bytes(vault / folder / "manual 1.pdf", pdf(PAGES))
+    write_bytes(vault / "Private" / "secret.pdf", pdf(PAGES))
+    (home / "config.toml").write_text(f'[vault]\npath = "{vault}"\n[privacy]\nlocal_only = ["Private/"]\n')
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 3)
+
+    def note(name: str, audience: str = "person") -> dict[str, Any]:
+        reply: dict[str, Any] = one.client.get(f"/v1/notes/{quote(name)}?audience={audience}")
+        return reply
+
+    reply = note("Büro/manual 1.pdf")
+    assert reply["path"] == "Büro/manual 1.pdf" and reply["modified"] > 0
+    lines = reply["text"].split("\n")
+    hit = next(hit for hit in hits(run, "warranty kettle") if hit["path"] == reply["path"])
+    assert lines[hit["start_line"] - 1 : hit["end_line"]] == hit["text"].split("\n") == PAGES[2]
+    assert [line for line in lines if line.startswith("#")] == ["# page 1", "# page 2", "# page 3"]
+
+    for audience in ("here", "elsewhere"):
+        for name in ("Büro/manual 1.pdf", "[[Büro/manual 1.pdf#page=3]]"):
+            assert note(name, audience)["text"] == reply["text"]
+    assert note("manual 1.pdf", "elsewhere")["path"] == "Büro/manual 1.pdf"
+    assert note("Private/secret.pdf")["text"] == note("secret.pdf", "here")["text"]
+    missing = set()
+    for name in ("Private/secret.pdf", "secret.pdf", "Private/none.pdf"):
+        with pytest.raises(ClientError) as refused:
+            note(name, "elsewhere")
+        missing.add((refused.value.code, refused.value.message.replace(name, "…")))
+    assert len(missing) == 1, "no error tells a private file from none"
+    with pytest.raises(ClientError):
+        note("manual 1.pdf")  # a person names a path
