@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from tarsd.parse.inline import WIKILINK, name_and_place
+from tarsd.vault.names import KINDS
 
 _NOT_IN_LINKS = re.compile(r"[:#|^\\\[\]]|%%")
 _NO_WIKILINK = re.compile(r"[#|^\\\[\]%`$<\n]|\A\s|\s\Z|\s/|/\s|\s\s|\.md\Z", re.IGNORECASE)
@@ -67,6 +68,11 @@ class NoteRow:
     def of_conversation(self) -> bool:
         """Whether it is a session note or a summary: found, but in no statistic, for it repeats what was asked."""
         return self.ours and self.memory_type in ("", "episodic")
+
+    @property
+    def of_file(self) -> bool:
+        """Whether it is no note but a file that was read, such as a PDF: in an index of its own."""
+        return self.kind not in ("", *KINDS.values())
 
     @property
     def origin(self) -> Origin:

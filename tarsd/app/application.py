@@ -21,13 +21,16 @@ from tarsd.config import Config
 from tarsd.embed.auto import advice
 from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
+from tarsd.index.files import suffixes
 from tarsd.notes import NoteLibrary, Reader
+from tarsd.notes.digest import digest
 from tarsd.passage import Key
 from tarsd.protocol import (
     FEATURES,
     PROTOCOL,
     Audience,
     CheckRequest,
+    DigestRequest,
     QueryRequest,
     ReindexRequest,
     RelatedRequest,
@@ -40,7 +43,7 @@ from tarsd.protocol import (
 from tarsd.query import VaultQuery, task_query
 from tarsd.store import ProblemRow
 from tarsd.store.transfer import export_vectors, import_vectors
-from tarsd.vault import Skipped, Vault
+from tarsd.vault import Skipped, Vault, kind_of
 from tarsd.why import why
 
 THREADS, FEW_THREADS = 8, 3
@@ -74,9 +77,10 @@ class Application:
         self._started = time.monotonic() if started is None else started
         self._settings_problem = ("", "")
         self._pool = DaemonThreads(FEW_THREADS if config.performance.small else THREADS, "tarsd-request")
-        vaults = {"": Vault(config.vault, "", config.exclude)}
+        others = suffixes(config.files.kinds)
+        vaults = {"": Vault(config.vault, "", config.exclude, others=others)}
         vaults |= {
-            collection.name: Vault(collection.root, collection.name, config.exclude)
+            collection.name: Vault(collection.root, collection.name, config.exclude, others=others)
             for collection in config.collections
         }
         self.indexing = indexing(
@@ -174,6 +178,12 @@ class Application:
                 vectors = indexing.indexer.background.status()
             except StoreError as error:
                 general.append((error.message, error.hint))
+        left = list(skipped)
+        if indexing.files_store is not None:
+            with contextlib.suppress(StoreError):
+                files += indexing.files_store.problems()
+                known = {row.key for row in skipped}
+                skipped += [row for row in indexing.files_store.notes.skipped() if row.key not in known]
         if vectors is not None and vectors.reason:
             general.append((vectors.reason, vectors.hint))
         embedding = status.embedding(vectors, indexing.model_name, counts, auto.reason if auto is not None else "")
@@ -181,7 +191,8 @@ class Application:
         return {
             "vault": self.hello()["vault"],
             "watch": status.watching(watching),
-            "counts": status.counted(counts, skipped, behind, history.within),
+            "counts": status.counted(counts, left, behind, history.within),
+            "files": indexing.files_state(),
             "behind": behind,
             "embedding": embedding,
             "chat": self.assistant.state(),
@@ -223,6 +234,11 @@ class Application:
         )  # fmt: skip
         return Reader(self.library, request.audience).query(asked) | {"behind": self.indexing.behind()}
 
+    def digest(self, request: DigestRequest) -> Json:
+        """The digest of today."""
+        reader = Reader(self.library, request.audience)
+        return digest(reader, date.today(), request.limit) | {"behind": self.indexing.behind()}
+
     def notes(self, filters: Mapping[str, str]) -> Json:
         """The notes by folder, tag or how recent they are."""
         audience = read_audience(filters)
@@ -237,6 +253,8 @@ class Application:
         """Why the note that a path, name, alias or link means is or is not found."""
         key, searcher = self.library.key_of(request.path), self.indexing.searcher()
         vaults = list(self.indexing.vaults.values())
+        if searcher.files is not None and kind_of(key[1], suffixes(self.config.files.kinds)) is not None:
+            searcher, vaults = searcher.files, list(self.indexing.file_vaults.values())
         close = partial(self.library.suggestion, request.path)
         return why(searcher.store, searcher, vaults, key, request.query, close).as_json()
 

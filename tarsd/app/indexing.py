@@ -14,19 +14,21 @@ from typing import Any
 from tarsd import embed, keys
 from tarsd.app.process import give_memory_back
 from tarsd.app.status import SAMPLED, ScanHistory
+from tarsd.children import ChildDied
 from tarsd.config import Config
 from tarsd.config.rules import CORRECT
 from tarsd.embed.auto import ENGLISH, OTHERS, Auto, is_there
 from tarsd.embed.base import Embedder
 from tarsd.errors import PathRefused, StoreError, TarsdError
 from tarsd.index import Indexer, Report
+from tarsd.index.files import FileIndexer, file_vault, lacking, suffixes
 from tarsd.index.worker import EmbeddingThread, IndexJob, Worker
 from tarsd.kinds import property_types
 from tarsd.passage import Key
 from tarsd.protocol import ReindexRequest
 from tarsd.search import Searcher
 from tarsd.store import ProblemRow, Store
-from tarsd.vault import Vault, nfc
+from tarsd.vault import Vault, kind_of, nfc
 from tarsd.watch import Watcher, WatchState
 from tarsd.words import share_not_english
 
@@ -73,6 +75,12 @@ class Indexing:
         pause_s: float = 1.0,
     ) -> None:
         self.vaults = vaults
+        self._of_files = suffixes(config.files.kinds)
+        self.file_vaults = {
+            name: file_vault(vault, config.files, config.exclude) for name, vault in vaults.items() if self._of_files
+        }
+        self.files_store: Store | None = None
+        self.files: FileIndexer | None = None
         self.history = ScanHistory(config.exclude, config.privacy.local_only)
         self.store: Store | None = None
         self.indexer: Indexer | None = None
@@ -93,15 +101,20 @@ class Indexing:
         # a pass over single notes does not wait for one over everything
         self._long: Worker[Report] = Worker("tarsd-index", self._prepare, self._work, first_pause_s=pause_s)
         self._short: Worker[Report] = Worker("tarsd-edits", self._wait_for_index, self._work, first_pause_s=pause_s)
+        self._files: Worker[Report] = Worker("tarsd-files", self._open_files, self._work_files, first_pause_s=pause_s)
         self._embedding = EmbeddingThread()
+        self._embedding_files = EmbeddingThread("tarsd-embed-files")
         self._watchers = {name: self._watcher(name, vault) for name, vault in vaults.items()}
 
     def _watcher(self, name: str, vault: Vault) -> Watcher:
         def changed(paths: set[str] | None) -> None:
             if paths is None:
                 self._long.look({(name, "")}, hurry=True)
-            else:
-                self._short.look((name, path) for path in paths)
+                self._files.look({(name, "")}, hurry=True)
+                return
+            # a folder is of both
+            self._short.look((name, path) for path in paths if kind_of(path, self._of_files) is None)
+            self._files.look((name, path) for path in paths if kind_of(path) is None)
 
         return self._make_watcher(vault, self._config.watch, changed)
 
@@ -109,24 +122,33 @@ class Indexing:
         """Begin to load and index; returns at once."""
         self._long.start()
         self._short.start()
+        if self.file_vaults:
+            self._files.start()
         for watcher in self._watchers.values():
             watcher.start()
 
     def close(self) -> None:
         """Stop all work within a few seconds; unfinished work is done at the next start."""
         self._embedding.ask_to_stop()
+        self._embedding_files.ask_to_stop()
+        self._files.ask_to_stop()
+        if self.files is not None:
+            self.files.close()
         for watcher in self._watchers.values():
             watcher.stop(0.5)
         if not (self._short.stop(2.0) and self._long.stop(4.0)):
             log.warning("the index thread did not end in time")
+        self._files.stop(2.0)
         self._embedding.stop(2.0)
+        self._embedding_files.stop(2.0)
         if self.indexer is not None:
             self.indexer.close()
         for embedder in self.embedders:
             embedder.close()
-        if self.store is not None:
-            with contextlib.suppress(StoreError):
-                self.store.close()
+        for store in (self.store, self.files_store):
+            if store is not None:
+                with contextlib.suppress(StoreError):
+                    store.close()
 
     # -------------------------------------------------------------------------------------------- in the index thread
 
@@ -160,6 +182,51 @@ class Indexing:
         )
         self._loaded.set()
         log.info("the index is open")
+
+    def _open_files(self) -> None:
+        """In the thread of the files: their index is opened once the notes' is there and was looked at."""
+        if self.files is not None:
+            return
+        while not self._loaded.wait(0.2) or not self.history.counted:
+            if self._files.stopping:
+                raise TarsdError("The daemon is stopping.")
+            time.sleep(0.05)
+        assert self._search is not None
+        config = self._config
+        store = self._make_store(config.paths.files_db, config.paths.embeddings_db)
+        table, model = self.embedders[0], next(iter(self.embedders[1:]), None)
+        self.files_store = store
+        vaults = list(self.file_vaults.values())
+        self.files = files = FileIndexer(config, vaults, store, table, model, busy=self._busy, processes=1, few=0)
+        self._search.files = Searcher(store, config.search, table, model)
+        if self._in_background and model is not None:
+            self._embedding_files.start(files.background.run)
+
+    def _work_files(self, job: IndexJob[Report]) -> Report:
+        assert self.files is not None and self.files_store is not None
+        if self.files_store.database.damaged:
+            job = dataclasses.replace(job, paths=None, full=True)
+
+        def progress(done: int, total: int, path: str) -> None:
+            if self._files.stopping:
+                raise _Stopping
+            if job.progress is not None:
+                job.progress(done, total, path)
+            while self._notes_wait() and not self._files.stopping:
+                time.sleep(0.05)
+
+        try:
+            report = self.files.reconcile(job.paths, full=job.full, progress=progress)
+        except (_Stopping, ChildDied):
+            raise TarsdError("The daemon is stopping.") from None
+        if report.again_s is not None:
+            for name, watcher in self._watchers.items():
+                watcher.look(_below(name, job.paths), report.again_s)
+        return report
+
+    def _notes_wait(self) -> bool:
+        """Whether notes are being read: they go first."""
+        return self._long.busy or self._short.waiting > 0
 
     def _decide(self, auto: Auto, languages: tuple[float, int]) -> None:
         """Choose the model; one that the index has vectors of is kept as long as the languages do not clearly differ.
@@ -284,6 +351,16 @@ class Indexing:
         counting = self._long.busy and not self.history.counted
         return max(self._short.waiting, self.indexer.behind if self.indexer is not None else 1, int(counting))
 
+    def files_state(self) -> Json:
+        """How many files that are no notes were read, their passages, how many are still to do, and what to install."""
+        counts = self.files_store.counts() if self.files_store is not None else None
+        return {
+            "read": counts.notes if counts is not None else 0,
+            "chunks": counts.chunks if counts is not None else 0,
+            "lacking": ", ".join(lacking(self._config.files.kinds)),
+            "pending": self.files.behind if self.files is not None else int(bool(self.file_vaults)),
+        }
+
     def watching(self) -> dict[str, WatchState]:
         """How the vault and each collection are watched now."""
         return {name: watcher.state for name, watcher in self._watchers.items()}
@@ -339,7 +416,7 @@ class Indexing:
     # -------------------------------------------------------------------------------------------- on request
 
     async def reindex(self, request: ReindexRequest) -> AsyncGenerator[Json, None]:
-        """Progress and then a report; continues even if nobody reads it."""
+        """Progress and then a report, of notes and with `files` in it of these; continues even if nobody reads it."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Json | TarsdError] = asyncio.Queue()
         last = 0.0
@@ -355,10 +432,20 @@ class Indexing:
             with contextlib.suppress(RuntimeError):  # the loop has ended; the pass goes on
                 tell({"type": "progress", "done": done, "total": total, "path": path})
 
-        def done(report: Report | None, error: TarsdError | None) -> None:
-            tell(error or {"type": "report", **(dataclasses.asdict(report) if report is not None else {})})
-
         scope = self._scope(request.paths)
+        of_files = scope if scope is None else frozenset(key for key in scope if kind_of(key[1]) is None)
+
+        def done(notes: Report | None, error: TarsdError | None) -> None:
+            said = {"type": "report", **(dataclasses.asdict(notes) if notes is not None else {})}
+
+            def files_done(files: Report | None, error: TarsdError | None) -> None:
+                tell(error or said | {"files": dataclasses.asdict(files) if files is not None else {}})
+
+            if error is None and self.file_vaults and (of_files is None or of_files):
+                self._files.ask(IndexJob(of_files, request.full, progress, files_done))
+            else:
+                tell(error or said)
+
         worker = self._long if scope is None or request.full else self._short
         worker.ask(IndexJob(scope, request.full, progress, done))
         self._asked += 1

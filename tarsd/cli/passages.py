@@ -62,11 +62,12 @@ def place(hit: Hit, number: int, roots: Mapping[str, Path], out: Terminal, inden
     """
     path, collection = str(hit.get("path", "")), str(hit.get("collection") or "")
     root = roots.get(collection)
+    at = "" if _is_file(hit) else f":{number}"
     if root is None:
-        return out.cyan(_tail(f"{line(f'{collection}/' if collection else '')}{line(path)}:{number}", out, indent))
+        return out.cyan(_tail(f"{line(f'{collection}/' if collection else '')}{line(path)}{at}", out, indent))
     full = root / path
     shown = os.path.relpath(full) if full.is_relative_to(_here()) else str(full)
-    return out.link(out.cyan(_tail(f"{line(shown)}:{number}", out, indent)), full)
+    return out.link(out.cyan(_tail(f"{line(shown)}{at}", out, indent)), full)
 
 
 def _tail(where: str, out: Terminal, indent: int) -> str:
@@ -89,9 +90,14 @@ def _here() -> Path:
 
 
 def trail_of(hit: Hit) -> str:
-    """Title › heading."""
+    """Title › heading; of a file that is no note its page."""
     title, heading = line(hit.get("title") or hit.get("path") or ""), line(hit.get("heading") or "")
-    return f"{title} › {heading}" if heading and heading != title else title
+    return f"{title}{', ' if _is_file(hit) else ' › '}{heading}" if heading and heading != title else title
+
+
+def _is_file(hit: Hit) -> bool:
+    """Whether it is of a file whose lines nobody can open."""
+    return not str(hit.get("path", "")).lower().endswith((".md", ".canvas", ".base"))
 
 
 def _lines_are_the_files(hit: Hit) -> bool:

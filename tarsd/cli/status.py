@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -88,6 +89,13 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
     if left:
         rows.append(("Left out", " · ".join(left)))
+    files = reply.get("files") or {}
+    if files.get("read") or int(files.get("pending") or 0) > 1:
+        pending = f", {files['pending']:,} to go" if files.get("pending") else ""
+        rows.append(("Files", f"{files['read']:,} read, {files['chunks']:,} passages{pending}"))
+        if extras := str(files.get("lacking") or "").replace(" ", ""):
+            command = f"{line(shlex.quote(sys.executable))} -m pip install 'tarsd[{line(extras)}]'"
+            rows.append(("", f"Office files, books, web pages or pictures need more: {command}"))
     http = reply.get("http") or {}
     if http.get("enabled"):
         where = str(http.get("url") or http.get("state") or "")
@@ -213,11 +221,11 @@ def _problems(problems: Sequence[Mapping[str, Any]], every: bool, out: Terminal)
 
 @click.command(cls=Command)
 @click.argument("paths", nargs=-1)
-@click.option("--full", is_flag=True, help="Read every note again, also unchanged ones.")
+@click.option("--full", is_flag=True, help="Read every note and file again, also unchanged ones.")
 @vault_option
 @json_option
 def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: bool) -> None:
-    """Compare the index with the vault now; only PATHs (notes or folders), if any are given.
+    """Compare the index with the vault now; only PATHs (notes, files or folders), if any are given.
 
     The daemon does this by itself all the time; this is for those who want to see it.
     """
@@ -232,7 +240,10 @@ def reindex(paths: tuple[str, ...], full: bool, vault: Path | None, as_json: boo
                 step(int(event.get("done") or 0), int(event.get("total") or 0), line(event.get("path") or ""))
             else:
                 report = event
-    tell(report, [summary(report)], as_json=as_json)
+    lines = [summary(report)]
+    if any((report.get("files") or {}).get(name) for name in REPORTED):
+        lines.append(f"Files: {summary(report['files'])}")
+    tell(report, lines, as_json=as_json)
 
 
 def _path(client: Client, given: str) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Config,
         DatesSettings,
         EmbeddingSettings,
+        FilesSettings,
         HttpSettings,
         McpServer,
         MemorySettings,
@@ -42,7 +43,7 @@ else:
 
 __all__ = [
     "SOCKET_BYTES", "ChatSettings", "ChunkSettings", "Collection", "Config", "DatesSettings", "EmbeddingSettings",
-    "HttpSettings", "McpServer", "MemorySettings", "Paths", "PerformanceSettings", "PrivacySettings", "SearchSettings",
-    "ToolSettings", "WatchSettings", "as_tables", "check_model", "config_file", "expand", "find_sockets", "load",
-    "ollama_host", "short_folder", "socket_path", "vault_id",
+    "FilesSettings", "HttpSettings", "McpServer", "MemorySettings", "Paths", "PerformanceSettings", "PrivacySettings",
+    "SearchSettings", "ToolSettings", "WatchSettings", "as_tables", "check_model", "config_file", "expand",
+    "find_sockets", "load", "ollama_host", "short_folder", "socket_path", "vault_id",
 ]  # fmt: skip

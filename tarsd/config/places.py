@@ -92,6 +92,7 @@ def paths(identity: str, env: Mapping[str, str]) -> Paths:
         logs=logs,
         socket=socket_path(identity, env),
         index_db=cache / identity / "index.db",
+        files_db=cache / identity / "files.db",
         embeddings_db=cache / "embeddings.db",
         lock=state / identity / "daemon.lock",
     )

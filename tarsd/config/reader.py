@@ -35,9 +35,9 @@ from tarsd.errors import ConfigError
 
 SECTIONS = (
     "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
-    "tools", "privacy", "dates", "skills", "http", "performance", "mcp"
+    "tools", "privacy", "dates", "files", "skills", "http", "performance", "mcp"
 )  # fmt: skip
-PLAIN = ("chunk", "search", "watch", "memory", "dates", "http", "performance")
+PLAIN = ("chunk", "search", "watch", "memory", "dates", "files", "http", "performance")
 """Sections that are nothing but their fields."""
 
 NO_KEYS = "keys do not belong in the config: use tarsd key set"
@@ -178,6 +178,11 @@ class _ConfigReader:
             return self.scores(value, getattr(default, field.name), key)
         if kind.startswith("tuple"):
             if isinstance(value, list) and all(isinstance(text, str) for text in value):
+                known = field.metadata.get("each", value)
+                if unknown := [text for text in value if text not in known]:
+                    close = difflib.get_close_matches(unknown[0], known, n=1, cutoff=0.5)
+                    guess = f'did you mean "{close[0]}"?' if close else f"it may list {', '.join(known)}"
+                    return self.fault(key, f'there is no "{unknown[0]}"; {guess}')
                 return tuple(value)
             return self.fault(key, 'must be a list of strings: ["…", "…"]')
         if choices := field.metadata.get("choices"):

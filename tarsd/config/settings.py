@@ -20,6 +20,11 @@ def _one_of(*choices: str) -> Any:
     return field(default=choices[0], metadata={"choices": choices})
 
 
+def _some_of(*choices: str) -> Any:
+    """A list of these; all of them by default."""
+    return field(default=choices, metadata={"each": choices})
+
+
 def _elsewhere(default: Any, **kwargs: Any) -> Any:
     """A field that no key of this section sets."""
     return field(default=default, metadata={"elsewhere": True}, **kwargs)
@@ -88,6 +93,7 @@ class SearchSettings:
     weight_fts: float = _range(1.0, 0.0, 10.0)
     weight_vec: float = _range(1.25, 0.0, 10.0)
     weight_table: float = _range(0.65, 0.0, 10.0)
+    weight_files: float = _range(0.5, 0.0, 1.0)
     weight_title: float = _range(0.4, 0.0, 10.0)
     weight_support: float = _range(0.3, 0.0, 10.0)
     weight_exact: float = _range(0.1, 0.0, 10.0)
@@ -176,6 +182,16 @@ class PrivacySettings:
 
 
 @dataclass(frozen=True)
+class FilesSettings:
+    """Which files besides notes are read: `kinds` of them, only those in `folders` (none named: all), `max_mb` at most.
+    """
+
+    kinds: tuple[str, ...] = _some_of("pdf", "office", "book", "web", "picture")
+    folders: tuple[str, ...] = ()
+    max_mb: int = _range(50, 1, 2000)
+
+
+@dataclass(frozen=True)
 class DatesSettings:
     """Names of properties that say a note's date, asked before the usual ones."""
 
@@ -212,6 +228,7 @@ class Paths:
     logs: Path
     socket: Path
     index_db: Path
+    files_db: Path
     embeddings_db: Path
     lock: Path
 
@@ -236,6 +253,7 @@ class Config:
     tools: ToolSettings = ToolSettings()
     privacy: PrivacySettings = PrivacySettings()
     dates: DatesSettings = DatesSettings()
+    files: FilesSettings = FilesSettings()
     skills: SkillSettings = SkillSettings()
     http: HttpSettings = HttpSettings()
     mcp: tuple[McpServer, ...] = ()
@@ -265,8 +283,8 @@ def as_tables(config: Config) -> dict[str, Any]:
     if config.collections:
         tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
     for name in (
-        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "skills", "http",
-        "performance"
+        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "skills", "http",
+        "performance",
     ):  # fmt: skip
         section = getattr(config, name)
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]

@@ -74,7 +74,7 @@ def space(subject: DoctorContext) -> Iterator[Finding]:
     for name, place in places.items():
         there = next(folder for folder in (place, *place.parents) if folder.exists())
         disks.setdefault(os.stat(there).st_dev, (there, []))[1].append(name)
-    index = _size(paths.index_db)
+    index = _size(paths.index_db) + _size(paths.files_db)
     for there, names in disks.values():
         free = shutil.disk_usage(there).free
         told = f"{free / 1e9:.1f} GB free for {', '.join(names)}"
@@ -89,10 +89,10 @@ def space(subject: DoctorContext) -> Iterator[Finding]:
 def sizes(subject: DoctorContext) -> Finding:
     """How large the index is, and what has not been written into it yet."""
     paths = subject.config.paths
-    files = {"index": paths.index_db, "cache of vectors": paths.embeddings_db}
+    files = {"index": paths.index_db, "index of files": paths.files_db, "cache of vectors": paths.embeddings_db}
     logs = {name: _size(Path(f"{path}-wal")) for name, path in files.items()}
     told = ", ".join(f"{name} {_size(path) / 1e6:.1f} MB" for name, path in files.items())
-    told += f", logs of both {sum(logs.values()) / 1e6:.1f} MB"
+    told += f", their logs {sum(logs.values()) / 1e6:.1f} MB"
     if max(logs.values()) > LONG_WAL:
         return warning(f"{told}: such a long log slows everything down.", f"tarsd stop; then: {subject.start}")
     return ok(f"{told}.")

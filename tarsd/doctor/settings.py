@@ -113,7 +113,7 @@ def places(subject: DoctorContext) -> Iterator[Finding]:
     """Whether all that tarsd keeps belongs to this user and is closed to everybody else."""
     paths, config = subject.config.paths, subject.config.paths.config_file
     folders = (paths.state.parent, paths.state, paths.cache.parent, paths.cache, paths.logs, paths.socket.parent)
-    files = (paths.index_db, paths.embeddings_db, paths.lock, paths.socket, keys.key_file(subject.env))
+    files = (paths.index_db, paths.files_db, paths.embeddings_db, paths.lock, paths.socket, keys.key_file(subject.env))
     # The config may be read by others; what they write into it would be started here.
     wanted = dict.fromkeys((config.parent, config), 0o022) | dict.fromkeys((*folders, *files), 0o077)
     there = {path: about for path in wanted if (about := _about(path)) is not None}

@@ -131,6 +131,11 @@ def note_row(info: FileInfo, raw: bytes, note: Note, *, ours: bool, local_only: 
     )
 
 
+def is_private(path: str, rules: Sequence[str]) -> bool:
+    """Whether a file must not leave this machine: by its folder, for it has no tags."""
+    return access.is_local_only(path, Note(path=path, title=path, lines=()), rules)
+
+
 def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings) -> tuple[Prepared, list[str]]:
     decoded = decode(raw)
     note = parse(decoded.text, info.path, include_comments=settings.include_comments)

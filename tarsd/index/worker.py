@@ -75,8 +75,8 @@ class _Thread(ABC):
 class EmbeddingThread(_Thread):
     """Runs `work(stopped)`, which returns when `stopped()` and deals with a model that does not answer."""
 
-    def __init__(self) -> None:
-        super().__init__("tarsd-embed", first_pause_s=2.0, longest_pause_s=300.0)
+    def __init__(self, name: str = "tarsd-embed") -> None:
+        super().__init__(name, first_pause_s=2.0, longest_pause_s=300.0)
         self.failure = ""
         self.begun = False
 

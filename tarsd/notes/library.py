@@ -13,15 +13,17 @@ from typing import Any, TypeVar, cast
 from tarsd.chunk import with_properties
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, StoreError, TarsdError, VaultUnavailable
-from tarsd.index.prepare import note_row
+from tarsd.index.files import suffixes, text_of
+from tarsd.index.prepare import is_private, note_row
 from tarsd.memory import holds_private, session_name, sessions_of
+from tarsd.notes.note_view import NoteView
 from tarsd.notes.resolve import NameIndex, file_of, fold, fold_path, link_target
-from tarsd.parse import JSON, Note, access, parse, source_lines
+from tarsd.parse import JSON, Note, access, parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.query import Executor
 from tarsd.search import Searcher
 from tarsd.store import Batch
-from tarsd.vault import FileInfo, Vault, content_hash, decode, nfc
+from tarsd.vault import FileInfo, Vault, content_hash, decode, kind_of, nfc
 from tarsd.writing import Loaded
 
 CONVERSATIONS = frozenset({"session", "summary"})
@@ -33,43 +35,6 @@ T = TypeVar("T")
 
 SETTLED_S = 2.0
 """A file that is older than this has another time stamp when it changes, on any disk."""
-
-
-@dataclass(frozen=True)
-class NoteView:
-    """A note as it is on disk now: its path, its kind, and its current text."""
-
-    note: NoteRow
-    loaded: Loaded
-
-    @property
-    def path(self) -> str:
-        return self.note.path
-
-    @property
-    def title(self) -> str:
-        return self.note.title
-
-    @property
-    def local_only(self) -> bool:
-        return self.note.local_only
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is a conversation with tarsd, or memory."""
-        return self.note.ours
-
-    @property
-    def collection(self) -> str:
-        return self.note.collection
-
-    def lines(self, note: Note) -> list[str]:
-        """The lines of `note`, which is this text parsed, with their own numbers; a `.base` is read as its source."""
-        source = source_lines(self.loaded.text)
-        if note.path.lower().endswith(".base"):
-            return source
-        body = note.body_line - 1
-        return [*source[:body], *note.lines[body:]]
 
 
 @dataclass(frozen=True)
@@ -243,7 +208,30 @@ class NoteLibrary:
     def open(self, name: str) -> NoteView:
         """The note with this path, title or alias, as it is on disk now. Raises as `view`, and `StoreError`."""
         rows = self.named(name)
+        if not rows and (view := self.file(name)) is not None:
+            return view
         return self.view(rows[0].key if rows else ("", file_of(name)))
+
+    def file(self, name: str, *, private: bool = True) -> NoteView | None:
+        """A file that is no note, with what was read of it as its text; None where there is none of this name.
+
+        Without `private`, those that are private now are not known.
+        """
+        try:
+            files = self.searcher().files
+        except StoreError:  # without an index there are notes, and no files
+            return None
+        if files is None:
+            return None
+        notes = files.store.notes
+        rows = [replace(row, local_only=self._by_rule(row)) for row in notes.titles()]
+        hidden = () if private else {row.id for row in rows if row.local_only}
+        found = [row for row in NameIndex(rows).find(name, hidden) if self._file_private(row) is not None]
+        if not found:
+            return None
+        row = found[0]
+        text = text_of(notes.passages_of(row.id))
+        return NoteView(row, Loaded(row.path, text.encode(), text, "utf-8", content_hash(text.encode())))
 
     def load(self, key: Key) -> tuple[FileInfo, Loaded]:
         """The file at (collection, path) as it is on disk now. Raises `NotFound`, `Unreadable`, `VaultUnavailable`."""
@@ -272,7 +260,10 @@ class NoteLibrary:
         return NoteView(row, loaded)
 
     def passages(self, view: NoteView) -> list[Passage]:
-        """All passages of a note as it is now."""
+        """All passages of a note as it is now; of a file, as it was read."""
+        files = self.searcher().files if view.note.of_file else None
+        if files is not None:
+            return [replace(passage, note=view.note) for passage in files.store.notes.passages_of(view.note.id)]
         note = parse(view.loaded.text, view.path)
         return [replace(passage, note=view.note) for passage in with_properties(note, self.config.chunk)]
 
@@ -283,6 +274,8 @@ class NoteLibrary:
 
         What the index says holds while the vault is away: it learns a moment later what became private.
         """
+        if row.of_file:
+            return self._file_private(row)
         try:
             return self.view(row.key).local_only or row.local_only
         except VaultUnavailable:
@@ -293,6 +286,22 @@ class NoteLibrary:
     def private_by_rule(self, path: str, note: Note, text: str) -> bool:
         """Whether a file that is no note of the index, such as one of a skill, is private by the rules."""
         return access.is_local_only(path, note, self.config.privacy.local_only, text)
+
+    def _file_private(self, row: NoteRow) -> bool | None:
+        """As `private_now`, of a file that is no note: its folder says it."""
+        vault = self.vaults.get(row.collection)
+        if vault is None:
+            return None
+        try:
+            there = vault.resolve(row.path)
+        except TarsdError:  # left out by now, perhaps by Obsidian's settings
+            return None
+        if not os.path.lexists(there) and os.path.isdir(vault.root):
+            return None
+        return self._by_rule(row)
+
+    def _by_rule(self, row: NoteRow) -> bool:
+        return row.local_only or is_private(row.path, self.config.privacy.local_only)
 
     def looked_at(self, passages: Sequence[Passage]) -> list[Passage]:
         """The passages by what holds of their notes on disk now; those of notes that went are left out."""
@@ -340,7 +349,9 @@ class NoteLibrary:
         if here:
             return True
         try:
-            rows = self.searcher().store.notes.holding(bytes.fromhex(origin.hash)) if origin.hash else []
+            searcher = self.searcher()
+            stores = [one.store for one in (searcher, searcher.files) if one is not None and origin.hash]
+            rows = [row for store in stores for row in store.notes.holding(bytes.fromhex(origin.hash))]
         except (StoreError, ValueError):
             rows = []
         keys = {row.key for row in rows}
@@ -354,6 +365,8 @@ class NoteLibrary:
         """Whether the note at (collection, path) is private on disk now, None when none can be read there."""
         if key in inquiry.asked:
             return False
+        if key not in inquiry.leaves and kind_of(key[1], suffixes(self.config.files.kinds)) is not None:
+            inquiry.leaves[key] = self._file_private(NoteRow(collection=key[0], path=key[1]))
         if key not in inquiry.leaves:
             try:
                 stated = self._stated_at(key)

@@ -12,7 +12,8 @@ from tarsd.bases.document import blocks, read_base
 from tarsd.dates import DateRules, date_rules
 from tarsd.errors import BadRequest, NotFound, TarsdError
 from tarsd.kinds import property_types
-from tarsd.notes.library import NoteLibrary, NoteView
+from tarsd.notes.library import NoteLibrary
+from tarsd.notes.note_view import NoteView
 from tarsd.parse import parse, source_lines
 from tarsd.passage import Key, NoteRow
 from tarsd.query import Vaults

@@ -22,10 +22,11 @@ from tarsd.bases.table import Table
 from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
-from tarsd.notes.library import NoteLibrary, NoteView
+from tarsd.notes.library import NoteLibrary
+from tarsd.notes.note_view import NoteView
 from tarsd.notes.overview import overview
 from tarsd.notes.resolve import file_of, fold_path, link_target, matching, stands_in
-from tarsd.parse import parse
+from tarsd.parse import Note, parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
@@ -37,8 +38,7 @@ from tarsd.vault.names import safe_parts
 
 MOST_LISTED = 250
 AWAY = "The folder of the notes is missing. These results are from the last index."
-MOST_NAMED = 10
-"""So many of the notes that share a name are told."""
+MOST_NAMED = 10  # of the notes that share a name
 
 Json = dict[str, Any]
 
@@ -103,7 +103,12 @@ class Reader:
         is wrong in `within`, raises `BadRequest`.
         """
         searcher, library = self._library.searcher(), self._library
-        scope = Scope(conversations=False, leaves=not private, only=self._only(within))
+        scope = Scope(
+            conversations=False,
+            leaves=not private,
+            only=self._only(within),
+            files=self._files(within, leaves=not private),
+        )
         filters = within.days
         results = searcher.search(query, limit=limit, filters=filters, scope=scope)
         rules = querying.dates_of(library)
@@ -134,6 +139,21 @@ class Reader:
             true = library.queries.having(within.where, library.searcher().store, about, querying.moment(), hidden)
             found = true if found is None else found & true
         return None if found is None else frozenset(found)
+
+    def _files(self, within: Within, *, leaves: bool = True) -> Scope | None:
+        """Where among the files that are no notes a search looks; None for nowhere.
+
+        They have no tags and no properties of Bases. Nothing of private ones is known to a model elsewhere.
+        """
+        files = self._library.searcher().files
+        if files is None or within.tag or within.where.strip():
+            return None
+        rows = files.store.notes.titles()
+        hidden = frozenset() if self.sees_private else frozenset(row.id for row in rows if row.local_only)
+        only = None
+        if within.folder:
+            only = frozenset(row.id for row in matching(rows, within.folder, "", recent=False))
+        return Scope(leaves=leaves, hidden=hidden, only=only)
 
     def overview(self) -> str:
         """The commonest properties, tags and folders of the notes, for whoever asks; nothing of private ones.
@@ -203,7 +223,7 @@ class Reader:
         library = self._library
         rows = [row for row in library.named(name) if library.private_now(row) is False]
         try:
-            view = library.view(rows[0].key if rows else ("", file_of(name)))
+            view = library.view(rows[0].key) if rows else library.file(name, private=False) or library.open(name)
         except Unreadable:  # it may be private, and nobody can look
             raise _missing(name) from None
         if view.local_only:
@@ -247,7 +267,8 @@ class Reader:
         """The hits of a query. Raises `StoreError`."""
         searcher = self._library.searcher()
         only = self._only(Within(where=request.where))
-        scope = Scope(conversations=self._audience == "person", hidden=self._hidden, only=only)
+        files = self._files(Within(where=request.where))
+        scope = Scope(conversations=self._audience == "person", hidden=self._hidden, only=only, files=files)
 
         def find(limit: int) -> Results:
             return searcher.search(request.query, request.mode, limit, request.min_score, request.filters, scope)
@@ -304,9 +325,9 @@ class Reader:
         reply = table_json(self._table(query, base)) | self._withheld()
         return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
-    def rows(self, query: VaultQuery, base: str = "", most: int = MOST_SHOWN) -> ShownRows:
-        """As `query`, at most so many rows, each with the lines of its note that it rests on; count and sums of all."""
-        return shown_rows(self._table(query, base), querying.live_lines(self._library), most)
+    def rows(self, query: VaultQuery, base: str = "", most: int = MOST_SHOWN, first: int = 1) -> ShownRows:
+        """As `query`, at most so many rows, with the lines that they rest on, numbered from `first`; counts of all."""
+        return shown_rows(self._table(query, base), querying.live_lines(self._library), most, first)
 
     def _table(self, query: VaultQuery, base: str) -> Table:
         store = self._library.searcher().store
@@ -344,6 +365,7 @@ class Reader:
     def note(self, given: str) -> Json:
         """A note as it is in the vault now: for a person the one at a path, for a model what `[[given]]` leads to.
 
+        Of a file that is no note, what was read of it.
         Raises `NotFound`, `PathRefused`, `VaultUnavailable`, and `Conflict` where several notes have the name. A
         private note is not there for a model elsewhere: no error tells it from one that does not exist.
         """
@@ -353,6 +375,8 @@ class Reader:
         row = self._row(name)
         if row is None and self._audience == "here":  # which is told of links that lead out of the vault
             self._library.check(file_of(name))
+        if row is None and (file := self._library.file(name, private=self.sees_private)) is not None:
+            return _told(file.note, file.path, _seen(file.loaded.text), file.loaded.hash, collection=file.collection)
         try:
             view = self._library.view(row.key if row is not None else ("", file_of(name)))
         except NotFound:
@@ -364,17 +388,8 @@ class Reader:
         if view.local_only and not self.sees_private:
             raise _missing(name)
         note = parse(view.loaded.text, view.path, include_comments=self._library.config.include_comments)
-        lines = [line.replace("\n", " ") for line in view.lines(note)]
-        return {
-            "path": view.path,
-            "collection": view.collection,
-            "title": note.title,
-            "aliases": list(note.aliases),
-            "tags": list(note.tags),
-            "properties": note.properties,
-            "text": _seen("\n".join(lines)),
-            "hash": view.loaded.hash,
-        }
+        text = _seen("\n".join(line.replace("\n", " ") for line in view.lines(note)))
+        return _told(note, view.path, text, view.loaded.hash, collection=view.collection)
 
     def _whole(self, path: str) -> Json:
         """The note at a path of the vault with every byte of its text, comments included."""
@@ -382,18 +397,13 @@ class Reader:
         try:
             info, loaded = self._library.load(("", nfc(path)))
         except NotFound:
+            file = self._library.file(path)
+            if file is not None and file.note.key == ("", nfc(path)):
+                stamp = file.note.mtime_ns / 1e9
+                return _told(file.note, file.path, file.loaded.text, file.loaded.hash, modified=stamp)
             raise NotFound("There is no such note.", "GET /v1/notes lists them.") from None
         note = parse(loaded.text, info.path, include_comments=True)
-        return {
-            "path": info.path,
-            "title": note.title,
-            "aliases": list(note.aliases),
-            "tags": list(note.tags),
-            "properties": note.properties,
-            "text": loaded.text,
-            "hash": loaded.hash,
-            "modified": info.mtime_ns / 1e9,
-        }
+        return _told(note, info.path, loaded.text, loaded.hash, modified=info.mtime_ns / 1e9)
 
     @property
     def _not_known(self) -> frozenset[int]:
@@ -454,6 +464,19 @@ def _entry(row: NoteRow) -> Json:
         "tags": list(row.tags),
         "modified": row.mtime_ns / 1e9,
     }
+
+
+def _told(note: Note | NoteRow, path: str, text: str, hash: str, **more: str | float) -> Json:
+    """A note, or a file that is none: then the text is Markdown, with each page under a heading."""
+    return {
+        "path": path,
+        "title": note.title,
+        "aliases": list(note.aliases),
+        "tags": list(note.tags),
+        "properties": note.properties if isinstance(note, Note) else {},
+        "text": text,
+        "hash": hash,
+    } | more
 
 
 def _name(given: str) -> str:

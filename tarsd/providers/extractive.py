@@ -141,6 +141,8 @@ def _only_pictures(passage: Passage) -> bool:
 def _place(passage: Passage, lines: tuple[int, int] | None = None) -> str:
     """Where in its note a passage stands; the note's path stands in the link before it."""
     first, last = lines or (passage.start_line, passage.end_line)
+    if passage.note.of_file:
+        return passage.heading or "its name"
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     return f"{where} in {passage.collection}" if passage.collection else where
 

@@ -42,6 +42,8 @@ def _meets(note: NoteRow, properties: dict[str, Any], condition: Filter) -> bool
             return value in fold(note.path)
         case "file":
             return value in fold(note.path.rpartition("/")[2])
+        case "kind":  # by its ending, or its kind
+            return value in (note.kind, note.path.rpartition(".")[2].lower())
         case "collection":
             return note.collection == value
         case "memory_type":

@@ -16,14 +16,16 @@ MAX_TERMS = 64
 MAX_CHARS = 10_000
 _SPACELESS_WHOLE = 4
 
-Kind = Literal["tag", "path", "file", "before", "after", "on", "changed", "collection", "property", "memory_type"]
+Kind = Literal[
+    "tag", "path", "file", "kind", "before", "after", "on", "changed", "collection", "property", "memory_type"
+]
 _KINDS: dict[str, Kind] = {
     "tag": "tag", "tags": "tag", "path": "path", "folder": "path", "file": "file", "before": "before", "after": "after",
-    "on": "on", "changed": "changed", "collection": "collection", "memory_type": "memory_type",
+    "on": "on", "changed": "changed", "collection": "collection", "memory_type": "memory_type", "kind": "kind",
 }  # fmt: skip
 """Conditions by the names that they have in a request, and in a query."""
 
-_IN_QUERY = frozenset(("tag", "path", "file", "before", "after", "on", "changed"))
+_IN_QUERY = frozenset(("tag", "path", "file", "before", "after", "on", "changed", "kind"))
 """Those that can be typed in a query."""
 
 _DATED = frozenset(("before", "after", "on", "changed"))
@@ -36,7 +38,7 @@ _TOKEN = re.compile(
     (?P<minus>(?<!\S)-(?=\S))?
     (?: (?<![\[\w!])\[(?:(?P<property>[^\W\d][^\x00-\x1f!-,./:-@\[-^`{-\x7f]*)|"(?P<named>[^"\[\]]+)"):
           (?P<value>(?:[^\[\]]|\[\[[^\[\]]*\]\])*+)\](?!\])
-      | (?<![\w/])(?P<key>tag|path|file|before|after|on|changed):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
+      | (?<![\w/])(?P<key>tag|path|file|before|after|on|changed|kind):(?:"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+))
       | "(?P<phrase>[^"]*)"
       | (?P<word>[^\s"]+)
     )

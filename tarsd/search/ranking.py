@@ -32,16 +32,18 @@ class Scope:
     Without `conversations`, what tarsd wrote itself is not searched; its memory is. A query that may hold private text
     does not leave (`leaves`) this machine: no embedding model elsewhere is asked. Nothing is known of the `hidden`
     files (ids): they are not found, and what words they hold changes neither relevance nor what a mistyped word is
-    read as. Where there are `only` some files (ids), others are not found.
+    read as. Where there are `only` some files (ids), others are not found. `files` is the scope among the files that
+    are no notes; without it these are not searched.
     """
 
     conversations: bool = True
     leaves: bool = True
     hidden: frozenset[int] = frozenset()
     only: frozenset[int] | None = None
+    files: Scope | None = None
 
 
-EVERYTHING = Scope()
+EVERYTHING = Scope(files=Scope())
 
 
 @dataclass

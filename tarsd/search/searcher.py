@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import logging
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tarsd.config import SearchSettings
@@ -24,6 +25,8 @@ from tarsd.search.relevance import MAYBE
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import QueryVector, VectorSpaces
 from tarsd.store import Store
+
+log = logging.getLogger(__name__)
 
 MAX_LIMIT = 200
 COLUMN_WEIGHTS = (2.0, 2.0, 1.0, 1.5, 1.0, 1.0, 0.5)
@@ -43,6 +46,7 @@ _ALONE = 8
 _OWN = 0.5  # what a conversation of ours keeps of its score
 _FEW = 10
 _HEARD = 5  # keyword passages that say whether the query is in the notes' words
+_ANSWERS = 0.5
 _REPEATED = 0.5  # what a passage keeps of its score for each one before it that reads the same
 
 
@@ -71,6 +75,7 @@ class Searcher:
     ) -> None:
         self.store, self.settings = store, settings
         self.spaces = VectorSpaces(store, table, model)
+        self.files: Searcher | None = None
         self.titles, self._questions = TitleIndex(), TitleIndex(conversations=True)
         self._titles_lock = threading.Lock()
         self._lexicon = self._narrow = Lexicon(store, self._similar_titles)
@@ -94,8 +99,25 @@ class Searcher:
         hits = [hit for hit, _ in judged(ranking, limit)]
         talk = self.rank_conversations(ranking, limit, scope)
         if talk is not None:
-            hits = _together(hits, [hit for hit, _ in judged(talk, limit)], limit)
+            hits = _together(hits, [hit for hit, _ in judged(talk, limit)], limit, _conversations_last)
+        if self.files is not None and scope.files is not None:
+            files = self._of_files(text, mode, limit, filters, scope.files)
+            # They merely arrived: they come after what was written, where that answers.
+            if any(hit.relevance >= _ANSWERS and not hit.note.of_conversation for hit in hits):
+                files = [replace(hit, score=hit.score * self.settings.weight_files) for hit in files]
+            hits = _together(hits, files, limit, _files_last)
         return Results(tuple(hit for hit in hits if hit.score >= min_score), ranking.trouble or None)
+
+    def _of_files(
+        self, text: str, mode: Mode, limit: int, filters: Mapping[str, Any] | None, scope: Scope
+    ) -> list[Passage]:
+        """What files that are no notes hold of a query."""
+        assert self.files is not None
+        try:
+            return list(self.files.search(text, mode, limit, 0.0, filters, scope).hits)
+        except StoreError as error:
+            log.warning("files were not searched: %s", error.message)
+            return []
 
     def related(self, key: Key, limit: int = 10) -> list[Passage]:
         """Notes that belong to the one at (collection, path); NotFound when it is not in the index."""
@@ -430,14 +452,28 @@ def _coverage(vector: QueryVector, conversations: bool) -> float:
     return vector.space.talk_coverage if conversations else vector.space.coverage
 
 
-def _together(notes: Sequence[Passage], talk: Sequence[Passage], limit: int) -> list[Passage]:
-    """Hits of notes and of conversations by score; where not all have room, conversations displace no answer."""
+def _together(
+    notes: Sequence[Passage], others: Sequence[Passage], limit: int, last: Callable[[Passage], tuple[bool, ...]]
+) -> list[Passage]:
+    """Hits of notes and of conversations, or files, by score; where not all have room, those that are `last` go."""
+    hits = list(heapq.merge(notes, others, key=lambda hit: -hit.score))
+    kept = set(map(_known_by, sorted(hits, key=last)[:limit]))
+    return [hit for hit in hits if _known_by(hit) in kept]
 
-    def kept_first(hit: Passage) -> tuple[bool, bool]:
-        return hit.relevance < MAYBE, hit.note.of_conversation
 
-    kept = {hit.id for hit in sorted([*notes, *talk], key=kept_first)[:limit]}
-    return [hit for hit in heapq.merge(notes, talk, key=lambda hit: -hit.score) if hit.id in kept]
+def _conversations_last(hit: Passage) -> tuple[bool, bool]:
+    """They displace no answer, and where they answer, what does not."""
+    return hit.relevance < MAYBE, hit.note.of_conversation
+
+
+def _files_last(hit: Passage) -> tuple[bool, ...]:
+    """They displace no answer, and nothing that scores more."""
+    return (hit.relevance < MAYBE or hit.note.of_file,)
+
+
+def _known_by(hit: Passage) -> tuple[bool, int]:
+    """Files have an index, and so numbers, of their own."""
+    return hit.note.of_file, hit.id
 
 
 def _rarest(terms: Sequence[TermStats]) -> list[TermStats]:

@@ -7,9 +7,10 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
+from ..config.rules import folded
 from ..errors import Conflict, NotFound, PathRefused, TarsdError, VaultUnavailable
 from .files import MAX_BYTES, Unreadable, move_away, read_file, sweep, write_new, write_over
 from .names import KINDS, Kind, Rules, fold_name, is_conflict_copy, kind_of, nfc, safe_parts
@@ -33,10 +34,22 @@ _OF_DATES = (
 
 
 class Vault:
-    """A folder of notes; `collection` is "" for the vault itself and the name of any further folder."""
+    """A folder of notes; `collection` is "" for the vault itself and the name of any further folder.
+
+    `kinds` are what is looked for, by the ends of names; of `others`, too, it is answered what leaves them out.
+    Only what is in one of the `folders` is found, where any are named.
+    """
 
     def __init__(
-        self, root: Path, collection: str = "", exclude: Iterable[str] = (), *, max_bytes: int = MAX_BYTES
+        self,
+        root: Path,
+        collection: str = "",
+        exclude: Iterable[str] = (),
+        *,
+        max_bytes: int = MAX_BYTES,
+        kinds: Mapping[str, Kind] = KINDS,
+        others: Mapping[str, Kind] | None = None,
+        folders: Iterable[str] = (),
     ) -> None:
         self.root = Path(os.path.abspath(root))
         self.collection = collection
@@ -44,6 +57,9 @@ class Vault:
         self.settings_files = (self.settings_file, *(self.root / ".obsidian" / name for name in _OF_DATES))
         self._exclude = tuple(exclude)
         self._max_bytes = max_bytes
+        self._kinds = kinds
+        self._known = {**kinds, **(others or {})}
+        self._folders = tuple(f"{folded(nfc(top)).strip('/')}/" for top in folders)
         self._top = str(self.root)
         self._prefix = nfc(self._top).rstrip("/") + "/"
         self._stamp: tuple[int, int, int] | None = None
@@ -108,7 +124,7 @@ class Vault:
         """
         before = self.check()
         rules = self.rules()
-        walk = Walk(self._top, self.collection, rules, self._max_bytes)
+        walk = Walk(self._top, self.collection, rules, self._max_bytes, self._kinds)
         try:
             walk.run(None if paths is None else wanted(paths))
         except OSError as fault:
@@ -125,7 +141,8 @@ class Vault:
             why = f"The excluded-files rule {rule} is not a valid expression."
             hint = "Write the rule under `exclude` in config.toml."
             walk.skipped.append(Skipped(self.collection, settings, "unreadable", why, hint))
-        return Scan(walk.files, tuple(walk.skipped), walk.marker, frozenset(walk.blind))
+        files = {key: file for key, file in walk.files.items() if self._inside(key[1])}
+        return Scan(files, tuple(walk.skipped), walk.marker, frozenset(walk.blind))
 
     def names(self) -> list[str]:
         """The relative paths of all files and folders, a folder's with "/" at its end, whatever is left out.
@@ -151,12 +168,17 @@ class Vault:
         parts = path.split("/")
         if any(part.startswith(".") for part in parts):
             return "It is hidden: its name or a folder above it starts with a dot."
-        if folder is False and kind_of(parts[-1]) is None:
+        if folder is False and kind_of(parts[-1], self._known) is None:
             return "It is not a note."
         rules = self._rules if self._rules is not None else self.rules()
-        as_folder = folder or (folder is None and kind_of(path) is None)
+        as_folder = folder or (folder is None and kind_of(path, self._known) is None)
         rule = rules.hit(path + "/" if as_folder else path)
-        return f"It is excluded by the rule {rule}." if rule else None
+        if rule:
+            return f"It is excluded by the rule {rule}."
+        return None if as_folder or self._inside(path) else "It is in none of the folders that `files.folders` names."
+
+    def _inside(self, path: str) -> bool:
+        return not self._folders or folded(path).startswith(self._folders)
 
     def key_of(self, absolute_path: str | bytes | os.PathLike[str], *, folder: bool | None = None) -> str | None:
         """The relative NFC path of an absolute one; "" for the root, None if it is outside or ignored."""

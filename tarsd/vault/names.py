@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from ..config.rules import fold_name, folded, path_rule
 from ..errors import PathRefused
 
-Kind = Literal["note", "canvas", "base"]
+Kind = Literal["note", "canvas", "base", "pdf", "office", "book", "web", "picture"]
+"""The first three are notes; the others are files, which are read and never written."""
 
 KINDS: dict[str, Kind] = {".md": "note", ".canvas": "canvas", ".base": "base"}
 __all__ = ["KINDS", "Kind", "Rules", "fold_name", "is_conflict_copy", "kind_of", "nfc", "safe_parts"]
@@ -24,9 +25,9 @@ def nfc(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def kind_of(name: str) -> Kind | None:
-    """What sort of note a file of this name is, if any."""
-    return KINDS.get(name[name.rfind(".") :].lower())
+def kind_of(name: str, kinds: Mapping[str, Kind] = KINDS) -> Kind | None:
+    """What sort of note a file of this name is, if any; or which of the `kinds`, by endings."""
+    return kinds.get(name[name.rfind(".") :].lower())
 
 
 _CONFLICT_WORDS = ("onfli", "競合", "冲突")  # no regular expression for the 6,500 names without one

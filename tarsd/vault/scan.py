@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from .files import DOWNLOAD, SPLIT, dataless
-from .names import Kind, Rules, is_conflict_copy, kind_of, nfc
+from .names import KINDS, Kind, Rules, is_conflict_copy, kind_of, nfc
 
 State = Literal["excluded", "conflict", "not_downloaded", "unreadable", "too_large", "outside", "duplicate", "twin"]
 Key = tuple[str, str]
@@ -130,7 +130,9 @@ def list_folder(folder: str) -> list[os.DirEntry[str]]:
 class Walk:
     """One walk from `top`; afterwards `files`, `skipped`, `blind` (folders that could not be listed) and `marker`."""
 
-    def __init__(self, top: str, collection: str, rules: Rules, max_bytes: int) -> None:
+    def __init__(
+        self, top: str, collection: str, rules: Rules, max_bytes: int, kinds: Mapping[str, Kind] = KINDS
+    ) -> None:
         self.files: dict[Key, FileInfo] = {}
         self.skipped: list[Skipped] = []
         self.blind: set[str] = set()
@@ -139,6 +141,8 @@ class Walk:
         self._collection = collection
         self._rules = rules
         self._max_bytes = max_bytes
+        self._kinds = kinds
+        self._what = "note" if kinds is KINDS else "file"
 
     def run(self, names: Wanted | None) -> None:
         """Walk what `names` wants; raises OSError only if `top` itself cannot be listed."""
@@ -170,7 +174,7 @@ class Walk:
                             stack.append((entry.path, path + "/", None if names is None else names[name]))
                     elif entry.is_symlink():
                         self._link(entry, path)
-                    elif kind := kind_of(name):
+                    elif kind := kind_of(name, self._kinds):
                         self._file(entry, path, kind)
                 except (FileNotFoundError, NotADirectoryError):
                     continue
@@ -192,11 +196,11 @@ class Walk:
 
     def _passes(self, path: str) -> bool:
         if self._rules.active and (rule := self._rules.hit(path)):
-            self._skip(path, "excluded", f"The note is excluded by the rule {rule}.")
+            self._skip(path, "excluded", f"The {self._what} is excluded by the rule {rule}.")
             return False
         if is_conflict_copy(path):
             hint = "Compare it with the original, then delete it."
-            self._skip(path, "conflict", "A sync tool made a second version of a note.", hint)
+            self._skip(path, "conflict", f"A sync tool made a second version of a {self._what}.", hint)
             return False
         return True
 
@@ -210,9 +214,9 @@ class Walk:
             else:
                 self._skip(path, "unreadable", "This is not a regular file.")
         elif dataless(info):
-            self._skip(path, "not_downloaded", "The note is not downloaded.", DOWNLOAD)
+            self._skip(path, "not_downloaded", f"The {self._what} is not downloaded.", DOWNLOAD)
         elif info.st_size > self._max_bytes:
-            self._skip(path, "too_large", f"The note is larger than {self._max_bytes // 1_000_000} MB.", SPLIT)
+            self._skip(path, "too_large", f"The {self._what} is larger than {self._max_bytes // 1_000_000} MB.", SPLIT)
         else:
             file = FileInfo(self._collection, path, entry.path, info.st_size, info.st_mtime_ns, kind, stamp_of(info))
             first = self.files.setdefault((self._collection, path), file)
@@ -225,15 +229,15 @@ class Walk:
         self.files[self._collection, path] = spelled[owner]
         for raw in others:
             self.files[self._collection, raw] = spelled[raw]._replace(path=raw)
-            why = "Another note has the same name in another Unicode form; both are read."
+            why = f"Another {self._what} has the same name in another Unicode form; both are read."
             self._skip(raw, "twin", why, "Rename one of the two.")
 
     def _stub(self, path: str) -> None:
-        if kind_of(path) and self._printable(path) and self._passes(path):
-            self._skip(path, "not_downloaded", "The note is only in iCloud.", DOWNLOAD)
+        if kind_of(path, self._kinds) and self._printable(path) and self._passes(path):
+            self._skip(path, "not_downloaded", f"The {self._what} is only in iCloud.", DOWNLOAD)
 
     def _link(self, entry: os.DirEntry[str], path: str) -> None:
-        if (kind_of(path) is None and "." in entry.name) or not self._printable(path):
+        if (kind_of(path, self._kinds) is None and "." in entry.name) or not self._printable(path):
             return
         # Judged by its words alone: to follow it could wait for a dead network share.
         target = os.path.normpath(os.path.join(os.path.dirname(entry.path), os.readlink(entry.path)))

@@ -21,6 +21,8 @@ from tarsd.errors import EXIT_NOTHING, EXIT_OK, EXIT_REFUSED, EXIT_USAGE, Client
 from tarsd.services import traces
 from tests.conftest import Daemon
 from tests.support.engine import until, write
+from tests.support.pdfs import pdf
+from tests.support.pdfs import write as write_bytes
 from tests.support.stub import Run
 from tests.support.supervisors import System
 
@@ -76,6 +78,7 @@ def test_no_trace_is_left_but_the_notes(run: Run, machine: Machine, platform: st
     vault = system.home / "Notes"
     for path, text in NOTES.items():
         write(vault, path, text)
+    write_bytes(vault / "Tea.pdf", pdf([["Black tea is drunk at four."]]))
     before = everything(system.home)
 
     assert run("init", "--vault", str(vault))[0] == EXIT_OK
@@ -85,6 +88,8 @@ def test_no_trace_is_left_but_the_notes(run: Run, machine: Machine, platform: st
     assert code == EXIT_OK, out + err
     indexed(vault)
     keys.put("openai", "sk-test")
+    until(lambda: "Tea.pdf" in run("search", "kind:pdf", "black")[1])
+    assert paths(vault_id(vault), os.environ).files_db.exists()
     assert run("search", "tea")[0] == EXIT_OK
     assert run("ask", "what about tea?")[0] == EXIT_OK
     assert len(everything(system.home)) > len(before) + 10

@@ -170,7 +170,7 @@ debounce_s = -1
         "12: search.fusion: must be one of weighted, rrf",
         "14: watch.debounce_s: must be from 0.0 to 60.0, not -1",
         "15: unknown setting nonsense; the settings here are vault, collection, embedding, chunk, search, watch, "
-        "ollama, openai, anthropic, chat, memory, tools, privacy, dates, skills, http, performance, mcp",
+        "ollama, openai, anthropic, chat, memory, tools, privacy, dates, files, skills, http, performance, mcp",
     ]
 
 
@@ -377,3 +377,18 @@ def test_a_config_that_is_a_pipe_is_not_waited_for(env: Env, tmp_path: Path) -> 
         config.load(env=env)
     with pytest.raises(ConfigError, match="is not a regular file"):
         config.find_sockets(env=env)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ('["pfd"]', 'there is no "pfd"; did you mean "pdf"?'),
+        ('["pdf", "pictures"]', 'there is no "pictures"; did you mean "picture"?'),
+        ('["audio"]', 'there is no "audio"; it may list pdf, office, book, web, picture'),
+    ],
+)
+def test_a_kind_of_file_that_does_not_exist_is_named(env: Env, named: str, said: str) -> None:
+    write(env, f"[files]\nkinds = {named}\n")
+    with pytest.raises(ConfigError) as wrong:
+        config.load(env=env)
+    assert f"2: files.kinds: {said}" in str(wrong.value.message) + "".join(map(str, wrong.value.args))

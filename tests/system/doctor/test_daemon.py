@@ -239,17 +239,19 @@ def test_room_on_the_disk(subject: DoctorContext, monkeypatch: pytest.MonkeyPatc
     for free, state in ((5e9, "ok"), (9e8, "warning"), (9e7, "fault")):
         monkeypatch.setattr(shutil, "disk_usage", lambda path, free=free: usage._replace(free=int(free)))
         assert look(subject, "Disk", "space")[0].state == state
-    index = subject.config.paths.index_db
-    index.parent.mkdir(parents=True)
+    paths = subject.config.paths
+    paths.cache.mkdir(parents=True)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=int(5e9)))
-    with index.open("wb") as file:
-        file.truncate(int(2e9))
-    assert look(subject, "Disk", "space")[0].state == "warning", "less than three times the index"
+    for index in (paths.index_db, paths.files_db):
+        with index.open("wb") as file:
+            file.truncate(int(1e9))
+    assert look(subject, "Disk", "space")[0].state == "warning", "less than three times both indexes"
 
 
-def test_a_log_of_the_index_that_is_never_written_back(subject: DoctorContext) -> None:
+@pytest.mark.parametrize("which", ["index_db", "files_db"])
+def test_a_log_of_an_index_that_is_never_written_back(subject: DoctorContext, which: str) -> None:
     assert well(one(subject, "Disk", "index"))
-    index = subject.config.paths.index_db
+    index: Path = getattr(subject.config.paths, which)
     index.parent.mkdir(parents=True)
     with Path(f"{index}-wal").open("wb") as file:
         file.truncate(300_000_000)

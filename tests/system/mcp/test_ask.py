@@ -25,8 +25,21 @@ from tests.support.mcp_client import (
     serving,
     text_of,
 )
+from tests.support.pdfs import pdf
 
 # ------------------------------------------------------------------------------------------------ remember, ask
+
+
+async def test_a_file_is_read_by_lines_with_its_pages(daemon: Start, home: Path, vault: Path) -> None:
+    (vault / "manual.pdf").write_bytes(pdf([["Introduction."], ["The warranty of the kettle is seven years."]]))
+    one = daemon()
+    until(lambda: one.wait()["files"]["read"] == 1)
+    async with serving(home, vault) as client:
+        found = (await call(client, "search_notes", query="kettle warranty"))[0]["hits"][0]
+        assert "# page 2" in (await call(client, "read_note", path=found["path"]))[1]
+        lines = {"start_line": found["start_line"], "end_line": found["end_line"]}
+        text = (await call(client, "read_note", path="manual.pdf", **lines))[1]
+        assert "seven years" in text and "Introduction" not in text
 
 
 async def test_what_is_to_be_remembered_waits_for_a_review(daemon: Start, home: Path, vault: Path) -> None:
