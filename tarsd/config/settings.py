@@ -283,8 +283,8 @@ def as_tables(config: Config) -> dict[str, Any]:
     if config.collections:
         tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
     for name in (
-        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "skills", "http",
-        "performance",
+        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "skills",
+        "http", "performance",
     ):  # fmt: skip
         section = getattr(config, name)
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]
