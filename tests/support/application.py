@@ -14,6 +14,7 @@ from tarsd.errors import NotFound
 from tarsd.protocol import (
     Audience,
     CheckRequest,
+    DigestRequest,
     FeedbackRequest,
     QueryRequest,
     ReindexRequest,
@@ -128,6 +129,9 @@ class Stub(Application):
 
     def tasks(self, request: TasksRequest) -> dict[str, Any]:
         return {"rows": [], "state": request.state}
+
+    def digest(self, request: DigestRequest) -> dict[str, Any]:
+        return {"parts": [], "limit": request.limit}
 
     def why(self, request: WhyRequest) -> dict[str, Any]:
         self.library.check(request.path)
