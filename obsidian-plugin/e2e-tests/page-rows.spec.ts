@@ -56,3 +56,52 @@ test("rows are a table with links and citations, and a slash says what there is"
 	await cells.getByRole("button", { name: "Source 1: Tea" }).click();
 	await expect(phone.turns.last().locator(".sources li .passage")).toContainText("tags: [tea]");
 });
+
+test("a number in somebody's words is no citation, and stands there as they wrote it", async ({ phone }) => {
+	await phone.open();
+	await phone.hear("Who repairs the boiler, and when?", "- Read \\[1] and \\[1, 2?], `\\[1]` and [a \\[1\\] b](Tea.md) [1]\n\n| a | b |\n| --- | --- |\n| **\\[1]** | [1] |\n");
+	await expect(phone.answer.locator(".cite")).toHaveCount(2);
+	await expect(phone.answer.locator("li")).toHaveText("Read [1] and [1, 2?], \\[1] and a [1] b 1");
+	await expect(phone.answer.locator("td")).toHaveText(["[1]", "1"]);
+	expect(await phone.answer.textContent()).not.toContain("\u2060");
+});
+
+test("what is not relevant is hidden beside what is", async ({ phone }) => {
+	const { page } = phone;
+	const hit = (title: string, found: number) => ({ n: 1, path: `${title}.md`, title, heading: "", link: `[[${title}]]`, start_line: 1, end_line: 1, relevance: found, collection: "", why: [], text: title });
+	const replies = [[hit("Good", 0.9), hit("Maybe", 0.3), hit("No", 0.1)], [hit("Maybe", 0.3), hit("No", 0.1)]];
+	await page.route("**/v1/search", (route) => route.fulfill({ json: { hits: replies.shift() ?? [], behind: 0, degraded: "" } }));
+	await phone.open();
+	await phone.button("Search").click();
+	const words = page.getByRole("searchbox", { name: "Search the notes" });
+	await words.fill("one");
+	await expect(page.locator("#search-state")).toHaveText("2 passages.");
+	await words.fill("two");
+	await expect(page.locator("#search-list")).toContainText("No");
+	await expect(page.locator("#search-state")).toHaveText("2 passages.");
+});
+
+test("a slash saves the chat as a note", async ({ phone }) => {
+	await phone.open();
+	await phone.ask("/save");
+	await expect(phone.page.getByText("There is no answer to save yet.")).toBeVisible();
+	await phone.ask("/notes tags --limit 1");
+	await expect(phone.answer).toContainText("2 notes");
+	await phone.ask("/save");
+	await expect(phone.page.getByText(/^(Saved in .+\.md\.|Not saved as a note: session notes are off\.)$/)).toBeVisible();
+	await expect(phone.turns).toHaveCount(1);
+});
+
+test("a count is answered from the rows that the model asked for", async ({ phone }) => {
+	const { daemon, model } = phone.world;
+	for (const [name, day] of Object.entries({ Dune: "2026-01-02", Emma: "2026-03-04", Solaris: "2025-12-31" })) daemon.write(`Books/${name}.md`, `---\nfinished: ${day}\n---\nA book.\n`);
+	await phone.open();
+	await expect(async () => {
+		await phone.ask('/notes file.inFolder("Books")');
+		await expect(phone.answer).toContainText("3 notes", { timeout: 2_000 });
+	}).toPass();
+	model.replies.push({ call: { name: "query_notes", arguments: { where: 'finished >= date("2026-01-01")', columns: "finished" } } });
+	await phone.hear("how many books did I finish in 2026", "You finished 2 books in 2026.");
+	await expect(phone.turns.last().locator(".steps, ul, ol").filter({ hasText: "Query notes" }).first()).toContainText("✓");
+	for (const name of ["Dune", "Emma", "Solaris"]) daemon.write(`Books/${name}.md`, null);
+});

@@ -183,6 +183,7 @@ export const en = {
 			notes: "Notes by property, such as rating > 3 --sort -rating",
 			tasks: "Open tasks, or those with words, --overdue, --due week",
 			base: "A base as a table, by the name of its file",
+			digest: "What changed, is due, or was done since yesterday",
 		},
 		suggestionCount: (count: number) => (count === 1 ? "1 suggestion" : `${count} suggestions`),
 		noSuggestions: "No match",

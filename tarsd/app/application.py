@@ -29,6 +29,7 @@ from tarsd.protocol import (
     PROTOCOL,
     Audience,
     CheckRequest,
+    DigestRequest,
     QueryRequest,
     ReindexRequest,
     RelatedRequest,
@@ -231,6 +232,11 @@ class Application:
             limit=request.limit,
         )  # fmt: skip
         return Reader(self.library, request.audience).query(asked) | {"behind": self.indexing.behind()}
+
+    def digest(self, request: DigestRequest) -> Json:
+        """The digest of today."""
+        reader = Reader(self.library, request.audience)
+        return reader.digest(date.today(), request.limit) | {"behind": self.indexing.behind()}
 
     def notes(self, filters: Mapping[str, str]) -> Json:
         """The notes by folder, tag or how recent they are."""

@@ -16,7 +16,7 @@ from tarsd.bases.scope import Budget, Program, RowScope, TooMuch
 from tarsd.bases.values import Duration, File, Quantity, Value, is_empty, is_truthy
 from tarsd.kinds import currency_of, main_currency
 
-_TITLES = {
+TITLES = {
     "file.name": "file name", "file.basename": "file base name", "file.ctime": "created time",
     "file.mtime": "modified time", "file.ext": "file extension",
 }  # fmt: skip
@@ -187,7 +187,7 @@ def run_view(
 
 
 def _title(name: str) -> str:
-    return _TITLES.get(name) or (name.replace(".", " ", 1) if name.startswith("file.") else name.partition(".")[2])
+    return TITLES.get(name) or (name.replace(".", " ", 1) if name.startswith("file.") else name.partition(".")[2])
 
 
 def _sort(scopes: list[RowScope], program: Program, name: str, descending: bool, evaluator: Evaluator) -> None:

@@ -41,7 +41,6 @@ from tarsd.providers.base import (
 from tarsd.providers.extractive import PASSAGES
 from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
-from tarsd.query import as_markdown
 from tarsd.session import TurnRecord
 from tarsd.tools import changes
 
@@ -169,11 +168,11 @@ class TurnRunner:
             turn.add("token", text=inert(said))
             return
         reader = self._services.reader(self._request.audience, True)
-        shown = await self._thread(reader.rows, command.query, command.base)
-        turn.evidence = tuple(passage for passage in shown.passages if passage is not None)
-        turn.private |= any(note.local_only for note in shown.notes)
-        self._announce(None, Retrieval(turn.evidence), PromptParts(""), [], [note.origin for note in shown.notes])
-        turn.add("token", text=as_markdown(shown))
+        told = await self._thread(command.told, reader)
+        turn.evidence = told.passages
+        turn.private |= any(note.local_only for note in told.notes)
+        self._announce(None, Retrieval(turn.evidence), PromptParts(""), [], [note.origin for note in told.notes])
+        turn.add("token", text=told.text)
 
     async def _answered(self, provider: Provider) -> bool:
         """Whether the vault's data answers the question exactly, which needs no model; the turn has the answer then."""

@@ -1,4 +1,4 @@
-"""Messages that are commands: `/notes`, `/tasks` and `/base` are answered from the vault as data, without a model."""
+"""Messages that are commands, such as `/notes` and `/digest`: answered from the vault as data, without a model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from datetime import date
 from typing import Any, get_args
 
 from tarsd.errors import BadRequest
-from tarsd.query import VaultQuery, expressions, rows_query, task_query
+from tarsd.notes import Reader
+from tarsd.passage import NoteRow, Passage
+from tarsd.query import (
+    MOST_OF_PART,
+    ShownRows,
+    VaultQuery,
+    as_markdown,
+    digest_markdown,
+    expressions,
+    rows_query,
+    task_query,
+)
 from tarsd.query.tasks import TaskState
 from tarsd.writing.tasks import new_line
 
@@ -18,11 +29,42 @@ _PLACE = re.compile(r"(?P<note>.+):(?P<line>\d{1,9})", re.DOTALL)
 
 
 @dataclass(frozen=True)
+class Told:
+    """What a command that reads the vault comes to: its text, and the passages and notes that this rests on."""
+
+    text: str
+    passages: tuple[Passage, ...]
+    notes: tuple[NoteRow, ...]
+
+
+@dataclass(frozen=True)
 class RowsCommand:
     """A query for rows, of a base if one is named."""
 
     query: VaultQuery
     base: str = ""
+
+    def told(self, reader: Reader) -> Told:
+        """Its rows. Raises `TarsdError`."""
+        shown = reader.rows(self.query, self.base)
+        return _told(as_markdown(shown), shown)
+
+
+@dataclass(frozen=True)
+class DigestCommand:
+    """The digest of a day."""
+
+    day: date
+
+    def told(self, reader: Reader) -> Told:
+        """Its parts. Raises `TarsdError`."""
+        parts = reader.digest_rows(self.day, MOST_OF_PART)
+        return _told(digest_markdown(self.day, parts), *(shown for _, shown in parts))
+
+
+def _told(text: str, *shown: ShownRows) -> Told:
+    passages = tuple(passage for one in shown for passage in one.passages if passage is not None)
+    return Told(text, passages, tuple(dict.fromkeys(note for one in shown for note in one.notes)))
 
 
 @dataclass(frozen=True)
@@ -33,7 +75,7 @@ class ToolCommand:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-Command = RowsCommand | ToolCommand
+Command = RowsCommand | DigestCommand | ToolCommand
 
 
 def read_command(message: str, today: date) -> Command | None:
@@ -101,7 +143,15 @@ def _base(text: str, today: date) -> Command:
     return RowsCommand(VaultQuery(view=view, this=this), _unquoted(name))
 
 
-COMMANDS: Mapping[str, Callable[[str, date], Command]] = {"/notes": _notes, "/tasks": _tasks, "/base": _base}
+def _digest(text: str, today: date) -> Command:
+    if text:
+        raise BadRequest("/digest takes nothing behind it.", "Write it alone, or ask with /notes or /tasks.")
+    return DigestCommand(today)
+
+
+COMMANDS: Mapping[str, Callable[[str, date], Command]] = {
+    "/notes": _notes, "/tasks": _tasks, "/base": _base, "/digest": _digest,
+}  # fmt: skip
 
 
 def _options(

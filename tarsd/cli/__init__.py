@@ -31,6 +31,7 @@ COMMANDS = {
     "notes": "query",
     "tasks": "tasks",
     "base": "query",
+    "digest": "query",
     "ask": "talk",
     "chat": "chat",
     "sessions": "sessions",

@@ -1,4 +1,4 @@
-"""The commands that answer from the vault as data: notes, the list of tasks, base."""
+"""The commands that answer from the vault as data: notes, the list of tasks, base, digest."""
 
 from __future__ import annotations
 
@@ -95,6 +95,26 @@ def base(file: str, view: str, this: str, as_csv: bool, vault: Path | None, as_j
     asked = {"base": note_path(client, file), "view": view, "this": note_path(client, this) if this else ""}
     reply = client.post("/v1/query", asked)
     _print(client, reply, "The view shows no file.", as_json=as_json, as_csv=as_csv)
+
+
+@click.command(cls=Command)
+@click.option("--limit", "-n", type=click.IntRange(0), default=20, help="The most rows of each part; 0 for all.")
+@json_option
+@vault_option
+def digest(limit: int, vault: Path | None, as_json: bool) -> None:
+    """Show what changed, is due, overdue or was done since yesterday, and notes of this day in other years."""
+    client = Client.find(vault)
+    reply = client.post("/v1/digest", {"limit": limit})
+    parts = reply.get("parts") or []
+    if as_json:
+        print_json(reply)
+    else:
+        out, root = Terminal(sys.stdout), vault_root(client)
+        for part in parts:
+            title = out.bold(line(part.get("title", "")))
+            click.echo("\n".join([title, *show(part, root, out), ""]) if part.get("rows") else f"{title}: none\n")
+    if not any(part.get("total") for part in parts):
+        click.get_current_context().exit(EXIT_NOTHING)
 
 
 def split_expressions(text: str) -> list[str]:

@@ -192,6 +192,7 @@ COMMANDS = {
     "notes": SlashCommand("[CONDITION]", "List notes by property, such as rating > 3; options as in tarsd notes."),
     "tasks": SlashCommand("[WORDS]", "List open tasks; or --overdue, --due week, done PATH:LINE, add TEXT."),
     "base": SlashCommand("FILE", "Show a base as a table; --view NAME for another of its views."),
+    "digest": SlashCommand("", "Show what changed, what is due, and what was done since yesterday."),
     "remember": SlashCommand("[TEXT]", "Remember a fact; without TEXT, your last message.", _remember),
     "forget": SlashCommand("WORDS", "Forget the line with these words.", _forget),
     "memory": SlashCommand("", "List what is remembered.", _memory),

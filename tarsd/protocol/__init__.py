@@ -31,6 +31,7 @@ from tarsd.protocol.requests import (
     ChatRequest,
     CheckRequest,
     Decision,
+    DigestRequest,
     FeedbackRequest,
     ForgetRequest,
     PromptAddRequest,
@@ -54,7 +55,7 @@ from tarsd.protocol.requests import (
 __all__ = [
     "FEATURES", "HEARTBEAT_S", "LAST_EVENTS", "MAX_BODY", "MAX_ID", "MAX_NUMBERS", "MAX_PATH",
     "MAX_ROWS", "MAX_WAIT_S", "PROTOCOL", "ROUTES", "SLASH_COMMANDS", "Approval", "Audience", "ChatRequest",
-    "CheckRequest", "Decision", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
+    "CheckRequest", "Decision", "DigestRequest", "Event", "EventType", "FeedbackRequest", "ForgetRequest",
     "Mode", "PromptAddRequest", "QueryRequest", "ReindexRequest", "RelatedRequest", "RememberRequest", "RenameRequest",
     "RequestBody", "ReviewDecisions", "Route", "SearchRequest", "TaskChangeRequest", "TasksRequest", "TurnRequest",
     "VectorsRequest", "WhyRequest",
@@ -81,6 +82,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", "/v1/related", "related"),
     Route("POST", "/v1/query", "query"),
     Route("POST", "/v1/tasks", "tasks"),
+    Route("POST", "/v1/digest", "digest"),
     Route("POST", "/v1/why", "why"),
     Route("POST", "/v1/turns", "start_turn"),
     Route("GET", "/v1/turns/{turn}/events", "turn_events"),
@@ -117,5 +119,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 FEATURES: Final = (
     "search", "related", "why", "turns", "long-poll", "conversations", "notes", "approvals", "writes", "memory",
-    "feedback", "review", "audience", "check", "vectors", "query", "prompts",
+    "feedback", "review", "audience", "check", "vectors", "query", "prompts", "digest",
 )  # fmt: skip

@@ -24,8 +24,8 @@ Audience = Literal["person", "here", "elsewhere"]
 """Who reads an answer: the person, or a model that is no part of the daemon, on this machine or on another one."""
 
 SLASH_COMMANDS: Final = frozenset({
-    "?", "base", "exit", "forget", "h", "help", "memory", "new", "note", "notes", "q", "quit", "r", "remember",
-    "review", "save", "search", "sessions", "sgrep", "svec", "tasks", "undo", "w",
+    "?", "base", "digest", "exit", "forget", "h", "help", "memory", "new", "note", "notes", "q", "quit", "r",
+    "remember", "review", "save", "search", "sessions", "sgrep", "svec", "tasks", "undo", "w",
 })  # fmt: skip
 """The commands of conversations, here or in a client: no prompt has such a name."""
 

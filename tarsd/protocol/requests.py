@@ -110,6 +110,13 @@ class TasksRequest(RequestBody, frozen=True):
     audience: Audience = "person"
 
 
+class DigestRequest(RequestBody, frozen=True):
+    """What changed, what is due, what was done, and notes of this day; `limit` is for each part, 0 is none."""
+
+    limit: RowLimit = 0
+    audience: Audience = "person"
+
+
 class RelatedRequest(RequestBody, frozen=True):
     """Notes related to the note at `path`."""
 

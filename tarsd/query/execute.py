@@ -13,6 +13,7 @@ from tarsd.bases.document import read_base
 from tarsd.bases.grammar import BareName, FunctionCall, Index, Member, Node, member_name, parse, walk
 from tarsd.bases.operators import Key, sort_key
 from tarsd.bases.table import (
+    TITLES,
     Column,
     Evaluator,
     Row,
@@ -261,5 +262,5 @@ def _summary(kind: str) -> str:
 
 
 def _title(text: str) -> str:
-    """What stands above a column: its expression, without what a name is of."""
-    return text.removeprefix("note.").removeprefix("file.")
+    """What stands above a column: a name of Obsidian's, or its expression without what a name is of."""
+    return TITLES.get(text) or text.removeprefix("note.").removeprefix("file.")

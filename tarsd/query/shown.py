@@ -32,7 +32,7 @@ _SAID = frozenset({"file.name", "file.path", "file.basename", "file.file"})
 
 @dataclass(frozen=True)
 class ShownRows:
-    """The rows of a table that are shown, each with the lines that it rests on, numbered from 1.
+    """The rows of a table that are shown, each with the lines that it rests on, numbered in their order.
 
     A row of a file that is no note has None. `notes` are all that the table is made of, shown or not.
     """
@@ -51,11 +51,11 @@ class ShownRows:
         return "note" if all(isinstance(row.record, NoteRecord) for row in self.rows) else "file"
 
 
-def shown_rows(table: Table, lines: Lines, most: int = MOST_SHOWN) -> ShownRows:
-    """At most so many rows of a table, with their lines."""
+def shown_rows(table: Table, lines: Lines, most: int = MOST_SHOWN, first: int = 1) -> ShownRows:
+    """At most so many rows of a table, with their lines, of which the first has the number `first`."""
     rows = table.rows[:most]
     notes = dict.fromkeys(note.row for row in table.rows if (note := _note(row.record)) is not None)
-    count = itertools.count(1)
+    count = itertools.count(first)
     passages = [
         replace(found, number=next(count)) if (found := _passage(row, table.columns, lines)) else None for row in rows
     ]
@@ -155,7 +155,8 @@ def _counted(shown: ShownRows) -> list[str]:
     if not total:
         return ["Nothing matches."]
     said = f"{total:,} {kind}{'' if total == 1 else 's'}"
-    return [f"{said}; the first {len(shown.rows):,} are shown." if len(shown.rows) < total else f"{said}."]
+    some = "the first is shown" if len(shown.rows) == 1 else f"the first {len(shown.rows):,} are shown"
+    return [f"{said}; {some}." if len(shown.rows) < total else f"{said}."]
 
 
 def _sums(summaries: Mapping[str, Summary], table: Table) -> list[str]:

@@ -99,6 +99,9 @@ class Routes:
     async def tasks(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.thread(self._app.tasks, protocol.TasksRequest.read(await _body(request))))
 
+    async def digest(self, request: web.Request) -> web.StreamResponse:
+        return json_reply(await self._app.thread(self._app.digest, protocol.DigestRequest.read(await _body(request))))
+
     async def why(self, request: web.Request) -> web.StreamResponse:
         wanted = protocol.WhyRequest.read(await _body(request))
         check_filters(wanted.query)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 WEB = ROOT / "tarsd" / "data" / "web"
 OWN = sorted([*WEB.glob("*.js"), *WEB.glob("*.css")])
 MOST_BYTES = 80_000
-"""Of the page's own scripts and styles, as they are read by people; prompts, files and the phone's app need room."""
+"""Of the page's own scripts and styles, as they are read by people; saving, prompts, files and the app need room."""
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 CASE = ROOT / "tests" / "fixtures" / "paths.txt"

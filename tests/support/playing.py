@@ -50,7 +50,7 @@ cost: 58.00 €
 ---
 # Ramp
 
-- [ ] Grease the hinge 📅 2026-11-30 ⏫
+- [ ] Grease the hinge 📅 2020-11-30 ⏫
 - [x] Order the bolts ✅ 2026-11-20
 """
 """A note that is only there while it is asked for."""
@@ -175,6 +175,7 @@ def _index(player: Player) -> None:
     asked = {"where": "cost > 10", "columns": ["cost", "file.tags"], "group": "kind", "summaries": {"cost": "sum"}}
     player.keep("query", "POST", "/v1/query", asked)
     player.keep("tasks", "POST", "/v1/tasks", {"state": "all"})
+    player.keep("digest", "POST", "/v1/digest", {"limit": 1})
     ramp.unlink()
     player.client.post("/index")
     player.daemon.wait()

@@ -45,6 +45,14 @@ def test_a_vault_is_asked_as_data_from_the_shell(run: Run, daemon: Start, vault:
     assert run("tasks", "nothing of it")[0] == EXIT_NOTHING
     assert run("tasks", "--due", "soon")[0] == EXIT_USAGE
 
+    code, out, _ = run("digest")
+    lines = [line.strip() for line in out.splitlines()]
+    assert code == EXIT_OK and "Due today: none" in lines and "1 task" in lines
+    assert "Give it back" in out.partition("Overdue\n")[2]
+    parts = json.loads(run("digest", "--json", "--limit", "1")[1])["parts"]
+    assert [part["name"] for part in parts] == ["changed", "due", "overdue", "done", "other_years"]
+    assert [len(part["rows"]) for part in parts[:3]] == [1, 0, 1] and parts[0]["total"] > 1
+
     code, out, _ = run("base", "Good.base", "--csv")
     assert (code, out) == (EXIT_OK, "path,file name,twice\nBooks/Dune.md,Dune,10\nBooks/Emma.md,Emma,8\n")
     code, out, err = run("base", "Good.base", "--view", "odd")
@@ -78,6 +86,12 @@ def test_messages_that_are_commands_are_answered_by_rows_and_ask_no_model(
         assert done["text"] == "1 task.\n\n- [ ] Give it back 📅 2020-01-02 — [[Books/Dune]] [1]"
         assert done["citations"][0]["start_line"] == 5
         assert "| [[Books/Dune]] [1] | 10 |" in talk.whole(talk.ask("/base Good.base"))[-1]["text"]
+
+        done = talk.whole(talk.ask("/digest"))[-1]
+        assert "**Changed since yesterday**\n\n5 notes." in done["text"]
+        assert "None: Due today, done since yesterday, on this day in other years." in done["text"]
+        assert "**Overdue**\n\n1 task.\n\n- [ ] Give it back 📅 2020-01-02 — [[Books/Dune]] [6]" in done["text"]
+        assert [one["n"] for one in done["citations"]] == [1, 2, 3, 4, 5, 6]
 
         failed = talk.whole(talk.ask("/notes rating >"))[-1]
         assert failed["type"] == "failed" and "column 9" in failed["error"]["message"]

@@ -64,6 +64,7 @@ WITH = {
     "tarsd reindex": ["--full"],
     "tarsd notes": ["--where", 'file.ext == "md"'],
     "tarsd base": ["Tea.md"],
+    "tarsd digest": [],
     "tarsd tasks list": [],
     "tarsd tasks done": ["Tea.md:1", "--yes"],
     "tarsd tasks add": ["Descale the kettle", "--to", "Tea.md", "--yes"],

@@ -107,7 +107,7 @@ def test_groups_have_their_counts_and_sums(engine: Engine) -> None:
 
 def test_what_is_not_shown_is_counted(engine: Engine) -> None:
     shown = rows(engine, BOOKS, most=1)
-    assert as_markdown(shown).startswith("3 notes; the first 1 are shown.")
+    assert as_markdown(shown).startswith("3 notes; the first is shown.")
     assert len(shown.rows) == 1 and len(shown.notes) == 3
     assert as_markdown(rows(engine, VaultQuery("notes", "rating > 9"))) == "Nothing matches."
 

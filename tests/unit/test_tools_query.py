@@ -68,7 +68,7 @@ async def test_rows_come_with_total_and_sums_of_all_and_each_can_be_cited(engine
     given = {"where": where, "columns": "rating, pages", "sort": ["-rating"], "sum": "pages", "average": "pages"}
     found = await asked(engine, "query_notes", {**given, "limit": 1})
     assert found.text.splitlines() == [
-        "2 notes; the first 1 are shown.",
+        "2 notes; the first is shown.",
         "Sum of pages: 600 (of 1 value, 1 left out).",
         "Average of (pages): 600 (of 1 value, 1 left out).",
         "Columns: path | rating | pages",

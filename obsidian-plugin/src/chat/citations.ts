@@ -88,6 +88,24 @@ export function replaceMarkers(
 		.join("");
 }
 
+/** `\\[1]` in Markdown, which is somebody else's number; drawn it would look like ours. */
+const ESCAPED = /\\\[(?=\d{1,3}\??(?:\s*[,;–-]\s*\d{1,3}\??)*\])/g;
+/** A bracket that is no marker's: what stands behind it is not seen. */
+const INERT = "[\u2060";
+
+/** The Markdown of an answer to be drawn, with escaped numbers kept from being markers; `freed` takes that back. */
+export function held(markdown: string): string {
+	if (!markdown.includes("\\[")) return markdown;
+	return stretches(markdown)
+		.map(({ text, plain }) => (plain ? text.replace(ESCAPED, INERT) : text))
+		.join("");
+}
+
+/** A drawn text without what `held` put in. */
+export function freed(text: string): string {
+	return text.replaceAll(INERT, "[");
+}
+
 /** The sources that a text really refers to, each once, in the order in which it does. */
 export function citedIn(markdown: string, sources: readonly Source[]): Source[] {
 	const cited = new Map<number, Source>();

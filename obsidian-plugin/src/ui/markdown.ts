@@ -1,5 +1,5 @@
 import { Keymap, MarkdownRenderer, type App, type Component } from "obsidian";
-import { NO_CITATIONS_IN, pieces, type Citation } from "../chat/citations";
+import { freed, held, NO_CITATIONS_IN, pieces, type Citation, type Piece } from "../chat/citations";
 import { oneLine } from "../chat/fold";
 import { en } from "../en";
 import type { Source } from "../protocol/events";
@@ -28,7 +28,7 @@ const UNWANTED = "iframe, object, embed, video, audio, form, link, .internal-emb
 export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Drawing, component: Component): Promise<void> {
 	const { app, sources, source } = drawing;
 	try {
-		await MarkdownRenderer.render(app, disarm(markdown), el, source, component);
+		await MarkdownRenderer.render(app, held(disarm(markdown)), el, source, component);
 	} catch (error) {
 		// what another plugin makes of a note may fail: the words are shown all the same
 		console.error(error);
@@ -37,7 +37,7 @@ export async function drawAnswer(markdown: string, el: HTMLElement, drawing: Dra
 	// a second look, at what is really there
 	for (const one of el.findAll(UNWANTED)) one.replaceWith(pictureOf(one, drawing) ?? one.getAttribute("alt") ?? one.getAttribute("src") ?? "");
 	for (const link of el.findAll(LINK)) {
-		const target = linktext(link);
+		const target = linktext(app, link, source);
 		if (!target.startsWith("#") && !resolveLink(app, target, source)) link.replaceWith(mark("tarsd-dead-link", link.textContent, en.chat.noSuchNote));
 	}
 	for (const link of el.findAll(`a:not(${LINK})`)) {
@@ -119,9 +119,11 @@ function markCitations(el: HTMLElement, sources: readonly Source[]): void {
 	const walker = el.doc.createTreeWalker(el, NodeFilter.SHOW_TEXT);
 	while (walker.nextNode()) texts.push(walker.currentNode as Text);
 	for (const node of texts) {
-		if (!node.data.includes("[") || node.parentElement?.closest(NO_CITATIONS_IN)) continue;
-		const found = pieces(node.data, sources, node.nextSibling?.textContent ?? "");
-		node.replaceWith(...found.map((piece) => (piece.kind === "text" ? piece.text : citationEl(piece.citation))));
+		if (!node.data.includes("[")) continue;
+		const found: readonly Piece[] = node.parentElement?.closest(NO_CITATIONS_IN)
+			? [{ kind: "text", text: node.data }]
+			: pieces(node.data, sources, node.nextSibling?.textContent ?? "");
+		node.replaceWith(...found.map((piece) => (piece.kind === "text" ? freed(piece.text) : citationEl(piece.citation))));
 	}
 }
 
@@ -164,16 +166,18 @@ export function wireLinks(
 		event.preventDefault();
 		const from = { source: source(), where: event.button === 1 ? ("tab" as const) : Keymap.isModEvent(event) };
 		const place = sourceOf(link);
-		if (!(await (place ? openPlace(app, place, from) : openLink(app, linktext(link), from)))) missing();
+		if (!(await (place ? openPlace(app, place, from) : openLink(app, linktext(app, link, from.source), from)))) missing();
 	};
 	el.onmouseover = (event) => {
 		const targetEl = within(event, LINK);
-		if (targetEl) hoverLink(app, { event, source: view, hoverParent, targetEl, linktext: linktext(targetEl), sourcePath: source() });
+		if (targetEl) hoverLink(app, { event, source: view, hoverParent, targetEl, linktext: linktext(app, targetEl, source()), sourcePath: source() });
 	};
 }
 
-function linktext(link: HTMLElement): string {
-	return decoded(link.getAttribute("data-href") ?? link.getAttribute("href") ?? "");
+/** What a link says: as it stands where a note has that very name, such as `50%25 off`, else decoded. */
+function linktext(app: App, link: HTMLElement, source: string): string {
+	const href = link.getAttribute("data-href") ?? link.getAttribute("href") ?? "";
+	return resolveLink(app, href, source) ? href : decoded(href);
 }
 
 function decoded(href: string): string {

@@ -121,6 +121,15 @@ it("carries out nothing that is in an answer", async () => {
 	expect(answer?.textContent).toContain("iframe src=");
 });
 
+it("follows links to names that look encoded, as they stand and encoded once more", async () => {
+	const one = await set({ files: { "50%25 off.md": "", "a%20b.md": "", "C d.md": "" } });
+	const turn = await ask(one, "Tea?");
+	one.daemon.send(turn, done("[[50%25 off]] [x](50%2525%20off.md) [[a%20b]] [y](C%20d.md) [[50% off]] [z](gone%25.md) End."));
+	await until(() => answerText(one).includes("End."));
+	expect(one.el.querySelectorAll(".tarsd-answer a")).toHaveLength(4);
+	expect(Array.from(one.el.querySelectorAll(".tarsd-dead-link")).map((el) => el.textContent)).toEqual(["50% off", "z"]);
+});
+
 it("shows the pictures of the vault that are in an answer, and no others", async () => {
 	const one = await set({ files: { "Tea.md": "secret", "pics/Leaf.png": "PNG", "pics/Ü b.svg": "SVG" } });
 	const turn = await ask(one, "Tea?");
@@ -203,6 +212,19 @@ it("has a task's box ask for its change, once at a time, and tick nothing by its
 	one.daemon.send("turn2", done("Done."));
 	await until(() => free().length === 2);
 	expect(boxes()[0]?.checked, "the older answer is a record").toBe(false);
+});
+
+it("takes no number in somebody's words for a citation, and shows it as it stands", async () => {
+	const one = await set();
+	const turn = await ask(one, "/tasks");
+	const text = "- [ ] See \\[1] and \\[2, 1?] — [[Tea]] [1]\n\n| Note | said |\n| --- | --- |\n| [[Tea]] [2] | **\\[1]** |\n\n`\\[1]`";
+	one.daemon.send(turn, retrieved(LINES), done(text, LINES));
+	await until(() => one.el.querySelector(".tarsd-answer td .tarsd-citation") !== null);
+	expect(Array.from(one.el.querySelectorAll(".tarsd-answer .tarsd-citation")).map((el) => el.textContent)).toEqual(["1", "2"]);
+	expect(one.el.querySelector(".tarsd-answer li")?.textContent?.trim()).toBe("See [1] and [2, 1?] — Tea 1");
+	expect(one.el.querySelectorAll(".tarsd-answer td")[1]?.textContent).toBe("[1]");
+	expect(answerText(one)).not.toContain("\u2060");
+	expect(answerText(one)).toContain("\\[1]");
 });
 
 it("draws a table's links, bars and citations, in whichever cell they stand", async () => {

@@ -17,7 +17,7 @@ const FILES = readdirSync(FOLDER).map((file) => file.replace(/\.json$/, ""));
 const TURNS = ["turn", "turn_refused", "turn_stopped", "turn_failed"];
 /** Replies to requests that the plugin never makes. */
 const OF_OTHERS = [
-	"add_prompt", "add_vectors", "change_task", "check", "close_conversation", "models", "note", "notes", "plain_chat", "plain_index", "query", "reindex", "shutdown", "tasks", "vectors", "why",
+	"add_prompt", "add_vectors", "change_task", "check", "close_conversation", "digest", "models", "note", "notes", "plain_chat", "plain_index", "query", "reindex", "shutdown", "tasks", "vectors", "why",
 ];
 
 /** Fields that a reply may be without, and is without in these files. */

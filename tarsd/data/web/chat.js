@@ -86,6 +86,7 @@ export class Chat extends EventTarget {
 
 	/** Ask. It is sent until the daemon has it, and does nothing twice. */
 	send(question) {
+		if (/^\/save\s*$/i.test(question)) return void this.#save();
 		const turn = begun(fresh(), question, "sending");
 		this.known = true;
 		this.title ||= question.split(/\s+/).join(" ").slice(0, 80);
@@ -95,6 +96,16 @@ export class Chat extends EventTarget {
 		this.#show();
 		this.tail.toEnd();
 		void this.#follow(turn, { conversation: this.id, message: question, request_id: turn.id, writer: "daemon" });
+	}
+
+	async #save() {
+		if (!this.turns.some(({ state }) => state === "done" || state === "stopped")) return notice("There is no answer to save yet.");
+		try {
+			const { note } = await this.daemon.json("POST", `${conversationPath(this.id)}/save`, {});
+			notice(note ? `Saved in ${note}.` : "Not saved as a note: session notes are off.");
+		} catch (error) {
+			notice(wordsOf(error));
+		}
 	}
 
 	async #follow(turn, request) {

@@ -11,6 +11,8 @@ const OUTSIDE = /^(?:https?|mailto):/i;
 /** A path of a note, and nothing that a browser takes for another place. */
 const NOTE = /^(?![a-z][a-z\d+.-]*:|[/\\?#])/i;
 const WIKILINK = /!?\[\[([^[\]\n|]+)(?:\|([^[\]\n]*))?\]\]/y;
+const UNSEEN = "\u2060";
+const INERT = /\\\[(?=\d{1,3}\??(?:\s*[,;–-]\s*\d{1,3}\??)*\])/y;
 const MARKER = /\[(\d{1,3}\??(?:\s*[,;–-]\s*\d{1,3}\??)*)\]/g;
 
 /** HTML in a text stays text already here; the sanitiser is the second line. */
@@ -37,6 +39,14 @@ md.inline.ruler.before("link", "wikilink", (state, silent) => {
 	const target = found[1].trim();
 	if (!silent) Object.assign(state.push("wikilink", "", 0), { content: found[2]?.trim() || target, meta: target });
 	state.pos += found[0].length;
+	return true;
+});
+// "\\[1]" is somebody else's number: a sign that is not seen keeps it from being taken for a citation
+md.inline.ruler.before("escape", "inert", (state, silent) => {
+	INERT.lastIndex = state.pos;
+	if (!INERT.test(state.src)) return false;
+	if (!silent) state.push("text_special", "", 0).content = `[${UNSEEN}`;
+	state.pos += 2;
 	return true;
 });
 const place = (url) => (OUTSIDE.test(url) ? attribute("href", url) : attribute("data-note", md.utils.lib.mdurl.decode(url, "")));
@@ -110,6 +120,7 @@ export class MarkdownView {
 				node.before(h("input", { type: "checkbox", checked: box[1] !== " ", disabled: true, "aria-label": "Task" }));
 			}
 			if (this.cite && !within("a, blockquote")) node.replaceWith(...cited(node.data, this.cite));
+			else node.data = freed(node.data);
 		}
 		return found.childNodes;
 	}
@@ -126,6 +137,8 @@ function blocksOf(text) {
 	return starts.map((start, n) => ({ text: lines.slice(start, starts[n + 1]).join("\n"), line: start + 1 }));
 }
 
+const freed = (text) => text.replaceAll(`[${UNSEEN}`, "[");
+
 /** Text with its markers made elements; `list[1]` and `[words][1]` have none. */
 function cited(text, cite) {
 	const pieces = [];
@@ -137,5 +150,5 @@ function cited(text, cite) {
 		pieces.push(text.slice(at, index), ...made);
 		at = chain = index + whole.length;
 	}
-	return [...pieces, text.slice(at)].filter(Boolean);
+	return [...pieces, text.slice(at)].filter(Boolean).map((piece) => (piece.nodeType ? piece : freed(piece)));
 }

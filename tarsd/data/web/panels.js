@@ -153,7 +153,9 @@ export class Search {
 		$("search-state").textContent = "Searching…";
 		try {
 			const asked = { query, mode: $("search-mode").value, limit: 20 };
-			const { hits, behind, degraded } = await this.daemon.json("POST", "v1/search", asked, signal);
+			const { hits: found, behind, degraded } = await this.daemon.json("POST", "v1/search", asked, signal);
+			const good = found.some((one) => one.relevance >= 0.5);
+			const hits = good ? found.filter((one) => one.relevance >= 0.25) : found;
 			const count = hits.length ? `${plural(hits.length, "passage")}.` : "Nothing found.";
 			tell([count, behindWords(behind), degraded].filter(Boolean).join(" "), hits);
 		} catch (error) {
