@@ -23,6 +23,7 @@ from tarsd.embed.base import Embedder
 from tarsd.errors import StoreError
 from tarsd.index.files import suffixes
 from tarsd.notes import NoteLibrary, Reader
+from tarsd.notes.digest import digest
 from tarsd.passage import Key
 from tarsd.protocol import (
     FEATURES,
@@ -158,7 +159,7 @@ class Application:
     def status(self) -> Json:
         """The state of everything, answered at any time."""
         indexing = self.indexing
-        general = [*indexing.problems(), *self.assistant.problems]
+        general = [*indexing.problems(), *self.assistant.problems, *self.assistant.skills.problems()]
         general += [self._settings_problem] if self._settings_problem[0] else []
         http = self._http()
         if http["state"] in ("failed", "no token"):
@@ -236,7 +237,7 @@ class Application:
     def digest(self, request: DigestRequest) -> Json:
         """The digest of today."""
         reader = Reader(self.library, request.audience)
-        return reader.digest(date.today(), request.limit) | {"behind": self.indexing.behind()}
+        return digest(reader, date.today(), request.limit) | {"behind": self.indexing.behind()}
 
     def notes(self, filters: Mapping[str, str]) -> Json:
         """The notes by folder, tag or how recent they are."""

@@ -26,6 +26,7 @@ from tarsd.providers.base import Message, ModelRequest, Provider, complete
 from tarsd.session import Sessions
 from tarsd.tools.daily import DailyTools
 from tarsd.tools.mcp import McpServers
+from tarsd.tools.skills import Skills
 from tarsd.writing import Change, Journal, Notebook, Writer, until_written
 
 Json = dict[str, Any]
@@ -85,8 +86,9 @@ class Assistant:
             journal=self._journal,
             machine=lambda: sessions.machine,
         )
+        self.skills = Skills(library, config)
         if native is None:
-            native = tools.build(config, self.notebook, self._memory, keys.get)
+            native = tools.build(config, self.notebook, self._memory, keys.get, skills=self.skills)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
         self.provider = (
             provider or self._provider(config.chat.model) or providers.make("extractive", config.chat, keys.get)
@@ -102,6 +104,7 @@ class Assistant:
             indexed=indexed,
             folder=config.memory_folder,
             model=self._model,
+            skills=self.skills,
         )
         self.prompts = PromptNotes(parts.prompts, self.notebook, self._write_prompt)
         each = config.memory.note_each_question

@@ -210,10 +210,7 @@ class TurnRunner:
             request = ModelRequest("", asked, (), prompt.evidence, prompt.closest, prompt.query)
             await self._stream(provider, request, patient)
             return
-        prompt = replace(prompt, tools=await self._calls.specs(provider))
-        if prompt.tools:
-            reader = self._services.reader(self._request.audience, provider.local)
-            prompt = replace(prompt, vault=await self._thread(reader.overview))
+        prompt = replace(prompt, **await self._calls.told(provider, self._thread))
         fitted = self._fit(provider, prompt)
         self._turn.evidence = fitted.request.evidence  # only what is really shown to the model is a source
         self._turn.notice(*fitted.left_out)

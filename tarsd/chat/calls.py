@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from tarsd.chat.prompt import result_text
 from tarsd.chat.prompt_note import PromptNote
@@ -16,10 +18,11 @@ from tarsd.errors import Conflict, Refused, TarsdError, ToolError
 from tarsd.memory import MEMORY, NOTICED, RULES
 from tarsd.passage import Origin, Passage
 from tarsd.protocol import Approval, TurnRequest
-from tarsd.providers.base import Message, Provider, ToolCall, ToolSpec
+from tarsd.providers.base import Message, Provider, ToolCall
 from tarsd.tools import Context, Result, ToolProposal
 from tarsd.tools.base import NotAsShown
 from tarsd.tools.catalog import AT_HOME
+from tarsd.tools.skills import READ_SKILL
 from tarsd.writing import Change
 
 READY_S = 1.5
@@ -36,6 +39,8 @@ NOBODY = "Not done: it needs the person's yes, and nobody is there to give it."
 CLOSED = "There is no such note or section that may be read here. memory_search finds passages."
 FINDS = frozenset({"memory_search", "note_list", "query_notes", "query_tasks"})
 """Tools that find nothing private for a model elsewhere, so that their errors are about the call alone."""
+
+Thread = Callable[..., Awaitable[Any]]
 
 
 class Calls:
@@ -65,12 +70,19 @@ class Calls:
         except ToolError as error:
             raise prompt.wrong(prompt.at.get("tools", 1), error.message, error.hint) from None
 
-    async def specs(self, provider: Provider) -> tuple[ToolSpec, ...]:
-        """What this model may call."""
+    async def told(self, provider: Provider, thread: Thread) -> dict[str, Any]:
+        """What a prompt says to a model that may call tools: these, the skills, and the names of the vault."""
         if not provider.tools:
-            return ()
+            return {}
         await self._toolbox.ready(READY_S)
-        return tuple(spec for spec in self._toolbox.specs() if self._only is None or spec.name in self._only)
+        reader = self._services.reader(self._request.audience, provider.local)
+        tools = [spec for spec in self._toolbox.specs() if self._only is None or spec.name in self._only]
+        skills, private = "", False
+        if self._services.skills is not None and any(spec.name == READ_SKILL for spec in tools):
+            skills, private = await thread(partial(self._services.skills.told, private=reader.sees_private))
+            tools = [spec for spec in tools if skills or spec.name != READ_SKILL]
+        self._turn.private |= private
+        return {"tools": tuple(tools), "skills": skills, "vault": await thread(reader.overview)} if tools else {}
 
     def _context(self, local: bool) -> Context:
         services = self._services

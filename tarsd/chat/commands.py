@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from tarsd.errors import BadRequest
 from tarsd.notes import Reader
+from tarsd.notes.digest import digest_rows
 from tarsd.passage import NoteRow, Passage
 from tarsd.query import (
     MOST_OF_PART,
@@ -58,7 +59,7 @@ class DigestCommand:
 
     def told(self, reader: Reader) -> Told:
         """Its parts. Raises `TarsdError`."""
-        parts = reader.digest_rows(self.day, MOST_OF_PART)
+        parts = digest_rows(reader, self.day, MOST_OF_PART)
         return _told(digest_markdown(self.day, parts), *(shown for _, shown in parts))
 
 

@@ -46,7 +46,8 @@ class PromptParts:
     """Everything that may go into a request; `fit` decides what does.
 
     `history` are earlier turns, oldest first; `summary` stands for those before them. `steps` are the messages of
-    this turn's own rounds: calls of tools and their results. `vault` names what tools can be asked of.
+    this turn's own rounds: calls of tools and their results. `vault` names what tools can be asked of; `skills` says
+    what can be read of how to do things.
     """
 
     question: str
@@ -54,6 +55,7 @@ class PromptParts:
     facts: str = ""
     rules: str = ""
     vault: str = ""
+    skills: str = ""
     summary: str = ""
     evidence: tuple[Passage, ...] = ()
     closest: tuple[Passage, ...] = ()
@@ -151,6 +153,8 @@ def system_text(prompt: PromptParts) -> str:
         parts.append(_tagged("procedural-rules", prompt.rules))
     if prompt.facts:
         parts.append(_tagged("memory", prompt.facts))
+    if prompt.tools and prompt.skills:
+        parts.append(_tagged("skills", prompt.skills))
     if prompt.tools and prompt.vault:
         parts.append(_tagged("vault", prompt.vault))
     return "\n\n".join(parts)

@@ -16,6 +16,7 @@ from tarsd.providers.counting import TokenRatios
 from tarsd.providers.refused_tools import RefusedTools
 from tarsd.session import Conversation
 from tarsd.tools import Toolbox
+from tarsd.tools.skills import Skills
 from tarsd.writing import Writer
 
 
@@ -40,6 +41,7 @@ class TurnServices:
     refused_tools: RefusedTools = field(default_factory=RefusedTools)
     folder: str = "tars"
     model: Callable[[str], Provider] | None = None
+    skills: Skills | None = None
 
     @property
     def prompts(self) -> PromptFolder:

@@ -26,6 +26,7 @@ from tarsd.config.settings import (
     McpServer,
     Paths,
     PrivacySettings,
+    SkillSettings,
     ToolSettings,
     VaultSettings,
 )
@@ -34,7 +35,7 @@ from tarsd.errors import ConfigError
 
 SECTIONS = (
     "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
-    "tools", "privacy", "dates", "files", "http", "performance", "mcp"
+    "tools", "privacy", "dates", "files", "skills", "http", "performance", "mcp"
 )  # fmt: skip
 PLAIN = ("chunk", "search", "watch", "memory", "dates", "files", "http", "performance")
 """Sections that are nothing but their fields."""
@@ -114,6 +115,7 @@ class _ConfigReader:
             chat=self.model(chat, "chat"),
             tools=self.tools(table),
             privacy=privacy,
+            skills=self.skills(table, root),
             mcp=self.mcp(table),
             **{name: self.fill(getattr(Config, name), table, name) for name in PLAIN},
         )
@@ -312,6 +314,19 @@ class _ConfigReader:
                     self.fault((*key, "path"), f"{root} overlaps with {label}; its notes would be found twice")
             found.append(Collection(name, root))
         return tuple(found)
+
+    def skills(self, table: dict[str, Any], vault: Path | None) -> SkillSettings:
+        """The folders of skills; none that overlaps the vault, whose notes have rules of their own."""
+        found: list[str] = []
+        key = ("skills", "folders")
+        for text in self.fill(SkillSettings(), table, "skills").folders:
+            root = self.path(text, key)
+            if root is None:
+                continue
+            if vault and (root == vault or root in vault.parents or vault in root.parents):
+                self.fault(key, f"{root} overlaps with the vault; skills of the vault belong in its own skills folder")
+            found.append(str(root))
+        return SkillSettings(tuple(dict.fromkeys(found)))
 
     def tools(self, table: dict[str, Any]) -> ToolSettings:
         """The tools, with URLs that can be called."""

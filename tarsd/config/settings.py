@@ -199,6 +199,13 @@ class DatesSettings:
 
 
 @dataclass(frozen=True)
+class SkillSettings:
+    """Folders outside the vault that hold skills, each a folder with a SKILL.md; real paths."""
+
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class McpServer:
     """An MCP server: a command line to start, or a URL; `allow` names the tools of it that need no yes ("*": all)."""
 
@@ -247,6 +254,7 @@ class Config:
     privacy: PrivacySettings = PrivacySettings()
     dates: DatesSettings = DatesSettings()
     files: FilesSettings = FilesSettings()
+    skills: SkillSettings = SkillSettings()
     http: HttpSettings = HttpSettings()
     mcp: tuple[McpServer, ...] = ()
     performance: PerformanceSettings = PerformanceSettings()
@@ -275,8 +283,8 @@ def as_tables(config: Config) -> dict[str, Any]:
     if config.collections:
         tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
     for name in (
-        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "http",
-        "performance",
+        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "skills",
+        "http", "performance",
     ):  # fmt: skip
         section = getattr(config, name)
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]

@@ -217,7 +217,10 @@ class NoteLibrary:
 
         Without `private`, those that are private now are not known.
         """
-        files = self.searcher().files
+        try:
+            files = self.searcher().files
+        except StoreError:  # without an index there are notes, and no files
+            return None
         if files is None:
             return None
         notes = files.store.notes
@@ -279,6 +282,10 @@ class NoteLibrary:
             return row.local_only
         except TarsdError:
             return None
+
+    def private_by_rule(self, path: str, note: Note, text: str) -> bool:
+        """Whether a file that is no note of the index, such as one of a skill, is private by the rules."""
+        return access.is_local_only(path, note, self.config.privacy.local_only, text)
 
     def _file_private(self, row: NoteRow) -> bool | None:
         """As `private_now`, of a file that is no note: its folder says it."""

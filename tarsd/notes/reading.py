@@ -30,7 +30,7 @@ from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
-from tarsd.query import MOST_SHOWN, DigestPart, ShownRows, VaultQuery, digest_parts, shown_rows, table_json
+from tarsd.query import MOST_SHOWN, ShownRows, VaultQuery, shown_rows, table_json
 from tarsd.search import MAX_LIMIT, MAYBE, Results, Scope
 from tarsd.vault import nfc
 from tarsd.vault.files import Unreadable
@@ -325,28 +325,11 @@ class Reader:
         reply = table_json(self._table(query, base)) | self._withheld()
         return reply | {"took_ms": round((time.perf_counter() - started) * 1000, 2)}
 
-    def rows(self, query: VaultQuery, base: str = "", most: int = MOST_SHOWN) -> ShownRows:
-        """As `query`, at most so many rows, each with the lines of its note that it rests on; count and sums of all."""
-        return shown_rows(self._table(query, base), querying.live_lines(self._library), most)
+    def rows(self, query: VaultQuery, base: str = "", most: int = MOST_SHOWN, first: int = 1) -> ShownRows:
+        """As `query`, at most so many rows, with the lines that they rest on, numbered from `first`; counts of all."""
+        return shown_rows(self._table(query, base), querying.live_lines(self._library), most, first)
 
-    def digest(self, day: date, limit: int) -> Json:
-        """The parts of the digest of a day, each with the reply to its query: at most `limit` rows, 0 for all."""
-        parts = [
-            {"name": part.name, "title": part.title, **table_json(self._table(part.query))}
-            for part in digest_parts(day, limit)
-        ]
-        return {"day": day.isoformat(), "parts": parts} | self._withheld()
-
-    def digest_rows(self, day: date, most: int) -> list[tuple[DigestPart, ShownRows]]:
-        """As `digest`, at most so many rows of a part, with the lines that they rest on, numbered through all parts."""
-        lines, made, first = querying.live_lines(self._library), [], 1
-        for part in digest_parts(day):
-            shown = shown_rows(self._table(part.query), lines, most, first)
-            first += sum(passage is not None for passage in shown.passages)
-            made.append((part, shown))
-        return made
-
-    def _table(self, query: VaultQuery, base: str = "") -> Table:
+    def _table(self, query: VaultQuery, base: str) -> Table:
         store = self._library.searcher().store
         hidden = self._not_known
         if base:
@@ -383,7 +366,6 @@ class Reader:
         """A note as it is in the vault now: for a person the one at a path, for a model what `[[given]]` leads to.
 
         Of a file that is no note, what was read of it.
-
         Raises `NotFound`, `PathRefused`, `VaultUnavailable`, and `Conflict` where several notes have the name. A
         private note is not there for a model elsewhere: no error tells it from one that does not exist.
         """

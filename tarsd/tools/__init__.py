@@ -15,6 +15,7 @@ from tarsd.tools.daily import DailyTools
 from tarsd.tools.notes import NoteTools
 from tarsd.tools.query import QueryTools
 from tarsd.tools.remember import MemoryTools
+from tarsd.tools.skills import Skills
 from tarsd.tools.tasks import TaskTools
 from tarsd.tools.todoist import TodoistTools
 from tarsd.tools.weather import WeatherTools
@@ -31,6 +32,7 @@ def build(
     memory: Memory | None,
     key: Callable[[str], str | None],
     *,
+    skills: Skills | None = None,
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
 ) -> list[Tool]:
     """All native tools whose conditions hold: memory is on, Todoist has a token, the weather has a place.
@@ -40,6 +42,7 @@ def build(
     notes = NoteTools(notebook, config.memory_folder, include_comments=config.include_comments)
     tools = [*notes.tools(), *DailyTools(notebook, config.vault, now).tools()]
     tools += [*QueryTools(now).tools(), *TaskTools(notes, now).tools()]
+    tools += skills.tools() if skills is not None else []
     if memory is not None and config.memory.enabled:
         tools += MemoryTools(memory).tools()
     if _has_token(key):

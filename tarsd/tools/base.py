@@ -43,7 +43,7 @@ class ToolProposal:
     """What a tool would do if it may: `title` in one line, `apply` does it once, `diff` is what a note would become.
 
     A yes is for what was shown: where that is no more what would be done, `apply` raises `NotAsShown`. `exposes`: it
-    may put what is private where it is not; no standing yes is for that.
+    may put what is private where it is not, or bring in what others wrote; no standing yes is for that.
     """
 
     title: str

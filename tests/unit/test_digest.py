@@ -13,6 +13,7 @@ import pytest
 from tarsd.chat.commands import DigestCommand, read_command
 from tarsd.errors import BadRequest
 from tarsd.notes import Reader
+from tarsd.notes.digest import digest
 from tarsd.protocol import Audience
 from tests.support.engine import Engine, write
 
@@ -49,14 +50,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
 
 
-def digest(engine: Engine, audience: Audience = "person", limit: int = 0, day: date = TODAY) -> dict[str, Any]:
-    reply = Reader(engine.library, audience).digest(day, limit)
+def parts_of(engine: Engine, audience: Audience = "person", limit: int = 0, day: date = TODAY) -> dict[str, Any]:
+    reply = digest(Reader(engine.library, audience), day, limit)
     assert not [part["problems"] for part in reply["parts"] if part["problems"]]
     return {part["name"]: [row.get("text") or row["path"] for row in part["rows"]] for part in reply["parts"]}
 
 
 def test_each_part_has_what_is_of_it(engine: Engine) -> None:
-    assert digest(engine) == {
+    assert parts_of(engine) == {
         "changed": ["Secret/Debt.md", "Plan.md"],
         "due": ["Oil the hinge", "Pay it"],
         "overdue": ["Pay that", "Varnish"],
@@ -66,14 +67,14 @@ def test_each_part_has_what_is_of_it(engine: Engine) -> None:
 
 
 def test_what_is_private_is_in_no_row_and_no_count_elsewhere(engine: Engine) -> None:
-    assert digest(engine, "here")["changed"] == ["Secret/Debt.md", "Plan.md"]
-    reply = Reader(engine.library, "elsewhere").digest(TODAY, 0)
+    assert parts_of(engine, "here")["changed"] == ["Secret/Debt.md", "Plan.md"]
+    reply = digest(Reader(engine.library, "elsewhere"), TODAY, 0)
     assert "Secret" not in str(reply) and "Pay " not in str(reply)
     assert [part["total"] for part in reply["parts"]] == [1, 1, 1, 2, 2]
 
 
 def test_a_limit_cuts_rows_and_no_counts(engine: Engine) -> None:
-    parts = Reader(engine.library).digest(TODAY, 1)["parts"]
+    parts = digest(Reader(engine.library), TODAY, 1)["parts"]
     assert [(len(part["rows"]), part["total"]) for part in parts] == [(1, 2), (1, 2), (1, 2), (1, 3), (1, 3)]
 
 
