@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tarsd.parse import Note, source_lines
 from tarsd.passage import NoteRow
 from tarsd.writing import Loaded
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -44,3 +47,28 @@ class NoteView:
             return source
         body = note.body_line - 1
         return [*source[:body], *note.lines[body:]]
+
+
+def entry(row: NoteRow) -> Json:
+    """A note as it stands in a list."""
+    return {
+        "path": row.path,
+        "collection": row.collection,
+        "title": row.title,
+        "aliases": list(row.aliases),
+        "tags": list(row.tags),
+        "modified": row.mtime_ns / 1e9,
+    }
+
+
+def told(note: Note | NoteRow, path: str, text: str, hash: str, **more: str | float) -> Json:
+    """A note, or a file that is none: then the text is Markdown, with each page under a heading."""
+    return {
+        "path": path,
+        "title": note.title,
+        "aliases": list(note.aliases),
+        "tags": list(note.tags),
+        "properties": note.properties if isinstance(note, Note) else {},
+        "text": text,
+        "hash": hash,
+    } | more

@@ -23,10 +23,10 @@ from tarsd.dates import is_template
 from tarsd.errors import Conflict, NotFound, Refused, TarsdError, VaultUnavailable
 from tarsd.notes import asking, querying
 from tarsd.notes.library import NoteLibrary
-from tarsd.notes.note_view import NoteView
+from tarsd.notes.note_view import NoteView, entry, told
 from tarsd.notes.overview import overview
 from tarsd.notes.resolve import file_of, fold_path, link_target, matching, stands_in
-from tarsd.parse import Note, parse
+from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
 from tarsd.protocol import Audience, RelatedRequest, SearchRequest, query_number
 from tarsd.providers.text import printable, visible
@@ -348,7 +348,7 @@ class Reader:
         wanted = {name: filters.get(name, "") for name in ("folder", "tag", "name")}
         if self._audience == "person":
             rows = matching(self._library.rows(), **wanted, recent=bool(recent))
-            return {"notes": [_entry(row) for row in (rows[:recent] if recent else rows)], "total": len(rows)}
+            return {"notes": [entry(row) for row in (rows[:recent] if recent else rows)], "total": len(rows)}
         every = matching(self._library.rows(), **wanted, recent=True)
         rows = [row for row in every if not row.ours and (self.sees_private or not row.local_only)]
         most, total = min(recent or MOST_LISTED, MOST_LISTED), len(rows)
@@ -360,7 +360,7 @@ class Reader:
             total -= bool(private)
             if private is False:
                 shown.append(row)
-        return {"notes": [_entry(row) for row in shown], "total": total} | self._withheld()
+        return {"notes": [entry(row) for row in shown], "total": total} | self._withheld()
 
     def note(self, given: str) -> Json:
         """A note as it is in the vault now: for a person the one at a path, for a model what `[[given]]` leads to.
@@ -376,7 +376,7 @@ class Reader:
         if row is None and self._audience == "here":  # which is told of links that lead out of the vault
             self._library.check(file_of(name))
         if row is None and (file := self._library.file(name, private=self.sees_private)) is not None:
-            return _told(file.note, file.path, _seen(file.loaded.text), file.loaded.hash, collection=file.collection)
+            return told(file.note, file.path, _seen(file.loaded.text), file.loaded.hash, collection=file.collection)
         try:
             view = self._library.view(row.key if row is not None else ("", file_of(name)))
         except NotFound:
@@ -389,7 +389,7 @@ class Reader:
             raise _missing(name)
         note = parse(view.loaded.text, view.path, include_comments=self._library.config.include_comments)
         text = _seen("\n".join(line.replace("\n", " ") for line in view.lines(note)))
-        return _told(note, view.path, text, view.loaded.hash, collection=view.collection)
+        return told(note, view.path, text, view.loaded.hash, collection=view.collection)
 
     def _whole(self, path: str) -> Json:
         """The note at a path of the vault with every byte of its text, comments included."""
@@ -400,10 +400,10 @@ class Reader:
             file = self._library.file(path)
             if file is not None and file.note.key == ("", nfc(path)):
                 stamp = file.note.mtime_ns / 1e9
-                return _told(file.note, file.path, file.loaded.text, file.loaded.hash, modified=stamp)
+                return told(file.note, file.path, file.loaded.text, file.loaded.hash, modified=stamp)
             raise NotFound("There is no such note.", "GET /v1/notes lists them.") from None
         note = parse(loaded.text, info.path, include_comments=True)
-        return _told(note, info.path, loaded.text, loaded.hash, modified=info.mtime_ns / 1e9)
+        return told(note, info.path, loaded.text, loaded.hash, modified=info.mtime_ns / 1e9)
 
     @property
     def _not_known(self) -> frozenset[int]:
@@ -452,31 +452,6 @@ class Reader:
             listed = ", ".join(places[:MOST_NAMED]) + (", …" if len(places) > MOST_NAMED else "")
             raise Conflict(f"{len(found)} notes have the name “{name}”.", f"Give the path of one: {listed}.")
         return found[0] if found else None
-
-
-def _entry(row: NoteRow) -> Json:
-    """A note as it stands in a list."""
-    return {
-        "path": row.path,
-        "collection": row.collection,
-        "title": row.title,
-        "aliases": list(row.aliases),
-        "tags": list(row.tags),
-        "modified": row.mtime_ns / 1e9,
-    }
-
-
-def _told(note: Note | NoteRow, path: str, text: str, hash: str, **more: str | float) -> Json:
-    """A note, or a file that is none: then the text is Markdown, with each page under a heading."""
-    return {
-        "path": path,
-        "title": note.title,
-        "aliases": list(note.aliases),
-        "tags": list(note.tags),
-        "properties": note.properties if isinstance(note, Note) else {},
-        "text": text,
-        "hash": hash,
-    } | more
 
 
 def _name(given: str) -> str:

@@ -57,7 +57,7 @@ cost: 58.00 €
 
 DAY = "2026-11-28"
 FIXED = {"pid": 4242, "uptime_s": 12.5, "rss_mb": 120.5, "took_ms": 2.5, "ms": 2.5, "seconds": 0.5, "version": "0.1.0"}
-FIXED |= {"behind": 0, "pending": 0}  # files are watched while it is played
+FIXED |= {"behind": 0, "pending": 0, "lacking": ""}  # of the environment; files are watched while it is played
 FIXED |= dict.fromkeys(("at", "created", "updated", "modified"), 1795867200.0)
 """Values that are different each time, by their key."""
 

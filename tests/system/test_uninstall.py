@@ -143,7 +143,9 @@ def one(daemon: Callable[..., Daemon], vault: Path, monkeypatch: pytest.MonkeyPa
     """A daemon on a vault, in a home of its own without services."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write(vault, "Tea.md", "# Tea\n")
-    return daemon()
+    one = daemon()
+    one.wait(lambda status: status["behind"] == status["files"]["pending"] == 0)  # both indexes are there
+    return one
 
 
 def test_nothing_goes_without_a_yes(
