@@ -142,7 +142,7 @@ def test_what_only_this_shell_has_is_said(vault: Path, home: Path, on: Start, mo
     config, machine = load(vault=vault), on("linux").machine
     said = program.notices(config, program.launch(config, machine), machine)
     assert [one.split(" ")[0] for one in said[:-1]] == ["embedding.model", "ollama.host"]
-    assert "'minilm' for the service" in said[0]
+    assert "'auto' for the service" in said[0]
     assert said[-1].endswith("To give it to the service: tarsd key set anthropic")
     assert "sk-" not in " ".join(said)
     monkeypatch.setenv("OLLAMA_HOST", "")
