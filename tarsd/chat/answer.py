@@ -14,7 +14,7 @@ from typing import Any
 from tarsd.ask import narrowed
 from tarsd.chat.calls import Calls
 from tarsd.chat.commands import Command, ToolCommand, read_command
-from tarsd.chat.evidence import RELEVANT, mentions, pack, queries, widen
+from tarsd.chat.evidence import mentions, pack, queries, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
 from tarsd.chat.prompt_call import PromptCall
 from tarsd.chat.services import TurnServices
@@ -41,6 +41,7 @@ from tarsd.providers.base import (
 from tarsd.providers.extractive import PASSAGES
 from tarsd.providers.refused_tools import answered
 from tarsd.providers.written_calls import made
+from tarsd.search import RELEVANT
 from tarsd.session import TurnRecord
 from tarsd.tools import changes
 

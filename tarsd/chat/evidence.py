@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from tarsd.parse.inline import WIKILINK, name_and_place
 from tarsd.passage import Passage
+from tarsd.search import RELEVANT
 from tarsd.words import fold, is_stop, split_words
 
-RELEVANT = 0.5
 NEAR = 0.2
 QUERY_CHARS = 1_000
 CHARS_PER_TOKEN = 4

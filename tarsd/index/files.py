@@ -158,7 +158,7 @@ def _as_prepared(
 ) -> Prepared:
     return Prepared(
         note=row,
-        disk=info.location.encode(errors="surrogateescape").decode(errors="replace"),
+        disk=prepare.shown_path(info),
         hash=digest,
         chunker=settings.chunker,
         properties=json.dumps(properties, ensure_ascii=False, default=str),

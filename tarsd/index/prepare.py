@@ -95,7 +95,7 @@ def prepare_group(jobs: Sequence[ReadJob], settings: PrepareSettings) -> Prepare
             continue
         digest = content_hash(raw)
         if digest == job.known:
-            done.same.append(info._replace(location=_shown(info), stamp=trusted_stamp(info)))
+            done.same.append(info._replace(location=shown_path(info), stamp=trusted_stamp(info)))
             continue
         try:
             prepared, notes = _prepare(info, raw, digest, settings)
@@ -153,7 +153,7 @@ def _prepare(info: FileInfo, raw: bytes, digest: str, settings: PrepareSettings)
         problems += _no_dates(note, {problem.line for problem in note.problems})
     prepared = Prepared(
         note=row,
-        disk=_shown(info),
+        disk=shown_path(info),
         hash=digest,
         chunker=settings.chunker,
         properties=json.dumps(note.properties, ensure_ascii=False, default=str),
@@ -184,7 +184,8 @@ def _with_short_headings(passage: Passage) -> Passage:
     return replace(passage, trail=tuple(heading[:_HEADING_CHARS] for heading in passage.trail))
 
 
-def _shown(info: FileInfo) -> str:
+def shown_path(info: FileInfo) -> str:
+    """Where a file lies on disk, as text that can be stored and shown."""
     return os.fsencode(info.location).decode(errors="replace")
 
 

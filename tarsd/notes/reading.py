@@ -148,7 +148,7 @@ class Reader:
         files = self._library.searcher().files
         if files is None or within.tag or within.where.strip():
             return None
-        rows = files.store.notes.titles()
+        rows = files.store.notes.titles() if within.folder or not self.sees_private else []
         hidden = frozenset() if self.sees_private else frozenset(row.id for row in rows if row.local_only)
         only = None
         if within.folder:

@@ -29,6 +29,8 @@ class Signals:
     lead: float | None = None
 
 
+RELEVANT = 0.5
+"""From it on, a passage answers the query."""
 MAYBE = 0.25
 """What is below it does not answer the query."""
 

@@ -21,7 +21,7 @@ from tarsd.search.lexicon import Lexicon, TermStats
 from tarsd.search.query import Query, parse_filters, parse_query
 from tarsd.search.ranking import EVERYTHING, STRONG_TITLE, Mode, Ranking, Scope, judged
 from tarsd.search.related import related
-from tarsd.search.relevance import MAYBE
+from tarsd.search.relevance import MAYBE, RELEVANT
 from tarsd.search.titles import TitleIndex
 from tarsd.search.vectors import QueryVector, VectorSpaces
 from tarsd.store import Store
@@ -46,7 +46,6 @@ _ALONE = 8
 _OWN = 0.5  # what a conversation of ours keeps of its score
 _FEW = 10
 _HEARD = 5  # keyword passages that say whether the query is in the notes' words
-_ANSWERS = 0.5
 _REPEATED = 0.5  # what a passage keeps of its score for each one before it that reads the same
 
 
@@ -103,7 +102,7 @@ class Searcher:
         if self.files is not None and scope.files is not None:
             files = self._of_files(text, mode, limit, filters, scope.files)
             # They merely arrived: they come after what was written, where that answers.
-            if any(hit.relevance >= _ANSWERS and not hit.note.of_conversation for hit in hits):
+            if any(hit.relevance >= RELEVANT and not hit.note.of_conversation for hit in hits):
                 files = [replace(hit, score=hit.score * self.settings.weight_files) for hit in files]
             hits = _together(hits, files, limit, _files_last)
         return Results(tuple(hit for hit in hits if hit.score >= min_score), ranking.trouble or None)

@@ -18,7 +18,7 @@ from tarsd import files
 from tarsd.config import Config
 from tarsd.errors import NotFound, PathRefused, TarsdError, ToolError
 from tarsd.notes import NoteLibrary
-from tarsd.parse import Note, parse, source_lines
+from tarsd.parse import parse, source_lines
 from tarsd.passage import NoteRow
 from tarsd.tools.base import Context, NotAsShown, Result, Tool, ToolProposal, tool
 from tarsd.tools.reading import passage
@@ -188,7 +188,7 @@ class Skills:
             return (), False
         path = f"{skill.own}/{file}"
         if kind_of(path) is None:
-            return (), self._by_rule(path, parse("", path), "")
+            return (), self._library.private_by_rule(path, parse("", path), "")
         try:
             view = self._library.view(("", path))
         except TarsdError:
@@ -236,7 +236,7 @@ class Skills:
             return
         text = decode(raw).text
         note = parse(text, bare.path)
-        private = self._note(bare, SKILL)[1] or self._by_rule(bare.path, note, text)
+        private = self._note(bare, SKILL)[1] or self._library.private_by_rule(bare.path, note, text)
         skill = replace(bare, version=content_hash(raw), private=private)
         for problem in note.problems:
             if problem.line < max(note.body_line, 2):
@@ -265,9 +265,6 @@ class Skills:
         except Unreadable as error:
             said = f"It is larger than {MOST_BYTES:,} bytes." if error.state == "too_large" else error.message
             raise Unreadable(said, state=error.state) from None
-
-    def _by_rule(self, path: str, note: Note, text: str) -> bool:
-        return self._library.private_by_rule(path, note, text)
 
     def _allowances(self) -> dict[str, str]:
         """The hash of each SKILL.md from elsewhere that the person said yes to, by its path."""
