@@ -16,7 +16,7 @@ TarsdError
 │   └── RateLimited
 ├── ProviderError          a chat model did not deliver
 │   ├── ProviderUnreachable, ProviderBusy, ProviderRefused
-│   └── ChatModelMissing, ContextTooLong, AnswerCut
+│   └── ChatModelMissing, ContextTooLong, AnswerCut, CeilingReached
 ├── ToolError              a tool failed; its message goes to the model
 └── ClientError            seen by the clients of the socket
     └── NoDaemon           nobody listens
@@ -170,6 +170,10 @@ class ContextTooLong(ProviderError, code="context_too_long", status=413):
 
 class AnswerCut(ProviderError, code="answer_cut"):
     """The stream of a chat model ended before the model was finished."""
+
+
+class CeilingReached(ProviderError, code="ceiling_reached", status=402):
+    """What the person set as the most that models may cost in a month is spent."""
 
 
 class ToolError(TarsdError, code="tool_failed"):

@@ -184,6 +184,7 @@ export const en = {
 			tasks: "Open tasks, or those with words, --overdue, --due week",
 			base: "A base as a table, by the name of its file",
 			digest: "What changed, is due, or was done since yesterday",
+			usage: "The tokens that models used, and what they cost",
 		},
 		suggestionCount: (count: number) => (count === 1 ? "1 suggestion" : `${count} suggestions`),
 		noSuggestions: "No match",

@@ -160,6 +160,7 @@ class Application:
         """The state of everything, answered at any time."""
         indexing = self.indexing
         general = [*indexing.problems(), *self.assistant.problems, *self.assistant.skills.problems()]
+        general += self.assistant.spending.problems()
         general += [self._settings_problem] if self._settings_problem[0] else []
         http = self._http()
         if http["state"] in ("failed", "no token"):
@@ -196,6 +197,7 @@ class Application:
             "behind": behind,
             "embedding": embedding,
             "chat": self.assistant.state(),
+            "usage": self.assistant.spending.status(),
             "http": http,
             "problems": status.problems(general, watching, files, skipped, at=history.at, indexed=indexed),
             "left_out": status.left_out(skipped, history.at),

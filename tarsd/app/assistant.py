@@ -27,6 +27,7 @@ from tarsd.session import Sessions
 from tarsd.tools.daily import DailyTools
 from tarsd.tools.mcp import McpServers
 from tarsd.tools.skills import Skills
+from tarsd.usage import Ledger, Metered, Spending
 from tarsd.writing import Change, Journal, Notebook, Writer, until_written
 
 Json = dict[str, Any]
@@ -70,6 +71,7 @@ class Assistant:
         session_notes: Callable[..., SessionNotes] = SessionNotes,
     ) -> None:
         self.problems: list[tuple[str, str]] = []
+        self.spending = Spending(Ledger(config.paths.usage), config.usage)
         self._models: dict[str, Provider] = {}
         self._config = config
         self._indexed = indexed
@@ -90,17 +92,19 @@ class Assistant:
         if native is None:
             native = tools.build(config, self.notebook, self._memory, keys.get, skills=self.skills)
         self.mcp = McpServers(config.mcp, reserved=[tool.name for tool in native])
-        self.provider = (
+        self.provider = self._metered(
             provider or self._provider(config.chat.model) or providers.make("extractive", config.chat, keys.get)
         )
+        second = fallback or (self._provider(config.chat.fallback) if config.chat.fallback else None)
         parts = services(
             library=library,
             provider=self.provider,
             toolbox=tools.Toolbox(native, config.tools, [self.mcp]),
             memory=self._memory,
             writer=self.writer,
+            spending=self.spending,
             settings=config.chat,
-            fallback=fallback or (self._provider(config.chat.fallback) if config.chat.fallback else None),
+            fallback=None if second is None else self._metered(second),
             indexed=indexed,
             folder=config.memory_folder,
             model=self._model,
@@ -123,6 +127,9 @@ class Assistant:
             self.problems.append((error.message, f"{error.hint} Until then, answers quote the best passages."))
             return None
 
+    def _metered(self, provider: Provider) -> Provider:
+        return Metered(provider, self.spending)
+
     def _model(self, name: str) -> Provider:
         """A model for a prompt, of a provider that the settings name. Raises `Refused`, and `ConfigError`."""
         chat = self._config.chat
@@ -132,7 +139,7 @@ class Assistant:
             hint = f"Name a model of {', '.join(sorted(named - {'auto'}))}; or set chat.model or chat.fallback."
             raise Refused(f"A prompt cannot choose “{name[:80]}”, a model that the configuration does not cover.", hint)
         if name not in self._models:
-            self._models[name] = providers.make(name, chat, keys.get)
+            self._models[name] = self._metered(providers.make(name, chat, keys.get))
         return self._models[name]
 
     async def start(self) -> None:

@@ -20,11 +20,14 @@ from tarsd.citation import finish
 from tarsd.errors import Conflict, NotFound, ProviderError, StoreError, TarsdError
 from tarsd.protocol import Approval, Event, TurnRequest
 from tarsd.session import Conversation, Sessions, interrupted
+from tarsd.usage import Spender, spender
 
 __all__ = ["Chat", "SessionNotes", "Turn", "TurnServices"]
 
 MOST_OPEN = 50
 MOST_KEPT = 100
+LET_GO_S = 0.2
+"""The longest that the end of a stopped turn waits for its request to be given up."""
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -115,6 +118,8 @@ class Chat:
             task.cancel()
         # a change that is being made is made, and the turn says so before it ends
         await self.services.writer.finish(turn.conversation)
+        if task is not None:  # what it has used so far belongs to the turn
+            await asyncio.wait({task}, timeout=LET_GO_S)
         if not turn.ended:
             self._end(turn, stopped=True)
             self._note(turn)
@@ -173,6 +178,7 @@ class Chat:
 
     async def _run(self, turn: Turn, request: TurnRequest, ahead: Sequence[asyncio.Task[None]]) -> None:
         runner: TurnRunner | None = None
+        spender.set(Spender(turn.conversation, partial(turn.add, "usage")))
         try:
             if left := [task for task in ahead if not task.done()]:
                 turn.add("queued", position=len(left))
@@ -199,17 +205,20 @@ class Chat:
                 self._stopped(turn, runner)
                 return
             self.trouble = error if isinstance(error, ProviderError) else self.trouble
-            turn.add("failed", error=error.as_json(), text=turn.text, notices=list(turn.notices))
+            self._fail(turn, error)
         except Exception:
             log.exception("a turn failed")
-            fault = TarsdError("The answer failed inside the daemon.", "See the daemon's log for details.")
-            turn.add("failed", error=fault.as_json(), text=turn.text)
+            self._fail(turn, TarsdError("The answer failed inside the daemon.", "See the daemon's log for details."))
         self._note(turn)
 
     def _stopped(self, turn: Turn, runner: TurnRunner | None) -> None:
         """What a turn that ends early says about the model: that it works, if it had started to answer."""
         if runner is not None and turn.spoke:
             self.trouble = runner.trouble
+
+    def _fail(self, turn: Turn, error: TarsdError) -> None:
+        spent = self.services.spending.said(turn.events)
+        turn.add("failed", error=error.as_json(), text=turn.text, notices=list(turn.notices), **spent)
 
     def _end(self, turn: Turn, *, stopped: bool = False) -> None:
         turn.add("done", **self._last_event(turn, stopped=stopped).data)
@@ -221,6 +230,7 @@ class Chat:
         text, citations = finish(turn.text, turn.evidence, exists, by_model=turn.by_model)
         more: dict[str, Any] = {"stopped": True} if stopped else {}
         more |= {"private": True} if turn.private else {}
+        more |= self.services.spending.said(turn.events)
         data = {"text": text, "citations": citations, "notices": list(turn.notices), **more}
         return Event(len(turn.events) + 1, "done", data)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tarsd.ask import narrowed
@@ -169,7 +170,7 @@ class TurnRunner:
             turn.add("token", text=inert(said))
             return
         reader = self._services.reader(self._request.audience, True)
-        told = await self._thread(command.told, reader)
+        told = await self._thread(command.told, reader, partial(self._services.spending.as_markdown, turn.conversation))
         turn.evidence = told.passages
         turn.private |= any(note.local_only for note in told.notes)
         self._announce(None, Retrieval(turn.evidence), PromptParts(""), [], [note.origin for note in told.notes])
@@ -457,7 +458,6 @@ class TurnRunner:
                             estimated = request_tokens(request)
                             self._services.ratios.learn(provider.name, estimated, event.input_tokens, provider.window)
                         counted = True
-                        turn.add("usage", input_tokens=event.input_tokens, output_tokens=event.output_tokens)
                     case Waiting(text):
                         turn.add("waiting", text=text)
                     case Notice(text):

@@ -1,4 +1,4 @@
-"""Messages that are commands, such as `/notes` and `/digest`: answered from the vault as data, without a model."""
+"""Messages that are commands, such as `/notes` and `/digest`: answered from what is kept as data, without a model."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ _OPTION = re.compile(r'"(?:[^"\\]|\\.)*"|(?<!\S)--([a-z]+)(?:=|\s+|$)|.', re.DOT
 _PLACE = re.compile(r"(?P<note>.+):(?P<line>\d{1,9})", re.DOTALL)
 
 
+Usage = Callable[[], str]
+"""What models took, as Markdown."""
+
+
 @dataclass(frozen=True)
 class Told:
     """What a command that reads the vault comes to: its text, and the passages and notes that this rests on."""
@@ -45,7 +49,7 @@ class RowsCommand:
     query: VaultQuery
     base: str = ""
 
-    def told(self, reader: Reader) -> Told:
+    def told(self, reader: Reader, usage: Usage) -> Told:
         """Its rows. Raises `TarsdError`."""
         shown = reader.rows(self.query, self.base)
         return _told(as_markdown(shown), shown)
@@ -57,10 +61,19 @@ class DigestCommand:
 
     day: date
 
-    def told(self, reader: Reader) -> Told:
+    def told(self, reader: Reader, usage: Usage) -> Told:
         """Its parts. Raises `TarsdError`."""
         parts = digest_rows(reader, self.day, MOST_OF_PART)
         return _told(digest_markdown(self.day, parts), *(shown for _, shown in parts))
+
+
+@dataclass(frozen=True)
+class UsageCommand:
+    """What models took."""
+
+    def told(self, reader: Reader, usage: Usage) -> Told:
+        """Its sums."""
+        return Told(usage(), (), ())
 
 
 def _told(text: str, *shown: ShownRows) -> Told:
@@ -76,7 +89,7 @@ class ToolCommand:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-Command = RowsCommand | DigestCommand | ToolCommand
+Command = RowsCommand | DigestCommand | UsageCommand | ToolCommand
 
 
 def read_command(message: str, today: date) -> Command | None:
@@ -150,8 +163,14 @@ def _digest(text: str, today: date) -> Command:
     return DigestCommand(today)
 
 
+def _usage(text: str, today: date) -> Command:
+    if text:
+        raise BadRequest("/usage takes nothing behind it.", "For other months: tarsd usage --month 2026-10")
+    return UsageCommand()
+
+
 COMMANDS: Mapping[str, Callable[[str, date], Command]] = {
-    "/notes": _notes, "/tasks": _tasks, "/base": _base, "/digest": _digest,
+    "/notes": _notes, "/tasks": _tasks, "/base": _base, "/digest": _digest, "/usage": _usage,
 }  # fmt: skip
 
 

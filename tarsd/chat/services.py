@@ -17,6 +17,7 @@ from tarsd.providers.refused_tools import RefusedTools
 from tarsd.session import Conversation
 from tarsd.tools import Toolbox
 from tarsd.tools.skills import Skills
+from tarsd.usage import Spending
 from tarsd.writing import Writer
 
 
@@ -33,6 +34,7 @@ class TurnServices:
     toolbox: Toolbox
     memory: Memory
     writer: Writer
+    spending: Spending
     settings: ChatSettings = field(default_factory=ChatSettings)
     fallback: Provider | None = None
     indexed: Callable[[Sequence[str]], Awaitable[None]] | None = None

@@ -24,6 +24,7 @@ from tarsd.providers.extractive import ExtractiveProvider
 from tarsd.session import Conversation, Sessions, TurnRecord
 from tarsd.session.note import UNTITLED, begun, file_title, grown, holds, render_summary_note, summarised
 from tarsd.session.properties import is_private, properties
+from tarsd.usage import Spender, spender
 from tarsd.writing import Change, Loaded, Notebook, create, replace_text, until_written
 from tarsd.writing.notes import UNNAMED, legal_name
 
@@ -279,6 +280,7 @@ class SessionNotes:
         before = earlier.text if earlier is not None else ""
         private = await self._thread(self._services.private_turns, current)
         closed = await self._thread(self._services.private_summary, current)
+        spender.set(Spender(conversation))
         result = await compact.summarise(provider, head, before, private=private, earlier_private=closed)
         if not result.summary:
             return

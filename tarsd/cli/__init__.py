@@ -39,6 +39,7 @@ COMMANDS = {
     "review": "review",
     "prompts": "prompts",
     "models": "models",
+    "usage": "usage",
     "model": "model",
     "doctor": "doctor",
     "key": "keys",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from pathlib import Path
 
 import click
@@ -189,5 +190,6 @@ def socket(vault: Path | None, as_json: bool) -> None:
 def _toml(value: object) -> str:
     """A value as TOML spells it."""
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
+        keys = {key: key if re.fullmatch(r"[\w-]+", key, re.ASCII) else _toml(key) for key in value}
+        return f"{{ {', '.join(f'{keys[key]} = {_toml(item)}' for key, item in value.items())} }}"
     return json.dumps(value, ensure_ascii=False).translate(ESCAPED)

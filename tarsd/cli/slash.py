@@ -193,6 +193,7 @@ COMMANDS = {
     "tasks": SlashCommand("[WORDS]", "List open tasks; or --overdue, --due week, done PATH:LINE, add TEXT."),
     "base": SlashCommand("FILE", "Show a base as a table; --view NAME for another of its views."),
     "digest": SlashCommand("", "Show what changed, what is due, and what was done since yesterday."),
+    "usage": SlashCommand("", "Show the tokens that models used, and what they cost."),
     "remember": SlashCommand("[TEXT]", "Remember a fact; without TEXT, your last message.", _remember),
     "forget": SlashCommand("WORDS", "Forget the line with these words.", _forget),
     "memory": SlashCommand("", "List what is remembered.", _memory),

@@ -86,6 +86,8 @@ def glance(reply: Mapping[str, Any], out: Terminal) -> list[str]:
     rows += [("", line(advice)) for advice in reply.get("advice") or []]
     chat = reply.get("chat") or {}
     rows += [("Chat", chat_line(chat, out)), *tool_rows(chat, out)]
+    if used := line((reply.get("usage") or {}).get("line") or ""):
+        rows.append(("Used", used))
     left = [f"{counts[name]:,} {word}" for name, word in LEFT_OUT if counts.get(name)]
     if left:
         rows.append(("Left out", " · ".join(left)))

@@ -95,6 +95,7 @@ def paths(identity: str, env: Mapping[str, str]) -> Paths:
         files_db=cache / identity / "files.db",
         embeddings_db=cache / "embeddings.db",
         lock=state / identity / "daemon.lock",
+        usage=state / "usage",
     )
 
 

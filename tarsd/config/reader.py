@@ -25,6 +25,7 @@ from tarsd.config.settings import (
     EmbeddingSettings,
     McpServer,
     Paths,
+    Price,
     PrivacySettings,
     SkillSettings,
     ToolSettings,
@@ -34,10 +35,10 @@ from tarsd.config.spelling import base_url, check_model, ollama_host
 from tarsd.errors import ConfigError
 
 SECTIONS = (
-    "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "memory",
-    "tools", "privacy", "dates", "files", "skills", "http", "performance", "mcp"
+    "vault", "collection", "embedding", "chunk", "search", "watch", "ollama", "openai", "anthropic", "chat", "usage",
+    "memory", "tools", "privacy", "dates", "files", "skills", "http", "performance", "mcp"
 )  # fmt: skip
-PLAIN = ("chunk", "search", "watch", "memory", "dates", "files", "http", "performance")
+PLAIN = ("chunk", "search", "watch", "usage", "memory", "dates", "files", "http", "performance")
 """Sections that are nothing but their fields."""
 
 NO_KEYS = "keys do not belong in the config: use tarsd key set"
@@ -119,6 +120,8 @@ class _ConfigReader:
             mcp=self.mcp(table),
             **{name: self.fill(getattr(Config, name), table, name) for name in PLAIN},
         )
+        if config.usage.monthly_ceiling is not None and not config.usage.prices:
+            self.fault(("usage", "monthly_ceiling"), "needs usage.prices; to bound tokens, set usage.monthly_tokens")
         if self.found:
             raise ConfigError([text for _, text in sorted(self.found, key=lambda fault: fault[0])])
         return config
@@ -174,6 +177,8 @@ class _ConfigReader:
             if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
                 return value
             return self.fault(key, 'must be a table of strings: { NAME = "value" }')
+        if kind == "Mapping[str, Price]":
+            return self.prices(value, key)
         if kind.startswith("Mapping"):
             return self.scores(value, getattr(default, field.name), key)
         if kind.startswith("tuple"):
@@ -212,6 +217,20 @@ class _ConfigReader:
             if name in default and self.number(score, "int", {"low": 0, "high": 1000}, (*key, name)) is not None:
                 right[name] = score
         return {**default, **right}
+
+    def prices(self, value: Any, key: Key) -> dict[str, Price]:
+        """What each model costs, by its name as in `chat.model`."""
+        found: dict[str, Price] = {}
+        if not isinstance(value, dict) or not all(isinstance(price, dict) for price in value.values()):
+            self.fault(key, 'must be tables: [usage.prices."anthropic:MODEL"] with input and output')
+            return found
+        for name, price in value.items():
+            if wrong := check_model("chat", name):
+                self.fault((*key, name), wrong)
+            for missing in [one for one in ("input", "output") if one not in price]:
+                self.fault((*key, name), f"needs {missing}: what a million tokens cost")
+            found[name] = self.filled(Price(), price, (*key, name))
+        return found
 
     def model(self, settings: Settings, section: Literal["embedding", "chat"]) -> Settings:
         """`settings` with the model that the environment names, if it does, and a look at its spelling."""

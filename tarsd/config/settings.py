@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,6 +146,26 @@ class ChatSettings:
 
 
 @dataclass(frozen=True)
+class Price:
+    """What a million tokens cost; those from a cache, and written to it, as much as other input unless they say so."""
+
+    input: float = _range(0.0, 0.0, 1e9)
+    output: float = _range(0.0, 0.0, 1e9)
+    cache_read: float | None = _range(None, 0.0, 1e9)
+    cache_write: float | None = _range(None, 0.0, 1e9)
+
+
+@dataclass(frozen=True)
+class UsageSettings:
+    """Prices by the names of models, in any currency, and what those that cost may take in a month (None: any)."""
+
+    currency: str = ""
+    monthly_ceiling: float | None = _range(None, 0.0, 1e12)
+    monthly_tokens: int | None = _range(None, 0, 10**15)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class MemorySettings:
     """Whether anything is remembered at all, and whether conversations become notes in the vault.
 
@@ -231,6 +251,7 @@ class Paths:
     files_db: Path
     embeddings_db: Path
     lock: Path
+    usage: Path
 
 
 @dataclass(frozen=True)
@@ -249,6 +270,7 @@ class Config:
     search: SearchSettings = SearchSettings()
     watch: WatchSettings = WatchSettings()
     chat: ChatSettings = ChatSettings()
+    usage: UsageSettings = UsageSettings()
     memory: MemorySettings = MemorySettings()
     tools: ToolSettings = ToolSettings()
     privacy: PrivacySettings = PrivacySettings()
@@ -283,13 +305,17 @@ def as_tables(config: Config) -> dict[str, Any]:
     if config.collections:
         tables["collection"] = [{"name": folder.name, "path": str(folder.root)} for folder in config.collections]
     for name in (
-        "embedding", "chunk", "search", "watch", "chat", "memory", "tools", "privacy", "dates", "files", "skills",
-        "http", "performance",
+        "embedding", "chunk", "search", "watch", "chat", "usage", "memory", "tools", "privacy", "dates", "files",
+        "skills", "http", "performance",
     ):  # fmt: skip
         section = getattr(config, name)
         own = [field.name for field in fields(section) if not field.metadata.get("elsewhere")]
         values = {key: getattr(section, key) for key in own}
         tables[name] = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+    tables["usage"]["prices"] = {
+        name: {key: value for key, value in asdict(price).items() if value is not None}
+        for name, price in config.usage.prices.items()
+    }
     chat = config.chat
     tables["ollama"] = {"host": chat.ollama_host, "ca_file": chat.ollama_ca_file}
     tables["openai"] = {"base_url": chat.openai_base_url, "ca_file": chat.openai_ca_file}

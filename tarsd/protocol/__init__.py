@@ -110,6 +110,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/v1/prompts", "prompts"),
     Route("POST", "/v1/prompts", "add_prompt"),
     Route("GET", "/v1/models", "models"),
+    Route("GET", "/v1/usage", "usage"),
     Route("POST", "/v1/shutdown", "shutdown"),
     Route("POST", "/chat", "plain_chat"),
     Route("GET", "/conversations", "conversations"),
@@ -119,5 +120,5 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 FEATURES: Final = (
     "search", "related", "why", "turns", "long-poll", "conversations", "notes", "approvals", "writes", "memory",
-    "feedback", "review", "audience", "check", "vectors", "query", "prompts", "digest",
+    "feedback", "review", "audience", "check", "vectors", "query", "prompts", "digest", "usage",
 )  # fmt: skip

@@ -25,7 +25,7 @@ Audience = Literal["person", "here", "elsewhere"]
 
 SLASH_COMMANDS: Final = frozenset({
     "?", "base", "digest", "exit", "forget", "h", "help", "memory", "new", "note", "notes", "q", "quit", "r",
-    "remember", "review", "save", "search", "sessions", "sgrep", "svec", "tasks", "undo", "w",
+    "remember", "review", "save", "search", "sessions", "sgrep", "svec", "tasks", "undo", "usage", "w",
 })  # fmt: skip
 """The commands of conversations, here or in a client: no prompt has such a name."""
 

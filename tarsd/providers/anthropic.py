@@ -105,8 +105,13 @@ class AnthropicProvider:
         for left in range(PAUSES, -1, -1):
             reply = wire.MessageDecoder()
             async with contextlib.aclosing(self._events(client, body, reply)) as events:
-                async for event in events:
-                    yield event
+                try:
+                    async for event in events:
+                        yield event
+                except ProviderError:
+                    if reply.counts:  # what was read is known from the beginning
+                        yield reply.usage(spent)
+                    raise
             if reply.counts:
                 first, spent = not spent.input_tokens, reply.usage(spent)
                 yield spent

@@ -251,11 +251,7 @@ class MessageDecoder:
     def usage(self, before: Usage) -> Usage:
         """The tokens of this message and of those before it in the same request."""
         fresh, written, cached, output = (self.counts.get(name, 0) for name in _COUNTS)
-        return Usage(
-            before.input_tokens + fresh + written + cached,
-            before.output_tokens + output,
-            before.cached_tokens + cached,
-        )
+        return before + Usage(fresh + written + cached, output, cached, written)
 
     def content(self) -> list[dict[str, Any]]:
         """The blocks as the server wants them back: all that was signed unchanged, without blank text."""

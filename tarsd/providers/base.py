@@ -10,7 +10,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, Literal, Protocol
 
 from tarsd.errors import ProviderError
@@ -82,11 +82,15 @@ def tool_call(id: str, name: object, arguments: object) -> ToolCall:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens read (cached ones included) and written so far in this request."""
+    """Tokens read and written so far in this request; those read from a cache, or put into it, are among the read."""
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,9 @@ class ReasoningRoom:
         self, ask: Callable[[ModelRequest], AsyncGenerator[ProviderEvent, None]], request: ModelRequest, window: int
     ) -> AsyncGenerator[ProviderEvent, None]:
         """The events of `ask`; a reply that was used up before its first word is asked for again with room, once."""
-        spent = 0
+        before = latest = Usage(0, 0)
         while True:
+            before, latest = before + latest, Usage(0, 0)
             said, asked = False, with_room(request, window) if self.given else request
             async with aclosing(ask(asked)) as events:
                 async for event in events:
@@ -75,9 +76,9 @@ class ReasoningRoom:
                             said = said or bool(text.strip())
                         case Retract():
                             said = False
-                        case Usage(_, written):
-                            event = replace(event, output_tokens=spent + written)
-                            spent += written
+                        case Usage():
+                            latest = event
+                            event = before + latest
                         case StreamEnd("length") if not said:
                             self.given = True
                             if asked.max_tokens + _WORTH <= with_room(request, window).max_tokens:

@@ -48,6 +48,10 @@ class Routes:
     async def models(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.assistant.models())
 
+    async def usage(self, request: web.Request) -> web.StreamResponse:
+        month, conversation = (request.query.get(name, "") for name in ("month", "conversation"))
+        return json_reply(await self._app.thread(self._app.assistant.spending.report, month, conversation))
+
     async def prompts(self, request: web.Request) -> web.StreamResponse:
         return json_reply(await self._app.thread(self._app.assistant.prompts.listing))
 

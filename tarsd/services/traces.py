@@ -63,12 +63,13 @@ def of_vault(identity: str, env: Mapping[str, str]) -> list[InstalledFile]:
 
 
 def shared(env: Mapping[str, str]) -> list[InstalledFile]:
-    """What all vaults use: settings, vectors, models, the file of keys; and what the model's runtime once left."""
+    """What all vaults use: settings, vectors, models and their tokens, keys; and what the model's runtime once left."""
     places = paths("0" * 12, env)
     vectors = [entry for entry in _listed(places.cache.parent) if entry.name.startswith(places.embeddings_db.name)]
     return [
         *_there("vectors", vectors),
         *_there("models", [models_folder(env)]),
+        *_there("what models used", [places.usage]),
         *_there("settings", [places.config_file]),
         *_there("keys", [keys.key_file(env)]),
         *_there("runtime's telemetry", [folder / name for folder in _telemetry(env) for name in TELEMETRY_FILES]),

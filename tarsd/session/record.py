@@ -131,6 +131,7 @@ class TurnRecord:
             "error": outcome.get("error"),
             "model": self.model,
             "private": self.private,
+            "usage": outcome.get("usage", ""),
             "tools": [asdict(tool) for tool in self.tools],
         }
 

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "tarsd"
 ENGINE = (
     "errors", "files", "config", "foreign", "keys", "protocol", "vault", "watch", "children", "extract", "words",
     "parse", "dates", "kinds", "bases", "passage", "citation", "chunk", "upstream", "transport", "embed", "store",
-    "index", "search", "query", "ask", "why", "providers", "writing", "memory", "notes", "tools", "session",
+    "index", "search", "query", "ask", "why", "providers", "usage", "writing", "memory", "notes", "tools", "session",
     "compact", "chat", "app", "server", "daemon",
 )  # fmt: skip
 CLIENTS = ("client", "mcp_stdio", "services", "doctor", "cli")

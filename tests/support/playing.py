@@ -61,6 +61,9 @@ FIXED |= {"behind": 0, "pending": 0, "lacking": ""}  # of the environment; files
 FIXED |= dict.fromkeys(("at", "created", "updated", "modified"), 1795867200.0)
 """Values that are different each time, by their key."""
 
+ESTIMATED = 3400
+"""Tokens where they were estimated, for the prompt holds the day."""
+
 OTHERS = {"turn", "turn_refused", "turn_stopped", "turn_failed", "errors"}
 """The files that are no reply of a route: the events of whole turns, and what is refused."""
 
@@ -227,6 +230,7 @@ def _talk(player: Player) -> None:
     player.said["turn_failed"] = player.follow(player.ask("And now?"))
     double.enqueue(Say("A quorl is a brass wedge [1]."))
     player.keep("plain_chat", "POST", "/chat", {"conversation_id": "plain", "message": "What is a quorl?"})
+    player.keep("usage", "GET", "/v1/usage?conversation=c1")
     player.keep("conversations", "GET", "/v1/conversations")
     player.keep("conversation", "GET", "/v1/conversations/c1")
     player.keep("rename_conversation", "PATCH", "/v1/conversations/c1", {"title": "The ferry"})
@@ -289,6 +293,8 @@ def normalised(said: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, 
     text = re.sub(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", f"{DAY} 12:00", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", f"{DAY}T12:00:00+00:00", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", DAY, text)
+    text = re.sub(r"about [\d,]+ tokens", f"about {ESTIMATED:,} tokens", text)
+    text = re.sub(r'"20\d\d-\d\d"', f'"{DAY[:7]}"', text)
     return {name: _fixed(value) for name, value in json.loads(text).items()}
 
 
@@ -298,6 +304,7 @@ def _fixed(value: Any, key: str = "") -> Any:
     if key == "review" and isinstance(value, str):
         return "review-1"
     if isinstance(value, dict):
+        value = value | ({"input_tokens": ESTIMATED} if value.get("estimated") else {})
         return {name: _fixed(item, name) for name, item in value.items()}
     if isinstance(value, list):
         return [_fixed(item) for item in value]

@@ -53,6 +53,7 @@ WITH = {
     "tarsd prompts list": [],
     "tarsd prompts add": ["weekly", "--yes"],
     "tarsd models": [],
+    "tarsd usage": [],
     "tarsd doctor": [],
     "tarsd key set": ["todoist"],
     "tarsd key list": [],

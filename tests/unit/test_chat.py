@@ -203,9 +203,8 @@ async def test_a_turn_that_is_stopped_leaves_no_trouble_behind(
 
 
 async def test_a_turn_that_is_stopped_before_a_word_says_nothing_of_the_model(start: Start) -> None:
-    chat = start(Torn([60.0], [ProviderError("It is away.")], [60.0]))
-    fake = chat.services.provider
-    assert isinstance(fake, FakeProvider)
+    fake = Torn([60.0], [ProviderError("It is away.")], [60.0])
+    chat = start(fake)
     for number, known in enumerate((False, True)):
         turn = await chat.turn(await chat.start(ask(f"one {number}")))
         await until(turn, "retrieved")
@@ -254,7 +253,7 @@ async def test_thinking_is_never_part_of_the_answer(start: Start) -> None:
 
 async def test_what_turns_out_to_be_thinking_is_taken_back(start: Start) -> None:
     turn = await ended(start(FakeProvider([Text("let me see"), Retract(), Text("yes"), StreamEnd()])), ask("x"))
-    assert types(turn) == ["retrieved", "token", "retract", "token", "done"]
+    assert types(turn) == ["retrieved", "token", "retract", "token", "usage", "done"]
     assert turn.events[-1].data["text"] == "yes"
 
 

@@ -170,7 +170,7 @@ debounce_s = -1
         "12: search.fusion: must be one of weighted, rrf",
         "14: watch.debounce_s: must be from 0.0 to 60.0, not -1",
         "15: unknown setting nonsense; the settings here are vault, collection, embedding, chunk, search, watch, "
-        "ollama, openai, anthropic, chat, memory, tools, privacy, dates, files, skills, http, performance, mcp",
+        "ollama, openai, anthropic, chat, usage, memory, tools, privacy, dates, files, skills, http, performance, mcp",
     ]
 
 

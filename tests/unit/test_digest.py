@@ -79,7 +79,7 @@ def test_a_limit_cuts_rows_and_no_counts(engine: Engine) -> None:
 
 
 def test_the_text_has_links_counts_and_numbers_through_all_parts(engine: Engine) -> None:
-    told = DigestCommand(TODAY).told(Reader(engine.library))
+    told = DigestCommand(TODAY).told(Reader(engine.library), str)
     blocks = told.text.split("\n\n")
     assert blocks[0] == "The digest of 2026-03-01."
     assert blocks[1:3] == ["**Changed since yesterday**", "2 notes."]
@@ -96,7 +96,7 @@ def test_the_text_has_links_counts_and_numbers_through_all_parts(engine: Engine)
 
 
 def test_parts_without_rows_are_named(engine: Engine) -> None:
-    told = DigestCommand(date(2099, 7, 7)).told(Reader(engine.library))
+    told = DigestCommand(date(2099, 7, 7)).told(Reader(engine.library), str)
     none = "None: Changed since yesterday, due today, done since yesterday, on this day in other years."
     assert told.text.endswith(none) and "**Overdue**\n\n5 tasks." in told.text
 

@@ -198,7 +198,7 @@ async def test_a_change_waits_for_a_yes_and_shows_its_diff(tmp_path: Path) -> No
     async for _ in turn.follow():
         pass
     assert (one.root / "New.md").read_text() == "hello\n"
-    kinds = ["retrieved", "tool", "approval", "written", "tool", "token", "token", "usage", "done"]
+    kinds = ["retrieved", "usage", "tool", "approval", "written", "tool", "token", "token", "usage", "done"]
     assert types(turn) == kinds
 
 

@@ -51,12 +51,12 @@ function changes(message: Message, event: TurnEvent): Partial<Message> {
 			return {};
 		case "done": {
 			const { text, citations, notices } = event;
-			return { ...closed(message), state: event.stopped ? "stopped" : "done", text, citations, notices };
+			return { ...closed(message), ...used(event), state: event.stopped ? "stopped" : "done", text, citations, notices };
 		}
 		case "failed": {
 			const { error, text, notices = message.notices } = event;
 			const state = error.code === "interrupted" ? "interrupted" : "failed";
-			return { ...closed(message), state, text: text || message.text, error, notices };
+			return { ...closed(message), ...used(event), state, text: text || message.text, error, notices };
 		}
 	}
 }
@@ -78,6 +78,10 @@ function withTool(message: Message, { call, name, state, text = "", sources = []
 		sources: joined(message.sources, sources),
 		approvals: message.approvals.map((one) => (one.call === call && state !== "running" ? { ...one, state: verdict } : one)),
 	};
+}
+
+function used({ usage = "", month = "" }: Of<"done" | "failed">): Pick<Message, "usage"> {
+	return { usage: [usage, month].filter(Boolean).join("; ") };
 }
 
 /** The turn has ended: nothing runs and nothing waits any more. */

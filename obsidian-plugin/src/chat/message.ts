@@ -78,6 +78,8 @@ export interface Message {
 	/** Whether the model is on the daemon's machine; true until something else is known. */
 	readonly modelIsLocal: boolean;
 	readonly private: boolean;
+	/** What it took in tokens and money, in words; "" when no model was asked. */
+	readonly usage: string;
 	readonly seq: number;
 }
 
@@ -112,6 +114,7 @@ export function blank(id: string): Message {
 		model: "",
 		modelIsLocal: true,
 		private: false,
+		usage: "",
 		seq: 0,
 	};
 }

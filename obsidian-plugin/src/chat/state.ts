@@ -146,6 +146,7 @@ function fromTurn({ id, message: question, notes, at, model, state, text, source
 		citations,
 		...(error && { error }),
 		private: turn.private,
+		usage: turn.usage,
 		tools: tools.map((tool, index) => ({
 			call: `t${index + 1}`,
 			name: tool.name,

@@ -25,6 +25,7 @@ export interface PastTurn {
 	error: Fault | null;
 	model: string;
 	private: boolean;
+	usage: string;
 	tools: { name: string; state: string }[];
 }
 
@@ -56,6 +57,7 @@ const turns: Reader<PastTurn[]> = listOf(
 		error: parseFault,
 		model: text,
 		private: flag,
+		usage: text,
 		tools: listOf(shape({ name: text, state: text })),
 	}),
 );

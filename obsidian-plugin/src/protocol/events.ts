@@ -47,6 +47,12 @@ export type ToolEvent = {
 	private?: boolean;
 };
 
+/** What a turn took, and what this month did until then, each in words. */
+interface Used {
+	usage?: string;
+	month?: string;
+}
+
 /** One numbered thing that happened in a turn; numbers begin at 1 and have no gaps. */
 export type TurnEvent = { seq: number } & (
 	| { type: "queued"; position: number }
@@ -59,9 +65,9 @@ export type TurnEvent = { seq: number } & (
 	| { type: "approval"; call: string; name: string; title: string; diff: string; arguments: Json }
 	| ({ type: "write" } & WriteOrder)
 	| { type: "written"; id: string; path: string; op: WriteOp; hash: string; by: "client" | "daemon"; error?: Fault }
-	| { type: "usage"; input_tokens: number; output_tokens: number }
-	| { type: "done"; text: string; citations: Source[]; notices: string[]; stopped?: boolean; private?: boolean }
-	| { type: "failed"; error: Fault; text: string; notices?: string[] }
+	| { type: "usage"; model: string; input_tokens: number; output_tokens: number; estimated: boolean }
+	| ({ type: "done"; text: string; citations: Source[]; notices: string[]; stopped?: boolean; private?: boolean } & Used)
+	| ({ type: "failed"; error: Fault; text: string; notices?: string[] } & Used)
 );
 
 const OPS: readonly WriteOp[] = ["create", "append", "modify"];
@@ -76,6 +82,7 @@ const order = {
 };
 
 const said = { text: given };
+const used = { usage: optional(text), month: optional(text) };
 
 /** The fields of every type of event. A Map, so that a type called "toString" is one that is not known. */
 const EVENTS = new Map<unknown, Reader<object | null>>(Object.entries({
@@ -115,12 +122,13 @@ const EVENTS = new Map<unknown, Reader<object | null>>(Object.entries({
 		by: oneOf<"client" | "daemon">(["client", "daemon"], "daemon"),
 		error: (value) => parseFault(value) ?? undefined,
 	}),
-	usage: strict({ input_tokens: number, output_tokens: number }),
-	done: strict({ text, citations: parseSources, notices: texts, stopped: sometimes, private: sometimes }),
+	usage: strict({ model: text, input_tokens: number, output_tokens: number, estimated: flag }),
+	done: strict({ text, citations: parseSources, notices: texts, stopped: sometimes, private: sometimes, ...used }),
 	failed: strict({
 		error: (value) => parseFault(value) ?? { code: "error", message: "", hint: "" },
 		text,
 		notices: optional(texts),
+		...used,
 	}),
 } satisfies { [Type in TurnEvent["type"]]: Reader<Omit<Extract<TurnEvent, { type: Type }>, "seq" | "type"> | null> }));
 

@@ -87,5 +87,6 @@ function noticesOf(message: Message): string[] {
 	if (withheld.length > 0) lines.push(words.withheld(withheld.join(", ")));
 	if (message.private) lines.push(words.privateAnswer);
 	if (ended(message) && model !== "") lines.push(modelIsLocal ? words.model(model) : words.remoteModel(model));
+	lines.push(message.usage);
 	return [...new Set(lines.filter(Boolean))];
 }

@@ -125,7 +125,7 @@ describe("any log of events", () => {
 	it("is the same whether it was followed from the start or found in a reopened conversation", () => {
 		for (const log of LOGS) {
 			const live = run(log);
-			const past = { id: "T", message: "Where is Otto?", notes: ["A.md"], at: 5, model: "", private: false, tools: [] };
+			const past = { id: "T", message: "Where is Otto?", notes: ["A.md"], at: 5, model: "", private: false, usage: "", tools: [] };
 			const turn = { ...past, state: "running" as const, text: textOf(log), sources: [], citations: [], error: null };
 			const reopened = fromConversation(reply(turn));
 			expect(run(log, frozen(reopened)).messages).toEqual(live.messages);
@@ -291,6 +291,7 @@ describe("a reopened conversation", () => {
 				error,
 				model: "m",
 				private: true,
+				usage: "9 tokens",
 				tools: [
 					{ name: "search", state: "done" },
 					{ name: "edit", state: "running" },
@@ -298,7 +299,7 @@ describe("a reopened conversation", () => {
 			}),
 		);
 		expect(state).toMatchObject({ conversation: "c", title: "Title", note: "Sessions/Title.md" });
-		expect(latest(state)).toMatchObject({ state: "failed", text: "half", error, model: "m", private: true });
+		expect(latest(state)).toMatchObject({ state: "failed", text: "half", error, model: "m", private: true, usage: "9 tokens" });
 		expect(latest(state)?.tools.map((tool) => [tool.call, tool.state])).toEqual([["t1", "done"], ["t2", "stopped"]]);
 	});
 });

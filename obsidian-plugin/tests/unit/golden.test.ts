@@ -17,7 +17,7 @@ const FILES = readdirSync(FOLDER).map((file) => file.replace(/\.json$/, ""));
 const TURNS = ["turn", "turn_refused", "turn_stopped", "turn_failed"];
 /** Replies to requests that the plugin never makes. */
 const OF_OTHERS = [
-	"add_prompt", "add_vectors", "change_task", "check", "close_conversation", "digest", "models", "note", "notes", "plain_chat", "plain_index", "query", "reindex", "shutdown", "tasks", "vectors", "why",
+	"add_prompt", "add_vectors", "change_task", "check", "close_conversation", "digest", "models", "note", "notes", "plain_chat", "plain_index", "query", "reindex", "shutdown", "tasks", "usage", "vectors", "why",
 ];
 
 /** Fields that a reply may be without, and is without in these files. */
@@ -89,9 +89,9 @@ const FIELDS: Fields = {
 	approval: { call: true, name: true, title: true, diff: true, arguments: true },
 	write: { id: true, path: true, op: true, content: true, if_hash: true, kind: true },
 	written: { id: true, path: true, op: true, hash: true, by: true, error: false },
-	usage: { input_tokens: true, output_tokens: true },
-	done: { text: true, citations: true, notices: true, stopped: true, private: false },
-	failed: { error: true, text: true, notices: true },
+	usage: { model: true, input_tokens: true, output_tokens: true, estimated: true },
+	done: { text: true, citations: true, notices: true, stopped: true, private: false, usage: true, month: false },
+	failed: { error: true, text: true, notices: true, usage: true, month: false },
 };
 
 describe("the daemon's events", () => {

@@ -4,7 +4,7 @@ const ENDS = ["done", "stopped", "interrupted", "failed"];
 
 /** A turn of which only the question is known. `state`: "sending", "queued", "looking", "answering" or one of the ends. */
 export const begun = (id, question, state = "looking") => ({
-	id, question, state, seq: 0, text: "", waiting: "", position: 0, error: null, model: "", local: true, private: false, behind: 0,
+	id, question, state, seq: 0, text: "", waiting: "", position: 0, error: null, model: "", local: true, private: false, behind: 0, usage: "",
 	sources: [], closest: [], citations: [], notices: [], withheld: [], tools: [], approvals: [], writes: [],
 });
 
@@ -68,8 +68,9 @@ function used(turn, { call, name, state, sources = [] }) {
 	if (asked && state !== "running") asked.state = state === "refused" ? "refused" : "allowed";
 }
 
-function close(turn, state, { text, citations = [], notices = turn.notices, error = null }) {
-	Object.assign(turn, { state, text: text || turn.text, citations, notices, error, waiting: "" });
+function close(turn, state, { text, citations = [], notices = turn.notices, error = null, usage, month }) {
+	const used = [usage, month].filter(Boolean).join("; ");
+	Object.assign(turn, { state, text: text || turn.text, citations, notices, error, waiting: "", usage: used });
 	for (const one of turn.tools) if (one.state === "running") one.state = "stopped";
 	for (const one of turn.approvals) if (["asked", "answered"].includes(one.state)) one.state = "lapsed";
 }
