@@ -17,7 +17,7 @@ from tarsd.app.tasks import CONVERSATION as TASKS
 from tarsd.app.tasks import TaskChanges
 from tarsd.chat import Chat, SessionNotes, TurnServices
 from tarsd.config import Config
-from tarsd.errors import Conflict, NotFound, Refused, TarsdError
+from tarsd.errors import CeilingReached, Conflict, NotFound, Refused, TarsdError
 from tarsd.memory import MEMORY, NOTICED, RULES, Memory, feedback, review, session_name
 from tarsd.notes import WITHOUT_LOG, NoteLibrary
 from tarsd.passage import Origin
@@ -154,8 +154,13 @@ class Assistant:
         about: Json = {"model": self.provider.name, "state": self.chat.state(), "local": self.provider.local}
         if self.chat.services.fallback is not None:
             about["fallback"] = self.chat.services.fallback.name
-        if self.chat.trouble is not None:
-            about["problem"] = self.chat.trouble.as_json()
+        trouble = None if isinstance(self.chat.trouble, CeilingReached) else self.chat.trouble
+        try:
+            self.spending.check(self.provider.name, self.provider.local)
+        except CeilingReached as error:  # it holds until the month or the settings change, whatever the last answer met
+            trouble = error
+        if trouble is not None:
+            about["problem"] = trouble.as_json()
         return about | ({"mcp": self.mcp.state()} if self._config.mcp else {})
 
     async def close(self) -> None:

@@ -245,8 +245,8 @@ class TurnPrinter:
         if last.get("private"):
             dim.append("This answer used private notes, so the conversation is private and stays on this machine.")
         dim += ["Stopped."] * bool(last.get("stopped"))
-        if used := "; ".join(line(last[name]) for name in ("usage", "month") if last.get(name)):
-            dim.append(sentence(used[0].upper() + used[1:]))
+        if used := " · ".join(line(last[name]) for name in ("usage", "month") if last.get(name)):
+            dim.append(f"{used}.")
         return [*said, *(err.dim(wrapped(remark, err)) for remark in dim)]
 
     def _print_sources(self) -> None:

@@ -94,17 +94,19 @@ class Spending:
         if not rows:
             return {}
         costs = any(self._costs(account.model, account.local) for account, _ in rows)
-        return {"usage": self._words(_sum(rows), self._cost(rows)), **({"month": self.line()} if costs else {})}
+        used = self._words(_sum(rows), self._cost(rows))
+        return {"usage": used[0].upper() + used[1:], **({"month": self.line()} if costs else {})}
 
     def line(self) -> str:
         """This month in a line, "" when no model that costs was asked."""
         spent, cost = self._elsewhere(self._month())
         tokens, money = self._settings.monthly_tokens, self._settings.monthly_ceiling
-        most = [f"{tokens:,} tokens"] if tokens is not None else []
-        most += [self._money(money)] if money is not None else []
-        if not spent.requests and not most:
+        if not spent.requests and tokens is None and money is None:
             return ""
-        return f"this month {self._words(spent, cost)}" + f" (ceiling: {', '.join(most)})" * bool(most)
+        costly = [one.model for one, _ in self._month() if self._costs(one.model, one.local)]
+        unpriced = [name for name in dict.fromkeys(costly) if cost is not None and name not in self._settings.prices]
+        without = f" (without {', '.join(unpriced)}: no price is set)" if unpriced else ""
+        return f"This month: {self._words(spent, cost, tokens, money)}{without}"
 
     def status(self) -> Json:
         """This month's models that cost, for the status."""
@@ -149,8 +151,7 @@ class Spending:
             about = "about " if one["estimated"] else ""
             cost = "" if one["cost"] is None else self._money(one["cost"])
             lines.append(f"| {name} | {about}{one['input_tokens']:,} | {about}{one['output_tokens']:,} | {cost} |")
-        ceiling = f"\n\n{told['line'][:1].upper()}{told['line'][1:]}." if told["line"] else ""
-        return "\n".join(lines) + ceiling
+        return "\n".join(lines) + (f"\n\n{told['line']}." if told["line"] else "")
 
     # -------------------------------------------------------------------------------------------- sums
 
@@ -174,9 +175,12 @@ class Spending:
         costs = [_cost(spent, priced[one.model]) for one, spent in rows if not one.local and one.model in priced]
         return round(sum(costs), 6) if costs else None
 
-    def _words(self, spent: Spent, cost: float | None) -> str:
-        about = "about " if spent.estimated else ""
-        return f"{about}{spent.tokens:,} tokens" + ("" if cost is None else f", {about}{self._money(cost)}")
+    def _words(self, spent: Spent, cost: float | None, most: int | None = None, ceiling: float | None = None) -> str:
+        """Tokens and money, each with what it may come to where that is given."""
+        text = "about " * bool(spent.estimated) + f"{spent.tokens:,}" + ("" if most is None else f" of {most:,}")
+        cost = 0.0 if cost is None and ceiling is not None else cost
+        paid = "" if cost is None else f", {self._money(cost)}"
+        return f"{text} tokens{paid}" + ("" if ceiling is None else f" of {self._money(ceiling)}")
 
     def _money(self, amount: float) -> str:
         shown = f"{amount:,.2f}" if amount == 0 or amount >= 0.005 else f"{amount:.4f}"

@@ -142,14 +142,14 @@ async def test_a_turn_as_a_stream_and_as_a_long_poll(http: Http, engine: Stub) -
     path = f"/v1/turns/{reply['turn']}/events"
     lines = await http.lines("GET", path)
     assert lines[-1] == {"type": "end"}
-    assert [line["type"] for line in lines[:-1]] == ["retrieved", "token", "token", "done"]
+    assert [line["type"] for line in lines[:-1]] == ["retrieved", "token", "token", "usage", "done"]
     assert lines[-2]["text"] == "港の灯り 👩‍🚀 Größe"
     status, polled = await http("GET", f"{path}?after=2&wait=20")
-    assert (status, [event["seq"] for event in polled["events"]], polled["ended"]) == (200, [3, 4], True)
+    assert (status, [event["seq"] for event in polled["events"]], polled["ended"]) == (200, [3, 4, 5], True)
     assert await http("GET", f"{path}?after=99&wait=20") == (200, {"events": [], "ended": True})
     assert (await http("GET", f"{path}?after=-1"))[0] == 422
     assert (await http("GET", f"{path}?wait=1000"))[0] == 422
-    assert await http.lines("GET", f"{path}?after=4") == [{"type": "end"}]
+    assert await http.lines("GET", f"{path}?after=5") == [{"type": "end"}]
 
 
 async def test_a_long_poll_waits_and_ends_empty(http: Http, engine: Stub) -> None:
@@ -166,7 +166,7 @@ async def test_silence_is_filled_with_heartbeats(http: Http, engine: Stub) -> No
     _, reply = await http("POST", "/v1/turns", turn_of("hello"))
     lines = await http.lines("GET", f"/v1/turns/{reply['turn']}/events")
     assert {"type": "heartbeat"} in lines
-    assert [line["seq"] for line in lines if "seq" in line] == [1, 2, 3]
+    assert [line["seq"] for line in lines if "seq" in line] == [1, 2, 3, 4]
 
 
 async def test_a_lost_reader_stops_nothing_and_stop_does(http: Http, engine: Stub) -> None:

@@ -29,6 +29,7 @@ from tarsd.protocol import (
     WriteReport,
 )
 from tarsd.providers.fake import FakeProvider
+from tarsd.usage import Spending
 from tests.support.turns import Shelf, Talk
 
 T = TypeVar("T")
@@ -50,9 +51,10 @@ class NoPrompts(PromptNotes):
 class Desk(Assistant):
     """An assistant that repeats what it was asked; nothing is remembered or written."""
 
-    def __init__(self) -> None:
-        """Without any part but the prompts."""
+    def __init__(self, spending: Spending) -> None:
+        """Without any part but the prompts, and what models used."""
         self.prompts = NoPrompts()
+        self.spending = spending
 
     async def models(self) -> dict[str, Any]:
         return {"models": []}
@@ -104,7 +106,7 @@ class Stub(Application):
         self.provider = FakeProvider()
         self.library = Shelf()
         self.chat = Talk(folder, self.library, self.provider).chat
-        self.assistant = Desk()
+        self.assistant = Desk(self.chat.services.spending)
         self.stopping = False
         self.steps: list[dict[str, Any] | float | Exception] = []
         self.fault: Exception | None = None

@@ -293,7 +293,7 @@ def normalised(said: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, 
     text = re.sub(r"\b20\d\d-\d\d-\d\d \d\d:\d\d\b", f"{DAY} 12:00", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", f"{DAY}T12:00:00+00:00", text)
     text = re.sub(r"\b20\d\d-\d\d-\d\d\b", DAY, text)
-    text = re.sub(r"about [\d,]+ tokens", f"about {ESTIMATED:,} tokens", text)
+    text = re.sub(r"(about|About) [\d,]+ tokens", rf"\1 {ESTIMATED:,} tokens", text)
     text = re.sub(r'"20\d\d-\d\d"', f'"{DAY[:7]}"', text)
     return {name: _fixed(value) for name, value in json.loads(text).items()}
 

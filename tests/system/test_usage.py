@@ -56,7 +56,7 @@ def test_what_is_used_is_counted_priced_and_bounded(
             plain * 3 + total["cached_tokens"] * 0.3 + total["cache_write_tokens"] * 3.75 + total["output_tokens"] * 15
         )
         assert abs(total["cost"] - cost / 1000) < 1e-5
-        assert events[-1]["usage"].endswith(" €") and "(ceiling: 1,000.00 €)" in events[-1]["month"]
+        assert events[-1]["usage"].endswith(" €") and events[-1]["month"].endswith(" of 1,000.00 €")
 
         # one that is stopped, and one that breaks off, have been read all the same
         claude.enqueue(Say("one "), Say("two", pause=600))
@@ -67,7 +67,7 @@ def test_what_is_used_is_counted_priced_and_bounded(
         for turn, last in ((stopped, "done"), (talk.ask("and now?"), "failed")):
             *_, used, end = talk.whole(turn)
             assert (used["type"], used["estimated"], end["type"]) == ("usage", True, last)
-            assert used["input_tokens"] > 100 and end["usage"].startswith("about ")
+            assert used["input_tokens"] > 100 and end["usage"].startswith("About ")
         assert client.get("/v1/usage")["total"]["requests"] == 4
 
         # a summary is paid for, too, and a conversation that is deleted was
@@ -105,9 +105,9 @@ def test_what_is_used_is_counted_priced_and_bounded(
         shown = talk.whole(talk.ask("/usage", conversation="d"))[-1]["text"]
         assert "| This conversation | 12 | 5 | 1.20 € |" in shown and "`openai:big-cloud`" in shown
         code, out, _ = run("usage")
-        assert code == 0 and "openai:big-cloud" in out and "(ceiling: " in out
+        assert code == 0 and "openai:big-cloud" in out and "This month: about " in out
         assert json.loads(run("usage", "--json")[1])["total"]["requests"] == 6
-        assert "this month about" in run("status")[1]
+        assert "This month: about " in run("status")[1]
         talk.daemon.env |= {"TARSD_CHAT": "extractive"}
         talk.daemon.restart()
         assert talk.whole(talk.ask("quorl?", conversation="f"))[-1]["citations"]

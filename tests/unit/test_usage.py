@@ -233,10 +233,10 @@ def test_sums_by_model_day_month_and_conversation(tmp_path: Path) -> None:
     assert (told["conversation"]["requests"], told["conversation"]["cost"]) == (3, pytest.approx(2 * COST))
     assert one.report("2026-10")["total"]["cost"] == pytest.approx(COST)
     assert one.status() == {"tokens": 2_400_000, "cost": pytest.approx(2 * COST), "line": one.line()}
-    assert one.line() == "this month about 2,400,000 tokens, about 9.50 €"
+    assert one.line() == "This month: about 2,400,000 tokens, 9.50 €"
     shown = one.as_markdown("c1")
     assert "| This conversation | 2,000,070 | 400,007 | 9.50 € |" in shown
-    assert shown.endswith("\n\nThis month about 2,400,000 tokens, about 9.50 €.")
+    assert shown.endswith("\n\nThis month: about 2,400,000 tokens, 9.50 €.")
     for month in ("2026", "2026-1x", "../../x", "２０２６-11-1", "2026-11-30"):
         with pytest.raises(BadRequest):
             one.report(month)
@@ -308,9 +308,11 @@ def test_what_a_turn_says_of_itself(tmp_path: Path) -> None:
     assert one.said([local]) == {"usage": "1,520 tokens"}
     costs = [used(CLAUDE, False, MILLION), used(CLAUDE, False, Spent(1, 1, requests=1, estimated=1))]
     assert one.said([local, *costs]) == {
-        "usage": "about 1,201,522 tokens, about 4.75 €",
-        "month": "this month about 1,200,002 tokens, about 4.75 € (ceiling: 5,000,000 tokens, 20.00 €)",
+        "usage": "About 1,201,522 tokens, 4.75 €",
+        "month": "This month: about 1,200,002 of 5,000,000 tokens, 4.75 € of 20.00 €",
     }
+    used("openai:new", False, Spent(1, 1, requests=1))
+    assert one.line().endswith(" of 20.00 € (without openai:new: no price is set)")
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ function withTool(message: Message, { call, name, state, text = "", sources = []
 }
 
 function used({ usage = "", month = "" }: Of<"done" | "failed">): Pick<Message, "usage"> {
-	return { usage: [usage, month].filter(Boolean).join("; ") };
+	return { usage: [usage, month].filter(Boolean).join(" · ") };
 }
 
 /** The turn has ended: nothing runs and nothing waits any more. */

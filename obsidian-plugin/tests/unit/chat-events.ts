@@ -76,7 +76,7 @@ export function randomLog(dice: Dice): TurnEvent[] {
 	for (let step = 0; step < steps; step++) log.push(randomEvent(dice, step));
 	const end = dice.roll(5);
 	const text = "The answer [1].";
-	if (end === 0) log.push({ type: "done", text, citations: [source(1)], notices: ["n"], usage: "9 tokens", month: "this month 10 tokens" });
+	if (end === 0) log.push({ type: "done", text, citations: [source(1)], notices: ["n"], usage: "9 tokens", month: "This month: 10 tokens" });
 	if (end === 1) log.push({ type: "done", text, citations: [], notices: [], stopped: true, private: true });
 	if (end === 2) log.push({ type: "failed", error: { code: "interrupted", message: "m", hint: "h" }, text });
 	if (end === 3) log.push({ type: "failed", error: { code: "busy", message: "m", hint: "h" }, text: "", notices: ["x"] });

@@ -29,7 +29,7 @@ const WHOLE: Record<string, unknown>[] = [
 	{ seq: 1, type: "written", id: "w1", path: "B.md", op: "modify", hash: "cd", by: "client" },
 	{ seq: 1, type: "written", id: "w1", path: "B.md", op: "modify", hash: "", by: "daemon", error: FAULT },
 	{ seq: 1, type: "usage", model: "m", input_tokens: 1, output_tokens: 2, estimated: true },
-	{ seq: 1, type: "done", text: "t", citations: [SOURCE], notices: [], stopped: true, private: true, usage: "9 tokens", month: "this month 10 tokens" },
+	{ seq: 1, type: "done", text: "t", citations: [SOURCE], notices: [], stopped: true, private: true, usage: "9 tokens", month: "This month: 10 tokens" },
 	{ seq: 1, type: "failed", error: FAULT, text: "half", notices: ["n"] },
 ];
 

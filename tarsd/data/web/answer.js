@@ -201,7 +201,7 @@ function notesOf({ notices, behind, withheld, model, local, ...turn }) {
 		withheld.length && `Private, not shown to this model: ${withheld.join(", ")}.`,
 		turn.private && "Uses private notes.",
 		ended(turn) && model && `Answered by ${model}${local ? "" : ", not on the daemon's machine"}.`,
-		turn.usage && `${turn.usage.charAt(0).toUpperCase()}${turn.usage.slice(1)}.`,
+		turn.usage && `${turn.usage}.`,
 	].filter(Boolean);
 }
 

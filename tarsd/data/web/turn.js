@@ -69,7 +69,7 @@ function used(turn, { call, name, state, sources = [] }) {
 }
 
 function close(turn, state, { text, citations = [], notices = turn.notices, error = null, usage, month }) {
-	const used = [usage, month].filter(Boolean).join("; ");
+	const used = [usage, month].filter(Boolean).join(" · ");
 	Object.assign(turn, { state, text: text || turn.text, citations, notices, error, waiting: "", usage: used });
 	for (const one of turn.tools) if (one.state === "running") one.state = "stopped";
 	for (const one of turn.approvals) if (["asked", "answered"].includes(one.state)) one.state = "lapsed";
