@@ -202,6 +202,7 @@ class MessageDecoder:
             yield from self._whole(event)
         elif kind == "message_start":
             self._count(_object(event.get("message")).get("usage"))
+            self.counts.pop("output_tokens", None)  # it has only begun
         elif kind == "content_block_start":
             yield from self._start(event.get("index"), event.get("content_block"))
         elif kind == "content_block_delta":

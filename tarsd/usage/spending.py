@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ Json = dict[str, Any]
 Rows = Iterable[tuple[Account, Spent]]
 
 MOST_MONTHS: Final = 24
-LOCAL_HINT: Final = "or use a model on this machine, or none."
+LOCAL_HINT: Final = "or use a model on this machine."
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Spending:
         """
         today = self._ledger.today().isoformat()
         month = month or today[:7]
-        if len(month) != 7 or not (month[:4] + month[5:]).isdecimal() or month[4] != "-":
+        if not re.fullmatch(r"\d{4}-\d\d", month, re.ASCII):
             raise BadRequest("That is no month.", "Write it like 2026-11.", field="month")
         rows = list(self._ledger.sums(month).items())
         months = {name: list(self._ledger.sums(name).items()) for name in self._ledger.months()[:MOST_MONTHS]}

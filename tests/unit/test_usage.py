@@ -237,7 +237,7 @@ def test_sums_by_model_day_month_and_conversation(tmp_path: Path) -> None:
     shown = one.as_markdown("c1")
     assert "| This conversation | 2,000,070 | 400,007 | 9.50 € |" in shown
     assert shown.endswith("\n\nThis month: about 2,400,000 tokens, 9.50 €.")
-    for month in ("2026", "2026-1x", "../../x", "２０２６-11-1", "2026-11-30"):
+    for month in ("2026", "2026-1x", "../../x", "２０２６-11", "2026-11-30"):
         with pytest.raises(BadRequest):
             one.report(month)
 

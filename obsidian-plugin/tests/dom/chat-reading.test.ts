@@ -311,7 +311,7 @@ it("tells what is done, what is behind, and which model it was", async () => {
 	);
 	await until(() => texts(one.el, ".tarsd-steps summary").length === 1);
 	expect(texts(one.el, ".tarsd-steps summary")).toEqual(["1 step · Search the notes…"]);
-	one.daemon.send(turn, { type: "tool", call: "t1", name: "memory_search", state: "done", text: "2 notes" }, done("Yes.", [], { notices: ["The vault is away."] }));
+	one.daemon.send(turn, { type: "tool", call: "t1", name: "memory_search", state: "done", text: "2 notes" }, done("Yes.", [], { notices: ["The vault is away."], usage: "9 tokens, 0.01 €", month: "This month: 80 tokens, 0.07 €" }));
 	await until(() => texts(one.el, ".tarsd-step-state")[0] === "Done");
 	expect(texts(one.el, ".tarsd-thoughts-text")).toEqual(["Let me see."]);
 	expect(one.el.querySelector("details.tarsd-steps")?.hasAttribute("open")).toBe(false);
@@ -320,6 +320,7 @@ it("tells what is done, what is behind, and which model it was", async () => {
 		"Changed, not indexed yet: 2",
 		"Private, not shown to this model: Diary",
 		"Answered by far, not on this machine",
+		"9 tokens, 0.01 € · This month: 80 tokens, 0.07 €",
 	]);
 });
 
