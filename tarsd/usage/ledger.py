@@ -23,7 +23,6 @@ from tarsd import files
 
 MOST: Final = 10_000_000
 """Tokens of a request; more than any model reads or writes is an error of whoever says it."""
-MODEL_CHARS: Final = 200
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 log = logging.getLogger(__name__)
@@ -92,13 +91,13 @@ class Ledger:
     def add(self, model: str, local: bool, conversation: str, spent: Spent) -> None:
         """Keep what a request took, as of today."""
         day = self.today().isoformat()
-        line = {"day": day, "model": model[:MODEL_CHARS], "local": local, "conversation": hashed(conversation)}
+        line = {"day": day, "model": model, "local": local, "conversation": hashed(conversation)}
         line |= {one.name: value for one in fields(spent) if (value := getattr(spent, one.name))}
         with self._lock:
-            month = self._months.setdefault(day[:7], _Month())
-            month.unwritten.append(json.dumps(line).encode() + b"\n")
+            self._months.setdefault(day[:7], _Month()).unwritten.append(json.dumps(line).encode() + b"\n")
             try:
-                self._write(self._file(day[:7]), month.unwritten)
+                for name in [name for name, month in self._months.items() if month.unwritten]:
+                    self._write(self._file(name), self._months[name].unwritten)
                 self._unsaved = self._unread = ""
             except OSError as error:
                 self._unsaved = f"What models use cannot be saved: {error.strerror}."

@@ -108,9 +108,12 @@ def test_what_is_used_is_counted_priced_and_bounded(
         assert code == 0 and "openai:big-cloud" in out and "This month: about " in out
         assert json.loads(run("usage", "--json")[1])["total"]["requests"] == 6
         assert "This month: about " in run("status")[1]
-        talk.daemon.env |= {"TARSD_CHAT": "extractive"}
-        talk.daemon.restart()
-        assert talk.whole(talk.ask("quorl?", conversation="f"))[-1]["citations"]
+        text = (home / "config.toml").read_text().replace("[chat]\n", '[chat]\nfallback = "extractive"\n')
+        (home / "config.toml").write_text(text)
+        status = talk.daemon.restart()
+        assert status["chat"]["problem"]["code"] == "ceiling_reached"
+        quoted = talk.whole(talk.ask("what is a quorl?", conversation="f"))[-1]
+        assert quoted["citations"] and "ceiling" in quoted["notices"][0]
 
 
 def _review(client: Client) -> dict[str, str]:

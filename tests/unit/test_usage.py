@@ -104,7 +104,8 @@ def test_lines_that_are_none_are_passed_over_and_a_file_that_is_cut_or_taken_awa
 
 def test_what_cannot_be_written_counts_until_it_can(tmp_path: Path) -> None:
     (tmp_path / "usage").write_text("in the way")
-    one = spending(tmp_path, monthly_tokens=20)
+    today = [DAY]
+    one = spending(tmp_path, lambda: today[0], monthly_tokens=20)
     for _ in range(2):
         one.add(CLAUDE, False, Spender("c1"), Spent(5, 5, requests=1))
     assert one.report()["total"]["input_tokens"] == 10
@@ -114,8 +115,10 @@ def test_what_cannot_be_written_counts_until_it_can(tmp_path: Path) -> None:
     with pytest.raises(CeilingReached):
         one.check(CLAUDE, local=False)
     (tmp_path / "usage").unlink()
+    today[0] = date(2026, 12, 1)
     one.add(CLAUDE, False, Spender("c1"), Spent(5, 5, requests=1))
-    assert (one.problems(), spending(tmp_path).report()["total"]["input_tokens"]) == ([], 15)
+    kept = [month["input_tokens"] for month in spending(tmp_path).report()["months"]]
+    assert (one.problems(), kept) == ([], [5, 10])
 
 
 # ------------------------------------------------------------------------------------------------ requests
