@@ -75,6 +75,9 @@ def _said(found: Found, question: Question, vault: Vocabulary) -> str:
             return sentence(language, "count", n=len(found.rows), what=found.about["what"])
         case "value":
             values = ", ".join(day_in_words(row.day, language) if row.day else row.value for row in found.rows)
+            if question.wants("howold") and first.day and first.day <= question.today.isoformat():
+                years = question.today.year - int(first.day[:4]) - (question.today.isoformat()[5:] < first.day[5:])
+                return sentence(language, "age", n=years, value=values, **found.about)
             return sentence(language, "value", value=values, **found.about)
         case "when":
             return sentence(language, "when", date=day_in_words(first.day, language), name=note.title)

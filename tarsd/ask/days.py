@@ -93,6 +93,12 @@ def _weekday_of(today: date, values: Values, shift: int) -> Days:
     return day, day
 
 
+def _weekend(today: date, values: Values) -> Days:
+    """The weekend that is or was last, or for the future the next one that is not over."""
+    this = unit(today, "weekend")
+    return this if values["future"] or this[0] <= today else unit(today, "weekend", -1)
+
+
 def in_year(day: date, year: int) -> date:
     return date(year, day.month, min(day.day, monthrange(year, day.month)[1]))
 
@@ -259,7 +265,7 @@ def feast(spec: str, year: int) -> Days:
 
 MEANINGS: Mapping[str, Callable[..., Days]] = {
     "day": _day, "unit": _shifted_unit, "ago": _ago, "rolling": _rolling, "weekday": _weekday,
-    "weekdayof": _weekday_of, "date": _date,
+    "weekdayof": _weekday_of, "weekend": _weekend, "date": _date,
     "month": _month, "year": _year, "range": _range, "months": _month_range, "nth": _nth, "third": _third,
     "week": _week, "weekof": _week_of, "quarter": _quarter, "season": _season, "feast": _feast,
 }  # fmt: skip

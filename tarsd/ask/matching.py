@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tarsd.ask.reading import AskedWord, Comparison, Question
-from tarsd.ask.tables import LANGUAGES, simplified
+from tarsd.ask.tables import simplified
 from tarsd.ask.times import TimeSpan
-from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers, meanings, tokens
+from tarsd.ask.vocabulary import Ids, Key, Sheet, Vocabulary, iter_numbers, reading, shown, tokens
 from tarsd.kinds import currency_of, kind_of
 from tarsd.parse import Fact
 
@@ -18,6 +18,11 @@ IMPLIED = {
     "howfar": ("distance",),
 }  # fmt: skip
 """By wishes the groups of synonyms whose properties these ask for without a word."""
+_NO = frozenset(("@no", "@none", "false", "no", ""))
+_SETTLES = frozenset(("done", "paid", "read", "watched", "sold"))
+_SETTLED = ("@done", "@abandoned", "@paid", "@read", "@watched")
+"""By groups of synonyms what is over: the properties that say when, and the values that say so."""
+_RUNNING = ("@active", "@reading", "@watching")
 Holding = Callable[[str], set[int]]
 """The ids of the notes in whose text or names all words of a text are."""
 
@@ -84,20 +89,36 @@ class Matcher:
         return [(key, [], 2) for group in groups for key in self.vault.keys.values() if group in key.groups]
 
     def phrases(self) -> list[tuple[list[AskedWord], Ids]]:
-        """Several content words in a row that are one value: “Kestrel & Moor”, with the notes that have it."""
+        """Several words in a row that are one value, with the notes that have it.
+
+        “Kestrel & Moor”, or a value beside the name of its property: “main course”.
+        """
         words = [word for word in self.question.words if not word.time]
         found: list[tuple[list[AskedWord], Ids]] = []
         at = 0
         while at < len(words):
             for size in range(min(6, len(words) - at), 1, -1):
-                said = tuple(simplified(word.text) for word in words[at : at + size])
+                own = words[at : at + size]
+                said = tuple(simplified(word.text) for word in own)
                 held = self.vault.values.get(said) or self.vault.values.get((*said[:-1], said[-1].removesuffix("'s")))
-                if held and any(word.content for word in words[at : at + size]):
-                    found.append((words[at : at + size], self.vault.valued(held)))
+                held = held or (self._named_value(own) if size == 2 else None)
+                if held and any(word.content for word in own):
+                    found.append((own, self.vault.valued(held)))
                     at += size - 1
                     break
             at += 1
         return found
+
+    def _named_value(self, pair: Sequence[AskedWord]) -> set[tuple[str, str]]:
+        """The values that one of two content words is, of the property that the other one names."""
+        if not all(word.content for word in pair):
+            return set()
+        return {
+            held
+            for value, named in (pair, pair[::-1])
+            for held in self.vault.values.get((simplified(value.text),), ())
+            if held[0] in self.vault.keys and any(part & named.literal for part in self.vault.keys[held[0]].words)
+        }
 
     def chosen(self, words: Sequence[AskedWord]) -> tuple[Ids | None, list[AskedWord]]:
         """The notes for which holds what these words, the names and the times say; None for what is not understood.
@@ -110,28 +131,40 @@ class Matcher:
         confirmed = False
         phrased = self.phrases()
         in_phrases = [word for own, _ in phrased for word in own]
-        for _, ids in phrased:
+        for own, ids in phrased:
             chosen, confirmed = chosen & ids, True
+            kinds += [word for word in own if word.content and self.question.properties([word])][:1]
+        literal = list[tuple[AskedWord, Ids]]()
         for word in words:
             if word in in_phrases:
                 continue
             kind = self.vault.kind_of_note(word.said)
+            kind = kind or (self.vault.kind_of_note(word.also) if not self.having(word) else kind)
             own = self.valued_literally(word)
             if own and not self.vault.kind_of_note(word.literal):  # novels are books, but also values of a genre
-                chosen &= own
-                kinds.append(word)
-            elif kind and not (kinds and self.valued_notes(word)):
+                literal.append((word, own))
+            elif kind and not word.negated and not ((kinds or literal) and self.valued_notes(word)):
                 chosen &= kind | self.vault.tagged(word.text.lstrip("#"), word.said)
                 kinds.append(word)
             else:
                 left.append(word)
-        base = chosen
+        for word, own in literal:
+            if word.negated or (kinds and not own & chosen):  # active clients, of which `active` is a check box
+                left.append(word)
+            else:
+                chosen &= own
+                kinds.append(word)
+        base, done = chosen, list[AskedWord]()
         for called, ids in asked.subjects:
             if any(word in in_phrases for word in asked.named if word.called == called):
                 continue
             chosen, confirmed = chosen & self.linked(called, ids), True
         compared = list(asked.numbers)
         for word in left:
+            condition = self.condition(word, base)
+            if condition is not None:
+                chosen, confirmed = chosen & condition, True
+                continue
             keys = [one for one in asked.properties([word]) if base & one[0].notes] or [
                 (key, [word], 1) for key in self._also(word) if base & key.notes
             ]
@@ -140,17 +173,17 @@ class Matcher:
             if dates and not timed:
                 chosen &= self.dated_within(dates)
                 timed = confirmed = True
+                done.append(word)
             elif compared and any(key.mostly("number", "duration") for key, _, _ in keys):
                 chosen &= self.comparing([key for key, _, _ in keys], compared.pop(0))
                 confirmed = True
             elif values:
                 chosen, confirmed = chosen & values, True
-            elif keys and asked.wants("missing"):
-                chosen = chosen.difference(*(key.notes for key, _, _ in keys))
             elif keys and (compared or word.marks & {"more", "less"}):
                 continue
             elif dates:
                 chosen &= frozenset().union(*(key.notes for key in dates))
+                done.append(word)
             elif keys:
                 continue
             elif instead := self.valued_by(word.also) & base:
@@ -167,14 +200,60 @@ class Matcher:
             of_days = any(self.vault.sheets[id].day for id in base)
             chosen &= self.dated_within(()) if of_days else self._main_dates(base)
             confirmed = confirmed or bool(kinds)
+        running = self.valued_by(_RUNNING) & chosen
+        if asked.wants("current") and kinds and running and not done:
+            chosen, confirmed = running, True
         if not kinds and any(word.exact for word in asked.named) and asked.wants("links", "mention"):
             kinds = [word for word in asked.words if word.marks & {"notes", "links"}]
         of_names, of_times = asked.subjects and asked.wants("mention"), asked.spans and asked.wants("many")
         if not kinds and asked.wants("notes") and (of_names or of_times):
             kinds = [word for word in asked.words if "notes" in word.marks]
+        if not kinds and asked.wants("which", "many") and (asked.wants("self") or done[:1] == asked.content[:1]):
+            kinds = done[:1]  # what have I planted, by the date `planted`
         if not kinds and asked.wants("who") and confirmed:
             kinds = [word for word in asked.words if "who" in word.marks][:1] or list(words[:1])
         return chosen, kinds
+
+    def condition(self, word: AskedWord, base: Ids) -> Ids | None:
+        """The notes among `base` for which holds what a word says or denies of them; None where it is no condition.
+
+        “Hardy” plants, “unpaid” invoices, books “not read”, projects still “open”, bills that are “overdue”.
+        """
+        settled = self._settled(base) if word.marks & {"open", "overdue"} and not word.negated else None
+        if settled is not None and "overdue" in word.marks:
+            due = [key for key in self.vault.keys.values() if "due" in key.groups and key.notes & base]
+            return frozenset(id for id in base - settled if any(day < self.today for day in self._days(id, due)))
+        if settled is not None:
+            return base - settled
+        denied = word.negated or (bool(word.bare) and not self.having(word))
+        forms = word.bare if word.bare and denied and not word.negated else word.said
+        found = [(key, score) for key, _, score in self.vault.find_keys([forms]) if key.notes & base]
+        keys = [key for key, score in found if score == found[0][1]] or (self._also(word) if word.negated else [])
+        if denied:
+            held = self.valued_by(forms) & base
+            return base - held - self._positive(keys) if keys or held else None
+        boxes = [key for key in keys if key.mostly("checkbox")]
+        return base & self._positive(boxes) if boxes else None
+
+    def _positive(self, keys: Iterable[Key]) -> Ids:
+        """The notes of which one of these values says more than “no”."""
+        names = {key.key for key in keys}
+        return frozenset(
+            id for id, sheet in self.vault.sheets.items()
+            for fact in sheet.values(names)
+            if not self.vault.meanings(shown(reading(fact))) & _NO
+        )  # fmt: skip
+
+    def _settled(self, base: Ids) -> Ids | None:
+        """The notes among `base` that are done, paid or given up; None where nothing tells that of any."""
+        keys = [key for key in self.vault.keys.values() if key.groups & _SETTLES and key.notes & base]
+        settled = self._positive(keys) | self.valued_by(_SETTLED)
+        told = keys or settled & base or any("status" in key.groups and key.notes & base for key in self.vault.keys.values())
+        return settled & base if told else None
+
+    def _days(self, id: int, keys: Iterable[Key]) -> list[str]:
+        """The days that these values of a note are."""
+        return [day for fact in self.vault.sheets[id].values(key.key for key in keys) if (day := reading(fact).day)]
 
     def _also(self, word: AskedWord) -> list[Key]:
         return [key for key in self.vault.keys.values() if word.also & {f"@{group}" for group in key.groups}]
@@ -193,7 +272,7 @@ class Matcher:
             id
             for id, sheet in self.vault.sheets.items()
             for fact in sheet.values(names)
-            if (day := kind_of(fact.value).day) and (all(_within(day, span, yearly) for span in self.question.spans))
+            if (day := reading(fact).day) and (all(_within(day, span, yearly) for span in self.question.spans))
         )
 
     def _main_dates(self, base: Ids) -> Ids:
@@ -209,7 +288,7 @@ class Matcher:
         """The own day of a note, or else the date that most of these notes have."""
         sheet = self.vault.sheets[id]
         facts = sheet.values(key.key for key in self._main_key(base))
-        return sheet.day or next((day for fact in facts if (day := kind_of(fact.value).day)), "")
+        return sheet.day or next((day for fact in facts if (day := reading(fact).day)), "")
 
     def comparing(self, keys: Iterable[Key], one: Comparison) -> Ids:
         names = {key.key for key in keys}
@@ -245,11 +324,11 @@ class Matcher:
     def in_currency(self, key: Key) -> bool:
         """Whether values of this name are amounts of money."""
         facts = (fact for id in key.notes for fact in self.vault.sheets[id].values([key.key]))
-        return any(currency_of(kind_of(fact.value).unit) for fact in facts)
+        return any(currency_of(reading(fact).unit) for fact in facts)
 
     def day_of(self, sheet: Sheet) -> str:
         """The day of a note, or else the first one among its values."""
-        return sheet.day or next((day for fact in sheet.facts if (day := kind_of(fact.value).day)), "")
+        return sheet.day or next((day for fact in sheet.facts if (day := reading(fact).day)), "")
 
     def having(self, word: AskedWord) -> Ids:
         """The notes that have a property which the word names."""
@@ -272,8 +351,8 @@ class Matcher:
         """Whether a word is the unit of values: kilometres of `5 km`."""
         ids = frozenset().union(*(self.vault.keys[key].notes for key in names))
         facts = (fact for id in ids for fact in self.vault.sheets[id].values(names))
-        units = {kind_of(fact.value).unit for fact in facts}
-        return any(word.said & meanings(unit, LANGUAGES) for unit in units if unit)
+        units = {reading(fact).unit for fact in facts}
+        return any(word.said & self.vault.meanings(unit) for unit in units if unit)
 
 
 def _within(day: str, span: TimeSpan, yearly: bool = False) -> bool:

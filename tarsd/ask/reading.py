@@ -23,13 +23,15 @@ _JOINTS = re.compile(r"['’-]")
 _POSSESSIVE = re.compile(r"(?:'s|'|s)$")
 _WISHES = frozenset(
     ("when", "who", "many", "much", "mean", "most", "least", "more", "less", "atleast", "missing", "which", "now",
-     "howlong", "howold", "howfar", "howexpensive", "often", "howto")
+     "howlong", "howold", "howfar", "howexpensive", "often", "howto", "not", "notbehind")
 )  # fmt: skip
 _LONGEST_NAME = 10
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
 _UNIT = r"(?:\s*(?P<unit>[^\W\d_]+|€|\$|£|¥|%))?"
 _COUNTED = frozenset(("rating", "servings", "pages"))
 """What a number in words counts, beside words of comparing: five stars."""
+_DENIED = frozenset(("@date", "@due"))
+"""What a note or task can be without, though the word says nothing by itself."""
 _FUTURE = frozenset(("due", "next", "scheduled"))
 
 _WITHIN = frozenset(("by", "mention", "self", "happened", "recall"))
@@ -41,7 +43,8 @@ class AskedWord:
     """A word of a question. `said` are its forms and synonyms, `also` groups that stand in for these.
 
     `quiet` words say nothing by themselves; `time` ones belong to a time; `name` are the notes of the name that the
-    word is part of, and `called` that name as it was typed.
+    word is part of, and `called` that name as it was typed. `negated`: what the word says is denied; `bare` are the
+    forms of what is left of a word without a prefix that denies it, “paid” of “unpaid”.
     """
 
     text: str
@@ -55,6 +58,8 @@ class AskedWord:
     name: Ids = frozenset()
     called: str = ""
     exact: bool = False
+    negated: bool = False
+    bare: frozenset[str] = frozenset()
 
     @property
     def literal(self) -> frozenset[str]:
@@ -154,15 +159,19 @@ def read(text: str, today: date, vocabulary: Vocabulary) -> Question:
         for name, expression in marks(language).items()
     }
     found = _longest(found)
+    future = any(found[name] for name in _FUTURE)
+    spans = tuple(times.find(text, today, languages, future=future))
+    for name in ("last", "first", "next"):  # last week is no wish for the last one
+        found[name] = [(a, b) for a, b in found[name] if not any(s.start <= a and b <= s.stop for s in spans)]
     wishes = frozenset(name for name, places in found.items() if places)
     wishes |= {"much"} if "howexpensive" in wishes else frozenset()
-    spans = tuple(times.find(text, today, languages, future=bool(wishes & _FUTURE)))
     wished = [
         place for name, places in found.items() if name not in _WITHIN for place in places if place[1] - place[0] > 1
     ]
     words = _words(text, plain, languages, vocabulary, wished)
     words = _with_names(words, text, vocabulary)
     words = [_marked(word, found, spans) for word in words]
+    words = _negated(words, found)
     numbers = tuple(_numbers(plain, languages[0], spans, words))
     in_numbers = [(one.start, one.stop) for one in numbers]
     words = [
@@ -190,6 +199,7 @@ def _words(
     text: str, plain: str, languages: tuple[str, ...], vocabulary: Vocabulary, wished: Sequence[tuple[int, int]]
 ) -> list[AskedWord]:
     silent = frozenset().union(*(noise(language) for language in languages))
+    prefix = re.compile(rf"^(?:{load(languages[0])['words']['unprefix']})")
     found = []
     places = [match.span() for match in phrases(languages[0]).finditer(plain)]
     for match in _WORDS.finditer(plain):
@@ -218,7 +228,9 @@ def _words(
             own = frozenset().union(*(groups(one, languages) for one in (said, *parts)))
             also = frozenset(f"@{one}" for group in own for one in related(group))
             quiet = said in silent or all(part in silent for part in _JOINTS.split(said))
-            found.append(AskedWord(text[start:stop], start, stop, meant, also, quiet))
+            rest = prefix.sub("", said)
+            bare = meanings(rest, languages) if rest != said and (len(rest) > 2 or is_spaceless(rest)) else frozenset()
+            found.append(AskedWord(text[start:stop], start, stop, meant, also, quiet, bare=bare))
     return found
 
 
@@ -314,6 +326,20 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
     # beside a time, words of noting and showing ask for the notes of it
     quiet = word.quiet or ("retell" in own and bool(spans) and not found["who"])
     return replace(word, marks=own, quiet=quiet, time=in_time and not (word.exact and word.called != word.text))
+
+
+def _negated(words: list[AskedWord], found: dict[str, list[tuple[int, int]]]) -> list[AskedWord]:
+    """The words with those marked that are denied: the one that comes after a “not”, in Japanese the one before it."""
+    denied = set()
+    content = [word for word in words if word.content or word.said & _DENIED or word.marks & {"tagged", "links"}]
+    for name in ("not", "missing", "notbehind"):
+        for start, stop in found.get(name, ()):
+            if any(word.start < stop and start < word.stop for word in content):
+                continue  # a part of what one word says: “gave up on”, “never finished”
+            before = [word.start for word in content if word.stop <= start]
+            after = [word.start for word in content if word.start >= stop]
+            denied.update(before[-1:] if name == "notbehind" or (name == "missing" and not after) else after[:1])
+    return [replace(word, negated=word.start in denied) for word in words]
 
 
 def _numbers(plain: str, language: str, spans: Sequence[TimeSpan], words: Sequence[AskedWord]) -> Iterable[Comparison]:
