@@ -25,7 +25,10 @@ def _day(today: date, _: Values, shift: int) -> Days:
 
 
 def _shifted_unit(today: date, values: Values, shift: int, name: str = "") -> Days:
-    return unit(today, name or values["period"], shift)
+    name = name or values["period"]
+    # right after a weekend, “this weekend” is still that one, unless it is about what is to come
+    lately = (name, shift, values["future"]) == ("weekend", 0, False) and today.weekday() < 2
+    return unit(today, name, shift - lately)
 
 
 def unit(today: date, name: str, shift: int = 0) -> Days:

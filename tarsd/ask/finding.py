@@ -57,15 +57,16 @@ class Finder(Summing):
             "low",
         }
         about = {"mention"} if asked.named else set()  # which tasks mention Ada
-        left = [word for word in self.rest() if not word.marks & (said | about) or self._tags_tasks(word)]
-        about_tasks = wants("task", "overdue") or (wants("due", "open", "done", "cancelled") and not wants("when"))
+        undated = [word for word in asked.words if word.negated and word.said & {"@date", "@due"}]
+        left = [word for word in self.rest(*undated) if not word.marks & (said | about) or self._tags_tasks(word)]
+        about_tasks = wants("task", "overdue") or any(self._tags_tasks(word) for word in left) or (wants("due", "open", "done", "cancelled") and not wants("when"))
         if not about_tasks or wants("recall") or (wants("when") and not wants("task")):
             return None
         kinds = [word for word in left if self.vault.kind_of_note(word.said)]
         if wants("deadline") and not (wants("task", "open", "overdue") or asked.spans) and self._of_subjects("due"):
             return None
         if not wants("task"):
-            if left or (wants("done") and not (wants("overdue", "due", "open") or asked.spans or asked.named)):
+            if any(not self._tags_tasks(word) for word in left) or (wants("done") and not (wants("overdue", "due", "open") or asked.spans or asked.named)):
                 return None
             own = [word for word in asked.content if word.marks & said and self.valued_notes(word)]
             if wants("many", "much", "mean") or (own and kinds):
@@ -76,7 +77,7 @@ class Finder(Summing):
         for word in left:
             chosen = self._of_word(chosen, word)
         chosen = [(id, task) for id, task in chosen if self._is_wanted(task)]
-        if any(word.negated and word.said & {"@date", "@due"} for word in asked.words):
+        if undated:
             chosen = [(id, task) for id, task in chosen if not task.due]
         chosen.sort(key=lambda one: (one[1].due or "9", self.vault.sheets[one[0]].note.path, one[1].line))
         if not chosen:
@@ -86,7 +87,7 @@ class Finder(Summing):
 
     def _tags_tasks(self, word: AskedWord) -> bool:
         """Whether a word for tasks is a tag of some: “errands”."""
-        if "task" not in word.marks:
+        if not ("task" in word.marks or self.question.wants("due")):
             return False
         tags = {tag for sheet in self.vault.sheets.values() for task in sheet.tasks for tag in task.tags}
         return any(self._means(word, tag) for tag in tags)
@@ -135,7 +136,12 @@ class Finder(Summing):
     def tagged(self) -> Found | None:
         """Notes with a tag that is named as one."""
         asked = self.question
+        untagged = [word for word in asked.words if word.negated and ("@tag" in word.said or "tagged" in word.marks)]
         words = [word for word in asked.words if word.text.startswith("#") or "/" in word.text]
+        if untagged and not words:
+            bare = frozenset(id for id, sheet in self.vault.sheets.items() if not sheet.note.tags)
+            kinds = [self.notes_of(word) for word in self.rest(*untagged) if not word.marks & {"notes", "tagged"}]
+            return self._notes(bare.intersection(*kinds)) if all(kinds) else None
         if not words and not asked.wants("tagged"):
             return None
         places = [at for at, word in enumerate(asked.words) if "tagged" in word.marks]
@@ -143,10 +149,6 @@ class Finder(Summing):
             behind = [word for word in asked.words[places[-1] + 1 :] if not word.quiet and not word.time]
             before = [word for word in asked.words[: places[0]] if not word.quiet and not word.time]
             words = behind[:1] or before[-1:]
-        if any(word.negated for word in asked.words if "tagged" in word.marks) and not words:
-            bare = frozenset(id for id, sheet in self.vault.sheets.items() if not sheet.note.tags)
-            kinds = [self.notes_of(word) for word in self.rest() if not word.marks & {"notes", "tagged"}]
-            return self._notes(bare.intersection(*kinds)) if all(kinds) else None
         if not words:
             return None
         chosen = frozenset(self.vault.sheets)
@@ -179,7 +181,7 @@ class Finder(Summing):
         for called, ids in asked.subjects:
             said.append(called)
             about = (self.linked(called, ids) | ids) & dated
-            chosen &= about or frozenset(self.holding(called))
+            chosen &= about | frozenset(self.holding(called))
         for word in words:
             said.append(word.text)
             own = (self.notes_of(word) | self.having(word)) & dated
@@ -306,11 +308,13 @@ class Finder(Summing):
         asked = self.question
         if asked.wants("recall") or (asked.wants("when") and not asked.wants("who")):
             return None
+        told = {"notes", "last", "first", "next", "now", "happened"}
+        others = [word for word in self.rest() if "mention" not in word.marks]
+        kinds = frozenset[int]().union(*(self.vault.kind_of_note(word.said) for word in others))
         words = [
-            word
-            for word in self.rest()
-            if not word.marks & {"notes", "mention", "last", "first", "next", "now", "happened"}
-        ]
+            word for word in self.rest()
+            if word.negated or not (word.marks & told or ("mention" in word.marks and not self.having(word) & kinds))
+        ]  # fmt: skip
         chosen, used = self.chosen(words)
         if chosen is None or not used:
             return None
@@ -329,7 +333,7 @@ class Finder(Summing):
         """The first of these words, with those right behind it, as they stand: “books” of “books did I finish”."""
         last = words[0]
         for word in words[1:]:
-            if word.start - last.stop > 1:
+            if not 0 <= word.start - last.stop <= 1:
                 break
             last = word
         return self.question.text[words[0].start : last.stop]
@@ -337,8 +341,9 @@ class Finder(Summing):
     def _is_phrase(self) -> bool:
         """Whether it is no question, but says of notes of a kind when, how much or whose: “books I finished”."""
         asked = self.question
+        denied = any(word.negated or (word.bare and not self.having(word)) for word in asked.content)
         return bool(
-            asked.spans or asked.numbers or asked.wants("self", "by", "notes", "links", "last", "first", "next")
+            denied or asked.spans or asked.numbers or asked.wants("self", "by", "notes", "links", "last", "first", "next")
         )
 
     def _ordered(self, chosen: Ids) -> Found | None:

@@ -179,6 +179,7 @@ class Matcher:
                 confirmed = True
             elif values:
                 chosen, confirmed = chosen & values, True
+                done += [word] if word.said & {*_RUNNING} else []
             elif keys and (compared or word.marks & {"more", "less"}):
                 continue
             elif dates:
@@ -231,9 +232,14 @@ class Matcher:
         keys = [key for key, score in found if score == found[0][1]] or (self._also(word) if word.negated else [])
         if denied:
             held = self.valued_by(forms) & base
+            folders = {self._folder(id) for key in keys for id in key.notes}
+            base = frozenset(id for id in base if not keys or self._folder(id) in folders)
             return base - held - self._positive(keys) if keys or held else None
         boxes = [key for key in keys if key.mostly("checkbox")]
         return base & self._positive(boxes) if boxes else None
+
+    def _folder(self, id: int) -> str:
+        return self.vault.sheets[id].note.path.rpartition("/")[0]
 
     def _positive(self, keys: Iterable[Key]) -> Ids:
         """The notes of which one of these values says more than “no”."""

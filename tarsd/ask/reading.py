@@ -30,7 +30,7 @@ _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
 _UNIT = r"(?:\s*(?P<unit>[^\W\d_]+|€|\$|£|¥|%))?"
 _COUNTED = frozenset(("rating", "servings", "pages"))
 """What a number in words counts, beside words of comparing: five stars."""
-_DENIED = frozenset(("@date", "@due"))
+_DENIED = frozenset(("@date", "@due", "@tag"))
 """What a note or task can be without, though the word says nothing by itself."""
 _FUTURE = frozenset(("due", "next", "scheduled"))
 
@@ -217,9 +217,10 @@ def _words(
         if is_spaceless(match[0]):
             inside = (at for place in wished for at in place if match.start() < at < match.end())
             cuts = sorted({*match.span(), *inside})
-            runs = itertools.pairwise(cuts)
             pieces = [
-                piece for start, stop in runs for piece in _segments(plain[start:stop], start, languages, vocabulary)
+                piece
+                for run in itertools.pairwise(cuts)
+                for piece in ([run] if run in wished else _segments(plain[run[0] : run[1]], run[0], languages, vocabulary))
             ]
         for start, stop in pieces:
             said = plain[start:stop]
@@ -324,16 +325,22 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
     )
     in_time = any(span.start <= word.start and word.stop <= span.stop for span in spans)
     # beside a time, words of noting and showing ask for the notes of it
-    quiet = word.quiet or ("retell" in own and bool(spans) and not found["who"])
+    quiet = word.quiet or ("owed" in own and "@paid" not in word.said) or ("retell" in own and bool(spans) and not found["who"])
     return replace(word, marks=own, quiet=quiet, time=in_time and not (word.exact and word.called != word.text))
 
 
 def _negated(words: list[AskedWord], found: dict[str, list[tuple[int, int]]]) -> list[AskedWord]:
     """The words with those marked that are denied: the one that comes after a “not”, in Japanese the one before it."""
     denied = set()
-    content = [word for word in words if word.content or word.said & _DENIED or word.marks & {"tagged", "links"}]
+    content = [word for word in words if word.content or word.said & _DENIED or "tagged" in word.marks]
+    for word in content:
+        if "owed" in word.marks and "@paid" in word.said:
+            denied.add(word.start)
+    behind = found.get("notbehind", [])
     for name in ("not", "missing", "notbehind"):
         for start, stop in found.get(name, ()):
+            if name != "notbehind" and any(a < stop and start < b for a, b in behind):
+                continue
             if any(word.start < stop and start < word.stop for word in content):
                 continue  # a part of what one word says: “gave up on”, “never finished”
             before = [word.start for word in content if word.stop <= start]

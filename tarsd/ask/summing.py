@@ -36,7 +36,10 @@ class Summing(Matcher):
         best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
         used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
         names = {key.key for key, _, _ in best}
-        left = [word for word in self.rest(*used) if not self.is_unit(word, names) and not self.acts(word)]
+        left = [
+            word for word in self.rest(*used)
+            if not (self.is_unit(word, names) or self.acts(word) or any(mark.startswith("= ") for mark in word.marks))
+        ]  # fmt: skip
         chosen = self._values_of(names, left)
         for others in (self._amounts(), [one for one in keys if one not in best]):  # a word may name one of other notes
             if not chosen and others:
@@ -128,10 +131,11 @@ class Summing(Matcher):
 
     def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
         """The values in a currency, if the question asks for money by a word that names none of them."""
-        words = [word for word in self.question.words if word.said & _MONEY and not (word.name or word.negated)]
+        words = [word for word in self.question.words if (word.said | word.bare) & _MONEY and not word.name]
         keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
         told = [key for key in keys if self.in_currency(key)] or [key for key in keys if key.groups & {"money", "cost"}]
-        return [(key, [word for word in words if not self.vault.kind_of_note(word.said)], 2) for key in told]
+        used = [word for word in words if word.said & _MONEY and not (word.negated or self.vault.kind_of_note(word.said))]
+        return [(key, used, 2) for key in told]
 
     def _done_much(self) -> list[tuple[Key, list[AskedWord], int]]:
         """How far or how long the person did something that notes of a kind are of: “how much did I run”."""
@@ -148,7 +152,8 @@ class Summing(Matcher):
 
     def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
         """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
-        first = next(iter(self.question.content), None)
+        counting = [word.stop for word in self.question.words if "many" in word.marks][-1:] or [0]
+        first = next((word for word in self.question.content if word.start >= counting[0]), None)
         if self.question.wants("much") and any(self.is_money(word) for word in self.question.content):
             return False  # in some languages “how many” is “how much”
         return (
@@ -180,6 +185,8 @@ class Summing(Matcher):
                 if not ids:
                     return None
                 kept = [row for row in rows if row[0] in ids]
+                if not kept and any(row[0] in self.having(word) for row in rows):
+                    kept = rows  # the clients of invoices, which have notes of their own
             rows = kept
         return rows
 

@@ -25,6 +25,8 @@ _FILLERS = frozenset(
      "seit", "von", "der", "die", "das", "de", "del", "la", "el", "le", "du", "al", "il", "het", "een", "van")
 )  # fmt: skip
 """Words of a property's name that nobody has to say: `warranty_until`, `read on`, `spent so far`."""
+_DAY = re.compile("(?<=.)(?:日付|日期|日時|时间|時間|日)$")
+"""How names of dates end in Japanese and Chinese: 読了日 of 読了."""
 MOST_VALUE_WORDS = 6
 _FEW = 3
 
@@ -195,7 +197,7 @@ class Vocabulary:
 
     def _groups(self, word: str) -> frozenset[str]:
         """The groups of a word of the vault: in its own language, else in any."""
-        return groups(word, self._language) or groups(word, LANGUAGES)
+        return groups(word, self._language) or groups(word, LANGUAGES) or groups(_DAY.sub("", word), LANGUAGES)
 
     def meanings(self, word: str) -> frozenset[str]:
         """As `meanings`, for a word of the vault."""
