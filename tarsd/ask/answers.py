@@ -71,6 +71,9 @@ def _said(found: Found, question: Question, vault: Vocabulary) -> str:
             single = {"notes": "row1", "tasks": "task1"}[found.kind]
             several = {"notes": "rows", "tasks": "tasks"}[found.kind]
             return sentence(language, single if len(found.rows) == 1 else several, n=len(found.rows))
+        case "count" if found.about["what"] == "tasks":
+            name = "task1" if len(found.rows) == 1 else "tasks"
+            return sentence(language, name, n=len(found.rows)).rstrip(": ：") + "."
         case "count":
             return sentence(language, "count", n=len(found.rows), what=found.about["what"])
         case "value":

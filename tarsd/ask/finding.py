@@ -136,7 +136,7 @@ class Finder(Summing):
     def tagged(self) -> Found | None:
         """Notes with a tag that is named as one."""
         asked = self.question
-        untagged = [word for word in asked.words if word.negated and ("@tag" in word.said or "tagged" in word.marks)]
+        untagged = [word for word in asked.words if word.negated and word.says_tag]
         words = [word for word in asked.words if word.text.startswith("#") or "/" in word.text]
         if untagged and not words:
             bare = frozenset(id for id, sheet in self.vault.sheets.items() if not sheet.note.tags)
@@ -323,6 +323,8 @@ class Finder(Summing):
             return Found("count", rows, len(chosen), about={"what": self._first_of(used)}) if chosen else nothing()
         known = any(self.vault.kind_of_note(word.said) for word in used) or asked.wants("who", "notes")
         told = asked.wants("which", "who", "missing") and known
+        if not chosen and asked.named and all("who" in word.marks for word in used):
+            return None  # who has my drill: of what is told in words search knows more
         if not told and not (chosen and (asked.wants("which") or self._is_phrase())):
             return None
         if asked.wants("last", "first", "next"):

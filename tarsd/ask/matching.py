@@ -14,6 +14,7 @@ from tarsd.kinds import currency_of, kind_of
 from tarsd.parse import Fact
 
 IMPLIED = {
+    "attended": ("attendees",),
     "howlong": ("duration", "length"), "howold": ("birthday", "age"), "howexpensive": ("cost",),
     "howfar": ("distance",),
 }  # fmt: skip
@@ -22,6 +23,7 @@ _NO = frozenset(("@no", "@none", "false", "no", ""))
 _SETTLES = frozenset(("done", "paid", "read", "watched", "sold"))
 _SETTLED = ("@done", "@abandoned", "@paid", "@read", "@watched")
 """By groups of synonyms what is over: the properties that say when, and the values that say so."""
+_ENDS = frozenset(("end", "warranty", "due"))
 _RUNNING = ("@active", "@reading", "@watching")
 Holding = Callable[[str], set[int]]
 """The ids of the notes in whose text or names all words of a text are."""
@@ -141,7 +143,10 @@ class Matcher:
             kind = self.vault.kind_of_note(word.said)
             kind = kind or (self.vault.kind_of_note(word.also) if not self.having(word) else kind)
             own = self.valued_literally(word)
-            if own and not self.vault.kind_of_note(word.literal):  # novels are books, but also values of a genre
+            running = frozenset(word.said & {*_RUNNING})
+            if running and asked.wants("self", "current") and (own := self.valued_by(running)):
+                literal.append((word, own))
+            elif own and not self.vault.kind_of_note(word.literal):  # novels are books, but also values of a genre
                 literal.append((word, own))
             elif kind and not word.negated and not ((kinds or literal) and self.valued_notes(word)):
                 chosen &= kind | self.vault.tagged(word.text.lstrip("#"), word.said)
@@ -164,6 +169,7 @@ class Matcher:
             condition = self.condition(word, base)
             if condition is not None:
                 chosen, confirmed = chosen & condition, True
+                done += [word] if asked.wants("expired", "valid") else []
                 continue
             keys = [one for one in asked.properties([word]) if base & one[0].notes] or [
                 (key, [word], 1) for key in self._also(word) if base & key.notes
@@ -177,6 +183,7 @@ class Matcher:
             elif compared and any(key.mostly("number", "duration") for key, _, _ in keys):
                 chosen &= self.comparing([key for key, _, _ in keys], compared.pop(0))
                 confirmed = True
+                done.append(word)
             elif values:
                 chosen, confirmed = chosen & values, True
                 done += [word] if word.said & {*_RUNNING} else []
@@ -201,9 +208,10 @@ class Matcher:
             of_days = any(self.vault.sheets[id].day for id in base)
             chosen &= self.dated_within(()) if of_days else self._main_dates(base)
             confirmed = confirmed or bool(kinds)
-        running = self.valued_by(_RUNNING) & chosen
-        if asked.wants("current") and kinds and running and not done:
-            chosen, confirmed = running, True
+        if asked.wants("current") and kinds and not done:
+            ends = [key for key in self.vault.keys.values() if "end" in key.groups and key.notes & chosen]
+            over = {id for id in chosen if any(day < self.today for day in self._days(id, ends))} if ends else chosen
+            chosen = self.valued_by(_RUNNING) & chosen or chosen - over or chosen
         if not kinds and any(word.exact for word in asked.named) and asked.wants("links", "mention"):
             kinds = [word for word in asked.words if word.marks & {"notes", "links"}]
         of_names, of_times = asked.subjects and asked.wants("mention"), asked.spans and asked.wants("many")
@@ -226,6 +234,13 @@ class Matcher:
             return frozenset(id for id in base - settled if any(day < self.today for day in self._days(id, due)))
         if settled is not None:
             return base - settled
+        if self.question.wants("expired", "valid"):
+            until = [key for key, _, _ in self.vault.find_keys([word.said]) if key.mostly("date", "datetime")]
+            until += [key for key in self.vault.keys.values() if not until and word.marks & {"expired", "valid"} and key.groups & _ENDS]
+            over = {id for id in base if any(day < self.today for day in self._days(id, until))}
+            dated = {id for id in base if self._days(id, until)}
+            if dated:
+                return frozenset(over if self.question.wants("expired") else dated - over)
         denied = word.negated or (bool(word.bare) and not self.having(word))
         forms = word.bare if word.bare and denied and not word.negated else word.said
         found = [(key, score) for key, _, score in self.vault.find_keys([forms]) if key.notes & base]

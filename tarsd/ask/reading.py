@@ -30,7 +30,7 @@ _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
 _UNIT = r"(?:\s*(?P<unit>[^\W\d_]+|€|\$|£|¥|%))?"
 _COUNTED = frozenset(("rating", "servings", "pages"))
 """What a number in words counts, beside words of comparing: five stars."""
-_DENIED = frozenset(("@date", "@due", "@tag"))
+_DENIED = frozenset(("@date", "@due"))
 """What a note or task can be without, though the word says nothing by itself."""
 _FUTURE = frozenset(("due", "next", "scheduled"))
 
@@ -65,6 +65,11 @@ class AskedWord:
     def literal(self) -> frozenset[str]:
         """Its forms without its synonyms."""
         return frozenset(form for form in self.said if not form.startswith("@"))
+
+    @property
+    def says_tag(self) -> bool:
+        """Whether it is a word for tags; in German “Tag” alone is a day."""
+        return "@tag" in self.said or "tagged" in self.marks or self.text.lower() == "tags"
 
     @property
     def content(self) -> bool:
@@ -332,7 +337,7 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
 def _negated(words: list[AskedWord], found: dict[str, list[tuple[int, int]]]) -> list[AskedWord]:
     """The words with those marked that are denied: the one that comes after a “not”, in Japanese the one before it."""
     denied = set()
-    content = [word for word in words if word.content or word.said & _DENIED or "tagged" in word.marks]
+    content = [word for word in words if word.content or word.said & _DENIED or word.says_tag]
     for word in content:
         if "owed" in word.marks and "@paid" in word.said:
             denied.add(word.start)
@@ -354,25 +359,28 @@ def _numbers(plain: str, language: str, spans: Sequence[TimeSpan], words: Sequen
     said = load(language)["words"]
     named = {name: value for value, names in load(language)["times"]["n"].items() for name in names.split("|")}
     digits = "|".join(map(re.escape, sorted(map(simplified, named), key=len, reverse=True)))
-    ops = (("atleast", ">="), ("more", ">"), ("less", "<"))
+    ops = (("atleast", ">="), ("atmost", "<="), ("more", ">"), ("less", "<"))
     before = "|".join(f"(?P<{name}>{simplified(said[name])})" for name, _ in ops)
     gap = r"\s*" if language not in SPACED else r"\s+"
     edge = r"(?<!\w)" if language in SPACED else ""
     expression = re.compile(
         rf"{edge}(?:(?:{before}){gap})?(?:{_NUMBER}|(?P<word>{digits or '(?!)'})(?!\w)){_UNIT}", re.IGNORECASE
     )
-    behind = re.compile("|".join(f"(?P<{name}>{simplified(said[name])})" for name, _ in ops))
+    later = ops if language not in SPACED else ops[:2]  # “4 or more”, but no “more” of “4 more”
+    behind = re.compile(r"\s*(?:" + "|".join(f"(?P<{name}>{simplified(said[name])})" for name, _ in later) + ")")
     known = {simplified(name): float(value) for name, value in named.items()}
     for match in expression.finditer(plain):
         inside = any(span.start < match.end() and match.start() < span.stop for span in spans)
         inside |= any(word.name and word.start <= match.start("number") < word.stop for word in words)
-        after = behind.match(plain[match.end() :].lstrip()) if language not in SPACED else None
-        op = next((sign for name, sign in ops if match[name] or (after and after[name])), "=")
+        end = max(match.end("number"), match.end("word"))
+        after = behind.match(plain, match.end()) or behind.match(plain, end)
+        told = {name for found in (match, after) if found for name, text in found.groupdict().items() if text}
+        op = next((sign for name, sign in ops if name in told), "=")
         counted = groups(match["unit"] or "", (language,)) & _COUNTED and known.get(match["word"], 0) > 1
         if inside or (match["word"] and op == "=" and not counted):
             continue
         number = known[match["word"]] if match["word"] else float(match["number"].replace(",", "."))
         unit = match["unit"] or ""
         is_unit = bool(unit) and (kind_of(f"1 {unit}").minutes is not None or unit in "€$£¥%")
-        stop = match.end() if is_unit else max(match.end("number"), match.end("word"))
+        stop = max(match.end() if is_unit else end, after.end() if after else 0)
         yield Comparison(op, number, unit if is_unit else "", match.start(), stop)

@@ -29,6 +29,10 @@ class Summing(Matcher):
         if asked.ranked and (found := self._ranked()):
             return found
         keys = [one for one in asked.properties() if one[0].mostly("number", "duration")] or self._amounts()
+        if not keys and asked.wants("much", "mean", "most", "least"):  # the total value, though “value” says little
+            named = self.vault.find_keys([word.said for word in asked.words])
+            keys = [(key, [asked.words[at] for at in sorted(places)], 3) for key, places, score in named
+                    if score > 2 and key.mostly("number", "duration")]  # fmt: skip
         keys = keys or (self.implied("howfar") if asked.wants("howfar") else [])
         keys = keys or (self._done_much() if asked.wants("much") and asked.wants("self") else [])
         if not keys or (asked.wants("many") and self._counts(keys)):
@@ -53,6 +57,8 @@ class Summing(Matcher):
                 if reading(fact).number is not None
             ]
             return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
+        if asked.ranked and not asked.wants("mean", "many", "much"):
+            return self._best(chosen, asked.ranked.split()[0])
         extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
         return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
 
@@ -190,7 +196,7 @@ class Summing(Matcher):
             rows = kept
         return rows
 
-    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
+    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found | None:
         if not chosen:
             return nothing("zero")
         numbers = _numbers([fact for _, fact in chosen])
@@ -199,7 +205,7 @@ class Summing(Matcher):
         bad = tuple(row for row, (_, number, _) in zip(rows, numbers, strict=True) if number is None)
         total = sum(number for _, number in good)
         if not good:
-            return nothing("zero")
+            return None
         mean = self.question.wants("mean")
         units = [reading(fact).unit for fact, number, lasts in numbers if number is not None and not lasts]
         unit = main_currency(units) or max(dict.fromkeys(units), key=units.count, default="")

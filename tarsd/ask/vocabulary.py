@@ -25,6 +25,7 @@ _FILLERS = frozenset(
      "seit", "von", "der", "die", "das", "de", "del", "la", "el", "le", "du", "al", "il", "het", "een", "van")
 )  # fmt: skip
 """Words of a property's name that nobody has to say: `warranty_until`, `read on`, `spent so far`."""
+_AMOUNT = re.compile(r"[^\w\s]{0,2}\d[\d.,]*\s?(?:[^\W\d_]{1,4}|[€$£¥₽])?(?=\s)")
 _DAY = re.compile("(?<=.)(?:日付|日期|日時|时间|時間|日)$")
 """How names of dates end in Japanese and Chinese: 読了日 of 読了."""
 MOST_VALUE_WORDS = 6
@@ -307,6 +308,10 @@ def _measured(key: str) -> tuple[str, str]:
 def reading(fact: Fact) -> Reading:
     """What a value says; a bare number has the unit that its name ends in: `minutes: 70`, `distance_km: 5`."""
     found = kind_of(fact.value)
+    if found.kind == "text" and (amount := _AMOUNT.match(found.text)):  # 12.50 € lunch
+        first = kind_of(amount[0])
+        known = currency_of(first.unit) or first.unit in _SCALES or first.kind == "duration"
+        return replace(first, text=found.text) if first.number is not None and known else found
     if found.kind != "number" or found.unit or not (unit := _measured(key_of(fact.name))[1]):
         return found
     minutes = kind_of(f"1 {unit}").minutes
