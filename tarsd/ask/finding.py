@@ -18,7 +18,6 @@ from tarsd.ask.vocabulary import Ids, Key, reading, shown
 from tarsd.kinds import kind_of
 from tarsd.parse import Task
 
-
 _FEW_DAYS = 5
 
 
@@ -59,14 +58,16 @@ class Finder(Summing):
         about = {"mention"} if asked.named else set()  # which tasks mention Ada
         undated = [word for word in asked.words if word.negated and word.said & {"@date", "@due"}]
         left = [word for word in self.rest(*undated) if not word.marks & (said | about) or self._tags_tasks(word)]
-        about_tasks = wants("task", "overdue") or any(self._tags_tasks(word) for word in left) or (wants("due", "open", "done", "cancelled") and not wants("when"))
-        if not about_tasks or wants("recall") or (wants("when") and not wants("task")):
+        tags = [word for word in left if self._tags_tasks(word)]
+        told = wants("due", "open", "done", "cancelled") and not wants("when")
+        if not (tags or told or wants("task", "overdue")) or wants("recall") or (wants("when") and not wants("task")):
             return None
         kinds = [word for word in left if self.vault.kind_of_note(word.said)]
         if wants("deadline") and not (wants("task", "open", "overdue") or asked.spans) and self._of_subjects("due"):
             return None
         if not wants("task"):
-            if any(not self._tags_tasks(word) for word in left) or (wants("done") and not (wants("overdue", "due", "open") or asked.spans or asked.named)):
+            narrowed = wants("overdue", "due", "open") or asked.spans or asked.named
+            if len(left) > len(tags) or (wants("done") and not narrowed):
                 return None
             own = [word for word in asked.content if word.marks & said and self.valued_notes(word)]
             if wants("many", "much", "mean") or (own and kinds):
@@ -308,12 +309,12 @@ class Finder(Summing):
         asked = self.question
         if asked.wants("recall") or (asked.wants("when") and not asked.wants("who")):
             return None
-        told = {"notes", "last", "first", "next", "now", "happened"}
+        silent = {"notes", "last", "first", "next", "now", "happened"}
         others = [word for word in self.rest() if "mention" not in word.marks]
         kinds = frozenset[int]().union(*(self.vault.kind_of_note(word.said) for word in others))
         words = [
             word for word in self.rest()
-            if word.negated or not (word.marks & told or ("mention" in word.marks and not self.having(word) & kinds))
+            if word.negated or not (word.marks & silent or ("mention" in word.marks and not self.having(word) & kinds))
         ]  # fmt: skip
         chosen, used = self.chosen(words)
         if chosen is None or not used:
@@ -344,9 +345,8 @@ class Finder(Summing):
         """Whether it is no question, but says of notes of a kind when, how much or whose: “books I finished”."""
         asked = self.question
         denied = any(word.negated or (word.bare and not self.having(word)) for word in asked.content)
-        return bool(
-            denied or asked.spans or asked.numbers or asked.wants("self", "by", "notes", "links", "last", "first", "next")
-        )
+        told = asked.wants("self", "by", "notes", "links", "last", "first", "next")
+        return bool(denied or told or asked.spans or asked.numbers)
 
     def _ordered(self, chosen: Ids) -> Found | None:
         """The last, first or next one by the date that a verb names, or by the notes' own day."""

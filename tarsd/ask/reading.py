@@ -225,7 +225,9 @@ def _words(
             pieces = [
                 piece
                 for run in itertools.pairwise(cuts)
-                for piece in ([run] if run in wished else _segments(plain[run[0] : run[1]], run[0], languages, vocabulary))
+                for piece in (
+                    [run] if run in wished else _segments(plain[run[0] : run[1]], run[0], languages, vocabulary)
+                )
             ]
         for start, stop in pieces:
             said = plain[start:stop]
@@ -330,7 +332,8 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
     )
     in_time = any(span.start <= word.start and word.stop <= span.stop for span in spans)
     # beside a time, words of noting and showing ask for the notes of it
-    quiet = word.quiet or ("owed" in own and "@paid" not in word.said) or ("retell" in own and bool(spans) and not found["who"])
+    quiet = word.quiet or ("retell" in own and bool(spans) and not found["who"])
+    quiet |= "owed" in own and "@paid" not in word.said
     return replace(word, marks=own, quiet=quiet, time=in_time and not (word.exact and word.called != word.text))
 
 

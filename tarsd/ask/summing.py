@@ -48,6 +48,12 @@ class Summing(Matcher):
         for others in (self._amounts(), [one for one in keys if one not in best]):  # a word may name one of other notes
             if not chosen and others:
                 chosen = self._values_of({key.key for key, _, _ in others}, left)
+        paid = [
+            key for word in asked.content if "@paid" in word.said and not word.negated
+            for key, _, score in asked.properties([word]) if score > 2 and not key.mostly("number")
+        ]  # fmt: skip
+        if chosen and any(id in key.notes for id, _ in chosen for key in paid):  # how much has she paid so far
+            chosen = [row for row in chosen if row[0] in self.positive(paid)]
         if chosen is None or not (chosen or asked.wants("much", "many", "howfar")):
             return None
         if asked.wants("often"):
@@ -139,9 +145,9 @@ class Summing(Matcher):
         """The values in a currency, if the question asks for money by a word that names none of them."""
         words = [word for word in self.question.words if (word.said | word.bare) & _MONEY and not word.name]
         keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
-        told = [key for key in keys if self.in_currency(key)] or [key for key in keys if key.groups & {"money", "cost"}]
-        used = [word for word in words if word.said & _MONEY and not (word.negated or self.vault.kind_of_note(word.said))]
-        return [(key, used, 2) for key in told]
+        keys = [key for key in keys if self.in_currency(key)] or [key for key in keys if key.groups & {"money", "cost"}]
+        kinds = [word for word in words if word.negated or self.vault.kind_of_note(word.said)]
+        return [(key, [word for word in words if word.said & _MONEY and word not in kinds], 2) for key in keys]
 
     def _done_much(self) -> list[tuple[Key, list[AskedWord], int]]:
         """How far or how long the person did something that notes of a kind are of: “how much did I run”."""
@@ -171,8 +177,9 @@ class Summing(Matcher):
     def _values_of(self, keys: set[str], words: Sequence[AskedWord]) -> list[tuple[int, Fact]] | None:
         """The values of these names in the question's time, and of what its other words and names say."""
         asked = self.question
+        ordered = sorted(self.vault.sheets.items(), key=lambda one: (self.day_of(one[1]), one[1].note.path))
         rows = [
-            (id, fact) for id, sheet in self.vault.sheets.items() for fact in sheet.values(keys)
+            (id, fact) for id, sheet in ordered for fact in sheet.values(keys)
             if not asked.spans or self.in_time(self.day_of(sheet))
         ]  # fmt: skip
         phrases = self.phrases()
@@ -186,11 +193,11 @@ class Summing(Matcher):
         for word in words:
             kept = [row for row in rows if self.item_says(*row, word.said)]
             if not kept and not any(fact.item for _, fact in rows):
-                ids = self.condition(word, frozenset(id for id, _ in rows))
-                ids = self.notes_of(word) if ids is None else ids
-                if not ids:
+                condition = self.condition(word, frozenset(id for id, _ in rows))
+                chosen = self.notes_of(word) if condition is None else condition
+                if not chosen:
                     return None
-                kept = [row for row in rows if row[0] in ids]
+                kept = [row for row in rows if row[0] in chosen]
                 if not kept and any(row[0] in self.having(word) for row in rows):
                     kept = rows  # the clients of invoices, which have notes of their own
             rows = kept

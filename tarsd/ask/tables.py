@@ -83,7 +83,8 @@ def noise(language: str) -> frozenset[str]:
 def marks(language: str) -> Mapping[str, re.Pattern[str]]:
     """By name the expressions for words that say what is wished for, in simplified text."""
     edges = (r"(?<!\w)(?:", r")(?!\w)") if language in SPACED else ("(?:", ")")
-    words = {name: said for name, said in load(language)["words"].items() if name not in ("noise", "superlatives", "unprefix")}
+    others = ("noise", "superlatives", "unprefix")
+    words = {name: said for name, said in load(language)["words"].items() if name not in others}
     for ranked, said in load(language)["words"]["superlatives"].items():
         words[f"= {ranked}"] = said
     return {
