@@ -71,10 +71,16 @@ def _said(found: Found, question: Question, vault: Vocabulary) -> str:
             single = {"notes": "row1", "tasks": "task1"}[found.kind]
             several = {"notes": "rows", "tasks": "tasks"}[found.kind]
             return sentence(language, single if len(found.rows) == 1 else several, n=len(found.rows))
+        case "count" if found.about["what"] == "tasks":
+            name = "task1" if len(found.rows) == 1 else "tasks"
+            return sentence(language, name, n=len(found.rows)).rstrip(": ：") + "."
         case "count":
             return sentence(language, "count", n=len(found.rows), what=found.about["what"])
         case "value":
             values = ", ".join(day_in_words(row.day, language) if row.day else row.value for row in found.rows)
+            if question.wants("howold") and first.day and first.day <= question.today.isoformat():
+                years = question.today.year - int(first.day[:4]) - (question.today.isoformat()[5:] < first.day[5:])
+                return sentence(language, "age", n=years, value=values, **found.about)
             return sentence(language, "value", value=values, **found.about)
         case "when":
             return sentence(language, "when", date=day_in_words(first.day, language), name=note.title)

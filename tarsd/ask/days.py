@@ -25,7 +25,10 @@ def _day(today: date, _: Values, shift: int) -> Days:
 
 
 def _shifted_unit(today: date, values: Values, shift: int, name: str = "") -> Days:
-    return unit(today, name or values["period"], shift)
+    name = name or values["period"]
+    # right after a weekend, “this weekend” is still that one, unless it is about what is to come
+    lately = (name, shift, values["future"]) == ("weekend", 0, False) and today.weekday() < 2
+    return unit(today, name, shift - lately)
 
 
 def unit(today: date, name: str, shift: int = 0) -> Days:
@@ -91,6 +94,12 @@ def _weekday_of(today: date, values: Values, shift: int) -> Days:
     """The day of that name of this week, or of one that many weeks before or after."""
     day = unit(today, "week", shift)[0] + values["wd"] * ONE_DAY
     return day, day
+
+
+def _weekend(today: date, values: Values) -> Days:
+    """The weekend that is or was last, or for the future the next one that is not over."""
+    this = unit(today, "weekend")
+    return this if values["future"] or this[0] <= today else unit(today, "weekend", -1)
 
 
 def in_year(day: date, year: int) -> date:
@@ -259,7 +268,7 @@ def feast(spec: str, year: int) -> Days:
 
 MEANINGS: Mapping[str, Callable[..., Days]] = {
     "day": _day, "unit": _shifted_unit, "ago": _ago, "rolling": _rolling, "weekday": _weekday,
-    "weekdayof": _weekday_of, "date": _date,
+    "weekdayof": _weekday_of, "weekend": _weekend, "date": _date,
     "month": _month, "year": _year, "range": _range, "months": _month_range, "nth": _nth, "third": _third,
     "week": _week, "weekof": _week_of, "quarter": _quarter, "season": _season, "feast": _feast,
 }  # fmt: skip

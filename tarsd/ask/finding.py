@@ -7,15 +7,18 @@ question to ordinary search.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 
 from tarsd.ask.found import AnswerRow, Found, nothing
 from tarsd.ask.matching import IMPLIED
 from tarsd.ask.reading import AskedWord
 from tarsd.ask.summing import Summing
 from tarsd.ask.tables import simplified
-from tarsd.ask.vocabulary import Ids, Key, shown
+from tarsd.ask.vocabulary import Ids, Key, reading, shown
 from tarsd.kinds import kind_of
 from tarsd.parse import Task
+
+_FEW_DAYS = 5
 
 
 class Finder(Summing):
@@ -24,7 +27,7 @@ class Finder(Summing):
     def find(self) -> Found | None:
         """The first plan's answer."""
         plans = [
-            self.tasks, self.tagged, self.recalled, self.valued, self.measured, self.compared,
+            self.tasks, self.tagged, self.recalled, self.valued, self.coming, self.when, self.measured, self.compared,
             self.aggregate, self.listed, self.dated,
         ]  # fmt: skip
         told = [word for word in self.question.words if "howto" in word.marks and "notes" not in word.marks]
@@ -53,15 +56,18 @@ class Finder(Summing):
             "low",
         }
         about = {"mention"} if asked.named else set()  # which tasks mention Ada
-        left = [word for word in self.rest() if not word.marks & (said | about)]
-        about_tasks = wants("task", "overdue") or (wants("due", "open", "done") and not wants("when"))
-        if not about_tasks or wants("recall") or (wants("when") and not wants("task")):
+        undated = [word for word in asked.words if word.negated and word.said & {"@date", "@due"}]
+        left = [word for word in self.rest(*undated) if not word.marks & (said | about) or self._tags_tasks(word)]
+        tags = [word for word in left if self._tags_tasks(word)]
+        told = wants("due", "open", "done", "cancelled") and not wants("when")
+        if not (tags or told or wants("task", "overdue")) or wants("recall") or (wants("when") and not wants("task")):
             return None
         kinds = [word for word in left if self.vault.kind_of_note(word.said)]
         if wants("deadline") and not (wants("task", "open", "overdue") or asked.spans) and self._of_subjects("due"):
             return None
         if not wants("task"):
-            if left or (wants("done") and not (wants("overdue", "due", "open") or asked.spans or asked.named)):
+            narrowed = wants("overdue", "due", "open") or asked.spans or asked.named
+            if len(left) > len(tags) or (wants("done") and not narrowed):
                 return None
             own = [word for word in asked.content if word.marks & said and self.valued_notes(word)]
             if wants("many", "much", "mean") or (own and kinds):
@@ -72,11 +78,20 @@ class Finder(Summing):
         for word in left:
             chosen = self._of_word(chosen, word)
         chosen = [(id, task) for id, task in chosen if self._is_wanted(task)]
+        if undated:
+            chosen = [(id, task) for id, task in chosen if not task.due]
         chosen.sort(key=lambda one: (one[1].due or "9", self.vault.sheets[one[0]].note.path, one[1].line))
         if not chosen:
             return None if left else nothing("notasks")
         rows = tuple(AnswerRow(id, task.line, task.text, task.due, task=True) for id, task in chosen)
         return Found("count" if wants("many") else "tasks", rows, number=len(rows), about={"what": "tasks"})
+
+    def _tags_tasks(self, word: AskedWord) -> bool:
+        """Whether a word for tasks is a tag of some: “errands”."""
+        if not ("task" in word.marks or self.question.wants("due")):
+            return False
+        tags = {tag for sheet in self.vault.sheets.values() for task in sheet.tasks for tag in task.tags}
+        return any(self._means(word, tag) for tag in tags)
 
     def _is_wanted(self, task: Task) -> bool:
         wants, spans = self.question.wants, self.question.spans
@@ -102,21 +117,32 @@ class Finder(Summing):
         return [(id, task) for id, task in chosen if id in linking or plain in simplified(task.text)]
 
     def _of_word(self, chosen: list[tuple[int, Task]], word: AskedWord) -> list[tuple[int, Task]]:
-        """The tasks with a tag, in the notes, or with the word in their text, that a word names."""
-        ids = self.notes_of(word)
+        """The tasks with a tag, in the notes, or with the word in their text, that a word names; or those begun."""
+        begun = [(id, task) for id, task in chosen if task.status == "/"]
+        if "@active" in word.said and begun:
+            return begun
         plain = simplified(word.text.lstrip("#"))
-        return [
-            (id, task)
-            for id, task in chosen
-            if id in ids
-            or any(plain in simplified(tag).split("/") for tag in task.tags)
-            or self.vault.with_words([task.text], word.said)
-        ]
+        tagged = [
+            (id, task) for id, task in chosen
+            if any(plain in simplified(tag).split("/") or self._means(word, tag) for tag in task.tags)
+        ]  # fmt: skip
+        if tagged:
+            return tagged
+        ids = self.notes_of(word)
+        return [(id, task) for id, task in chosen if id in ids or self.vault.with_words([task.text], word.said)]
+
+    def _means(self, word: AskedWord, tag: str) -> bool:
+        return bool(word.said & self.vault.meanings(tag.rpartition("/")[2]))
 
     def tagged(self) -> Found | None:
         """Notes with a tag that is named as one."""
         asked = self.question
+        untagged = [word for word in asked.words if word.negated and word.says_tag]
         words = [word for word in asked.words if word.text.startswith("#") or "/" in word.text]
+        if untagged and not words:
+            bare = frozenset(id for id, sheet in self.vault.sheets.items() if not sheet.note.tags)
+            kinds = [self.notes_of(word) for word in self.rest(*untagged) if not word.marks & {"notes", "tagged"}]
+            return self._notes(bare.intersection(*kinds)) if all(kinds) else None
         if not words and not asked.wants("tagged"):
             return None
         places = [at for at, word in enumerate(asked.words) if "tagged" in word.marks]
@@ -156,7 +182,7 @@ class Finder(Summing):
         for called, ids in asked.subjects:
             said.append(called)
             about = (self.linked(called, ids) | ids) & dated
-            chosen &= about or frozenset(self.holding(called))
+            chosen &= about | frozenset(self.holding(called))
         for word in words:
             said.append(word.text)
             own = (self.notes_of(word) | self.having(word)) & dated
@@ -207,6 +233,39 @@ class Finder(Summing):
         name = self.vault.sheets[min(ids)].note.title if len(ids) == 1 else called
         return nothing("noprop", name=name, property=at[0].text if at else key.shown)
 
+    def coming(self) -> Found | None:
+        """Whose birthday is next."""
+        asked = self.question
+        if not asked.wants("next") or asked.subjects or asked.spans:
+            return None
+        keys = [one for one in asked.properties() if "birthday" in one[0].groups]
+        words = [word for word in self.rest(*(word for _, at, _ in keys for word in at)) if "next" not in word.marks]
+        kinds = [self.vault.kind_of_note(word.said) for word in words]
+        if not keys or not all(kinds):
+            return None
+        names = {key.key for key, _, _ in keys}
+        days = [
+            (_again(day, asked.today), id, fact.line)
+            for id in frozenset(self.vault.sheets).intersection(*kinds)
+            for fact in self.vault.sheets[id].values(names) if (day := reading(fact).day)
+        ]  # fmt: skip
+        first = min(days, default=("", 0, 0))[0]
+        rows = tuple(AnswerRow(id, line, day=day) for day, id, line in sorted(days) if day == first)
+        return Found("when", rows) if rows else nothing()
+
+    def when(self) -> Found | None:
+        """The days of the few notes that all words of a question about a time choose by their values."""
+        asked = self.question
+        words = self.rest()
+        if not asked.wants("when") or asked.subjects or asked.wants("recall", "task", "many", "much") or not words:
+            return None
+        own = [self.valued_notes(word) for word in words if not self.acts(word)]
+        chosen = frozenset(self.vault.sheets).intersection(*own) if own and all(own) else frozenset()
+        days = sorted((day, id) for id in chosen if (day := self.main_day(id, chosen)))
+        if not days or len(days) < len(chosen) or len(days) > _FEW_DAYS:
+            return None
+        return Found("when", tuple(AnswerRow(id, day=day) for day, id in days))
+
     def _keys_wanted(self) -> list[tuple[Key, list[AskedWord], int]]:
         """The properties that a question with a name in it asks for, best first."""
         asked = self.question
@@ -250,11 +309,13 @@ class Finder(Summing):
         asked = self.question
         if asked.wants("recall") or (asked.wants("when") and not asked.wants("who")):
             return None
+        silent = {"notes", "last", "first", "next", "now", "happened"}
+        others = [word for word in self.rest() if "mention" not in word.marks]
+        kinds = frozenset[int]().union(*(self.vault.kind_of_note(word.said) for word in others))
         words = [
-            word
-            for word in self.rest()
-            if not word.marks & {"notes", "mention", "last", "first", "next", "now", "happened"}
-        ]
+            word for word in self.rest()
+            if word.negated or not (word.marks & silent or ("mention" in word.marks and not self.having(word) & kinds))
+        ]  # fmt: skip
         chosen, used = self.chosen(words)
         if chosen is None or not used:
             return None
@@ -263,6 +324,8 @@ class Finder(Summing):
             return Found("count", rows, len(chosen), about={"what": self._first_of(used)}) if chosen else nothing()
         known = any(self.vault.kind_of_note(word.said) for word in used) or asked.wants("who", "notes")
         told = asked.wants("which", "who", "missing") and known
+        if not chosen and asked.named and all("who" in word.marks for word in used):
+            return None  # who has my drill: of what is told in words search knows more
         if not told and not (chosen and (asked.wants("which") or self._is_phrase())):
             return None
         if asked.wants("last", "first", "next"):
@@ -273,7 +336,7 @@ class Finder(Summing):
         """The first of these words, with those right behind it, as they stand: “books” of “books did I finish”."""
         last = words[0]
         for word in words[1:]:
-            if word.start - last.stop > 1:
+            if not 0 <= word.start - last.stop <= 1:
                 break
             last = word
         return self.question.text[words[0].start : last.stop]
@@ -281,9 +344,9 @@ class Finder(Summing):
     def _is_phrase(self) -> bool:
         """Whether it is no question, but says of notes of a kind when, how much or whose: “books I finished”."""
         asked = self.question
-        return bool(
-            asked.spans or asked.numbers or asked.wants("self", "by", "notes", "links", "last", "first", "next")
-        )
+        denied = any(word.negated or (word.bare and not self.having(word)) for word in asked.content)
+        told = asked.wants("self", "by", "notes", "links", "last", "first", "next")
+        return bool(denied or told or asked.spans or asked.numbers)
 
     def _ordered(self, chosen: Ids) -> Found | None:
         """The last, first or next one by the date that a verb names, or by the notes' own day."""
@@ -333,3 +396,11 @@ class Finder(Summing):
             fact = next(iter(sheet.values(keys)), None)
             rows.append(AnswerRow(id, fact.line if fact else 0, shown(kind_of(fact.value)) if fact else "", sheet.day))
         return tuple(sorted(rows, key=lambda row: (row.day, self.vault.sheets[row.id].note.path)))
+
+
+def _again(day: str, today: date) -> str:
+    """The next day on which what was on a day comes again, today included; 29 February as 1 March in other years."""
+    return min(
+        found for year in (today.year, today.year + 1)
+        if (found := (date(year, int(day[5:7]), 1) + timedelta(days=int(day[8:]) - 1)).isoformat()) >= today.isoformat()
+    )  # fmt: skip

@@ -23,13 +23,15 @@ _JOINTS = re.compile(r"['’-]")
 _POSSESSIVE = re.compile(r"(?:'s|'|s)$")
 _WISHES = frozenset(
     ("when", "who", "many", "much", "mean", "most", "least", "more", "less", "atleast", "missing", "which", "now",
-     "howlong", "howold", "howfar", "howexpensive", "often", "howto")
+     "howlong", "howold", "howfar", "howexpensive", "often", "howto", "not", "notbehind")
 )  # fmt: skip
 _LONGEST_NAME = 10
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
 _UNIT = r"(?:\s*(?P<unit>[^\W\d_]+|€|\$|£|¥|%))?"
 _COUNTED = frozenset(("rating", "servings", "pages"))
 """What a number in words counts, beside words of comparing: five stars."""
+_DENIED = frozenset(("@date", "@due"))
+"""What a note or task can be without, though the word says nothing by itself."""
 _FUTURE = frozenset(("due", "next", "scheduled"))
 
 _WITHIN = frozenset(("by", "mention", "self", "happened", "recall"))
@@ -41,7 +43,8 @@ class AskedWord:
     """A word of a question. `said` are its forms and synonyms, `also` groups that stand in for these.
 
     `quiet` words say nothing by themselves; `time` ones belong to a time; `name` are the notes of the name that the
-    word is part of, and `called` that name as it was typed.
+    word is part of, and `called` that name as it was typed. `negated`: what the word says is denied; `bare` are the
+    forms of what is left of a word without a prefix that denies it, “paid” of “unpaid”.
     """
 
     text: str
@@ -55,11 +58,18 @@ class AskedWord:
     name: Ids = frozenset()
     called: str = ""
     exact: bool = False
+    negated: bool = False
+    bare: frozenset[str] = frozenset()
 
     @property
     def literal(self) -> frozenset[str]:
         """Its forms without its synonyms."""
         return frozenset(form for form in self.said if not form.startswith("@"))
+
+    @property
+    def says_tag(self) -> bool:
+        """Whether it is a word for tags; in German “Tag” alone is a day."""
+        return "@tag" in self.said or "tagged" in self.marks or self.text.lower() == "tags"
 
     @property
     def content(self) -> bool:
@@ -154,15 +164,19 @@ def read(text: str, today: date, vocabulary: Vocabulary) -> Question:
         for name, expression in marks(language).items()
     }
     found = _longest(found)
+    future = any(found[name] for name in _FUTURE)
+    spans = tuple(times.find(text, today, languages, future=future))
+    for name in ("last", "first", "next"):  # last week is no wish for the last one
+        found[name] = [(a, b) for a, b in found[name] if not any(s.start <= a and b <= s.stop for s in spans)]
     wishes = frozenset(name for name, places in found.items() if places)
     wishes |= {"much"} if "howexpensive" in wishes else frozenset()
-    spans = tuple(times.find(text, today, languages, future=bool(wishes & _FUTURE)))
     wished = [
         place for name, places in found.items() if name not in _WITHIN for place in places if place[1] - place[0] > 1
     ]
     words = _words(text, plain, languages, vocabulary, wished)
     words = _with_names(words, text, vocabulary)
     words = [_marked(word, found, spans) for word in words]
+    words = _negated(words, found)
     numbers = tuple(_numbers(plain, languages[0], spans, words))
     in_numbers = [(one.start, one.stop) for one in numbers]
     words = [
@@ -190,6 +204,7 @@ def _words(
     text: str, plain: str, languages: tuple[str, ...], vocabulary: Vocabulary, wished: Sequence[tuple[int, int]]
 ) -> list[AskedWord]:
     silent = frozenset().union(*(noise(language) for language in languages))
+    prefix = re.compile(rf"^(?:{load(languages[0])['words']['unprefix']})")
     found = []
     places = [match.span() for match in phrases(languages[0]).finditer(plain)]
     for match in _WORDS.finditer(plain):
@@ -207,9 +222,12 @@ def _words(
         if is_spaceless(match[0]):
             inside = (at for place in wished for at in place if match.start() < at < match.end())
             cuts = sorted({*match.span(), *inside})
-            runs = itertools.pairwise(cuts)
             pieces = [
-                piece for start, stop in runs for piece in _segments(plain[start:stop], start, languages, vocabulary)
+                piece
+                for run in itertools.pairwise(cuts)
+                for piece in (
+                    [run] if run in wished else _segments(plain[run[0] : run[1]], run[0], languages, vocabulary)
+                )
             ]
         for start, stop in pieces:
             said = plain[start:stop]
@@ -218,7 +236,9 @@ def _words(
             own = frozenset().union(*(groups(one, languages) for one in (said, *parts)))
             also = frozenset(f"@{one}" for group in own for one in related(group))
             quiet = said in silent or all(part in silent for part in _JOINTS.split(said))
-            found.append(AskedWord(text[start:stop], start, stop, meant, also, quiet))
+            rest = prefix.sub("", said)
+            bare = meanings(rest, languages) if rest != said and (len(rest) > 2 or is_spaceless(rest)) else frozenset()
+            found.append(AskedWord(text[start:stop], start, stop, meant, also, quiet, bare=bare))
     return found
 
 
@@ -313,7 +333,28 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
     in_time = any(span.start <= word.start and word.stop <= span.stop for span in spans)
     # beside a time, words of noting and showing ask for the notes of it
     quiet = word.quiet or ("retell" in own and bool(spans) and not found["who"])
+    quiet |= "owed" in own and "@paid" not in word.said
     return replace(word, marks=own, quiet=quiet, time=in_time and not (word.exact and word.called != word.text))
+
+
+def _negated(words: list[AskedWord], found: dict[str, list[tuple[int, int]]]) -> list[AskedWord]:
+    """The words with those marked that are denied: the one that comes after a “not”, in Japanese the one before it."""
+    denied = set()
+    content = [word for word in words if word.content or word.said & _DENIED or word.says_tag]
+    for word in content:
+        if "owed" in word.marks and "@paid" in word.said:
+            denied.add(word.start)
+    behind = found.get("notbehind", [])
+    for name in ("not", "missing", "notbehind"):
+        for start, stop in found.get(name, ()):
+            if name != "notbehind" and any(a < stop and start < b for a, b in behind):
+                continue
+            if any(word.start < stop and start < word.stop for word in content):
+                continue  # a part of what one word says: “gave up on”, “never finished”
+            before = [word.start for word in content if word.stop <= start]
+            after = [word.start for word in content if word.start >= stop]
+            denied.update(before[-1:] if name == "notbehind" or (name == "missing" and not after) else after[:1])
+    return [replace(word, negated=word.start in denied) for word in words]
 
 
 def _numbers(plain: str, language: str, spans: Sequence[TimeSpan], words: Sequence[AskedWord]) -> Iterable[Comparison]:
@@ -321,25 +362,28 @@ def _numbers(plain: str, language: str, spans: Sequence[TimeSpan], words: Sequen
     said = load(language)["words"]
     named = {name: value for value, names in load(language)["times"]["n"].items() for name in names.split("|")}
     digits = "|".join(map(re.escape, sorted(map(simplified, named), key=len, reverse=True)))
-    ops = (("atleast", ">="), ("more", ">"), ("less", "<"))
+    ops = (("atleast", ">="), ("atmost", "<="), ("more", ">"), ("less", "<"))
     before = "|".join(f"(?P<{name}>{simplified(said[name])})" for name, _ in ops)
     gap = r"\s*" if language not in SPACED else r"\s+"
     edge = r"(?<!\w)" if language in SPACED else ""
     expression = re.compile(
         rf"{edge}(?:(?:{before}){gap})?(?:{_NUMBER}|(?P<word>{digits or '(?!)'})(?!\w)){_UNIT}", re.IGNORECASE
     )
-    behind = re.compile("|".join(f"(?P<{name}>{simplified(said[name])})" for name, _ in ops))
+    later = ops if language not in SPACED else ops[:2]  # “4 or more”, but no “more” of “4 more”
+    behind = re.compile(r"\s*(?:" + "|".join(f"(?P<{name}>{simplified(said[name])})" for name, _ in later) + ")")
     known = {simplified(name): float(value) for name, value in named.items()}
     for match in expression.finditer(plain):
         inside = any(span.start < match.end() and match.start() < span.stop for span in spans)
         inside |= any(word.name and word.start <= match.start("number") < word.stop for word in words)
-        after = behind.match(plain[match.end() :].lstrip()) if language not in SPACED else None
-        op = next((sign for name, sign in ops if match[name] or (after and after[name])), "=")
+        end = max(match.end("number"), match.end("word"))
+        after = behind.match(plain, match.end()) or behind.match(plain, end)
+        told = {name for found in (match, after) if found for name, text in found.groupdict().items() if text}
+        op = next((sign for name, sign in ops if name in told), "=")
         counted = groups(match["unit"] or "", (language,)) & _COUNTED and known.get(match["word"], 0) > 1
         if inside or (match["word"] and op == "=" and not counted):
             continue
         number = known[match["word"]] if match["word"] else float(match["number"].replace(",", "."))
         unit = match["unit"] or ""
         is_unit = bool(unit) and (kind_of(f"1 {unit}").minutes is not None or unit in "€$£¥%")
-        stop = match.end() if is_unit else max(match.end("number"), match.end("word"))
+        stop = max(match.end() if is_unit else end, after.end() if after else 0)
         yield Comparison(op, number, unit if is_unit else "", match.start(), stop)

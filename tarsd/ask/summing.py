@@ -9,10 +9,11 @@ from tarsd.ask.found import AnswerRow, Found, nothing
 from tarsd.ask.matching import Matcher
 from tarsd.ask.reading import AskedWord
 from tarsd.ask.tables import simplified
-from tarsd.ask.vocabulary import Key, iter_numbers, scaled, shown
+from tarsd.ask.vocabulary import Key, iter_numbers, reading, scaled, shown
 from tarsd.kinds import currency_of, kind_of, main_currency
 from tarsd.parse import Fact
 
+_MONEY = frozenset(("@money", "@cost", "@paid", "@income", "@invoice"))
 PERIODS = {"whichmonth": "month", "whichweek": "week", "whichyear": "year"}
 """By their marks the periods of which one is asked for."""
 
@@ -28,25 +29,42 @@ class Summing(Matcher):
         if asked.ranked and (found := self._ranked()):
             return found
         keys = [one for one in asked.properties() if one[0].mostly("number", "duration")] or self._amounts()
+        if not keys and asked.wants("much", "mean", "most", "least"):  # the total value, though “value” says little
+            named = self.vault.find_keys([word.said for word in asked.words])
+            keys = [(key, [asked.words[at] for at in sorted(places)], 3) for key, places, score in named
+                    if score > 2 and key.mostly("number", "duration")]  # fmt: skip
         keys = keys or (self.implied("howfar") if asked.wants("howfar") else [])
+        keys = keys or (self._done_much() if asked.wants("much") and asked.wants("self") else [])
         if not keys or (asked.wants("many") and self._counts(keys)):
             return None
         best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
         used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
         names = {key.key for key, _, _ in best}
-        left = [word for word in self.rest(*used) if not self.is_unit(word, names) and not self.acts(word)]
+        left = [
+            word for word in self.rest(*used)
+            if not (self.is_unit(word, names) or self.acts(word) or any(mark.startswith("= ") for mark in word.marks))
+        ]  # fmt: skip
         chosen = self._values_of(names, left)
-        if not chosen and (amounts := self._amounts()):  # the word may name a property of other notes
-            chosen = self._values_of({key.key for key, _, _ in amounts}, left)
+        for others in (self._amounts(), [one for one in keys if one not in best]):  # a word may name one of other notes
+            if not chosen and others:
+                chosen = self._values_of({key.key for key, _, _ in others}, left)
+        paid = [
+            key for word in asked.content if "@paid" in word.said and not word.negated
+            for key, _, score in asked.properties([word]) if score > 2 and not key.mostly("number")
+        ]  # fmt: skip
+        if chosen and any(id in key.notes for id, _ in chosen for key in paid):  # how much has she paid so far
+            chosen = [row for row in chosen if row[0] in self.positive(paid)]
         if chosen is None or not (chosen or asked.wants("much", "many", "howfar")):
             return None
         if asked.wants("often"):
             rows = [
                 AnswerRow(id, fact.line, str(fact.value))
                 for id, fact in chosen
-                if kind_of(fact.value).number is not None
+                if reading(fact).number is not None
             ]
             return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
+        if asked.ranked and not asked.wants("mean", "many", "much"):
+            return self._best(chosen, asked.ranked.split()[0])
         extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
         return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
 
@@ -79,7 +97,7 @@ class Summing(Matcher):
             (self.day_of(self.vault.sheets[id]), number, AnswerRow(id, fact.line, str(fact.value)))
             for (id, fact), number in zip(rows, numbers, strict=True)
         ]
-        units = [kind_of(fact.value).unit for _, fact in rows if kind_of(fact.value).kind == "number"]
+        units = [reading(fact).unit for _, fact in rows if reading(fact).kind == "number"]
         unit = main_currency(units) or max(dict.fromkeys(units), key=units.count, default="min")
         return self._most([one for one in dated if one[0] and one[1]], periods, unit)
 
@@ -125,13 +143,31 @@ class Summing(Matcher):
 
     def _amounts(self) -> list[tuple[Key, list[AskedWord], int]]:
         """The values in a currency, if the question asks for money by a word that names none of them."""
-        words = [word for word in self.question.words if word.said & {"@money", "@cost", "@paid"} and not word.name]
+        words = [word for word in self.question.words if (word.said | word.bare) & _MONEY and not word.name]
         keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
-        return [(key, words, 2) for key in keys if self.in_currency(key)]
+        keys = [key for key in keys if self.in_currency(key)] or [key for key in keys if key.groups & {"money", "cost"}]
+        kinds = [word for word in words if word.negated or self.vault.kind_of_note(word.said)]
+        return [(key, [word for word in words if word.said & _MONEY and word not in kinds], 2) for key in keys]
+
+    def _done_much(self) -> list[tuple[Key, list[AskedWord], int]]:
+        """How far or how long the person did something that notes of a kind are of: “how much did I run”."""
+        kinds, _ = self.chosen([word for word in self.rest() if not self.is_money(word)])
+        for wish in ("howfar", "howlong"):
+            keys = [one for one in self.implied(wish) if kinds and 2 * len(kinds & one[0].notes) > len(kinds)]
+            if keys:
+                return keys
+        return []
+
+    @staticmethod
+    def is_money(word: AskedWord) -> bool:
+        return bool(word.said & _MONEY)
 
     def _counts(self, keys: Sequence[tuple[Key, list[AskedWord], int]]) -> bool:
         """Whether “how many” asks for a number of notes: the word behind it names a kind of them."""
-        first = next(iter(self.question.content), None)
+        counting = [word.stop for word in self.question.words if "many" in word.marks][-1:] or [0]
+        first = next((word for word in self.question.content if word.start >= counting[0]), None)
+        if self.question.wants("much") and any(self.is_money(word) for word in self.question.content):
+            return False  # in some languages “how many” is “how much”
         return (
             first is not None
             and bool(self.vault.kind_of_note(first.said))
@@ -141,8 +177,9 @@ class Summing(Matcher):
     def _values_of(self, keys: set[str], words: Sequence[AskedWord]) -> list[tuple[int, Fact]] | None:
         """The values of these names in the question's time, and of what its other words and names say."""
         asked = self.question
+        ordered = sorted(self.vault.sheets.items(), key=lambda one: (self.day_of(one[1]), one[1].note.path))
         rows = [
-            (id, fact) for id, sheet in self.vault.sheets.items() for fact in sheet.values(keys)
+            (id, fact) for id, sheet in ordered for fact in sheet.values(keys)
             if not asked.spans or self.in_time(self.day_of(sheet))
         ]  # fmt: skip
         phrases = self.phrases()
@@ -156,14 +193,17 @@ class Summing(Matcher):
         for word in words:
             kept = [row for row in rows if self.item_says(*row, word.said)]
             if not kept and not any(fact.item for _, fact in rows):
-                ids = self.notes_of(word)
-                if not ids:
+                condition = self.condition(word, frozenset(id for id, _ in rows))
+                chosen = self.notes_of(word) if condition is None else condition
+                if not chosen:
                     return None
-                kept = [row for row in rows if row[0] in ids]
+                kept = [row for row in rows if row[0] in chosen]
+                if not kept and any(row[0] in self.having(word) for row in rows):
+                    kept = rows  # the clients of invoices, which have notes of their own
             rows = kept
         return rows
 
-    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found:
+    def _total(self, chosen: Sequence[tuple[int, Fact]]) -> Found | None:
         if not chosen:
             return nothing("zero")
         numbers = _numbers([fact for _, fact in chosen])
@@ -172,11 +212,14 @@ class Summing(Matcher):
         bad = tuple(row for row, (_, number, _) in zip(rows, numbers, strict=True) if number is None)
         total = sum(number for _, number in good)
         if not good:
-            return nothing("zero")
+            return None
         mean = self.question.wants("mean")
-        units = [kind_of(fact.value).unit for fact, number, lasts in numbers if number is not None and not lasts]
+        units = [reading(fact).unit for fact, number, lasts in numbers if number is not None and not lasts]
         unit = main_currency(units) or max(dict.fromkeys(units), key=units.count, default="")
-        unit = "min" if any(lasts for _, _, lasts in numbers) else unit
+        if any(lasts for _, _, lasts in numbers):  # in the unit of all, if they have one
+            units = list({reading(fact).unit for fact, number, lasts in numbers if lasts})
+            unit = units[0] if len(units) == 1 and units[0] else "min"
+            total /= kind_of(f"1 {unit}").minutes or 1
         value = total / len(good) if mean else total
         shown_rows = tuple(row for row, _ in good)
         return Found("mean" if mean else "sum", shown_rows, value, unit, of=len(good), skipped=bad)
@@ -185,14 +228,14 @@ class Summing(Matcher):
         sign = 1 if which == "max" else -1
         best: tuple[float, int, Fact] | None = None
         for (id, _), (fact, number, _) in zip(chosen, iter_numbers(fact for _, fact in chosen), strict=True):
-            day = kind_of(fact.value).day
+            day = reading(fact).day
             value = scaled(fact, number) if number is not None else float(day.replace("-", "")) if day else None
             if value is not None and (best is None or sign * value > sign * best[0]):
                 best = (value, id, fact)
         if best is None:
             return nothing()
         sheet = self.vault.sheets[best[1]]
-        return Found("best", (AnswerRow(best[1], best[2].line, shown(kind_of(best[2].value)), sheet.day),))
+        return Found("best", (AnswerRow(best[1], best[2].line, shown(reading(best[2])), sheet.day),))
 
     def _ranked(self) -> Found | None:
         """The longest, cheapest, best … of a kind of notes."""
@@ -212,9 +255,9 @@ class Summing(Matcher):
 
 def _numbers(facts: Sequence[Fact]) -> list[tuple[Fact, float | None, bool]]:
     """As `iter_numbers`; an amount in another currency than most have has no number: it cannot be added to them."""
-    currency = main_currency(kind_of(fact.value).unit for fact in facts)
+    currency = main_currency(reading(fact).unit for fact in facts)
     return [
-        (fact, number if currency_of(kind_of(fact.value).unit) in ("", currency) else None, lasts)
+        (fact, number if currency_of(reading(fact).unit) in ("", currency) else None, lasts)
         for fact, number, lasts in iter_numbers(facts)
     ]
 

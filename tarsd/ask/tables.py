@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
@@ -83,7 +83,8 @@ def noise(language: str) -> frozenset[str]:
 def marks(language: str) -> Mapping[str, re.Pattern[str]]:
     """By name the expressions for words that say what is wished for, in simplified text."""
     edges = (r"(?<!\w)(?:", r")(?!\w)") if language in SPACED else ("(?:", ")")
-    words = {name: said for name, said in load(language)["words"].items() if name not in ("noise", "superlatives")}
+    others = ("noise", "superlatives", "unprefix")
+    words = {name: said for name, said in load(language)["words"].items() if name not in others}
     for ranked, said in load(language)["words"]["superlatives"].items():
         words[f"= {ranked}"] = said
     return {
@@ -106,10 +107,19 @@ def forms(word: str, languages: tuple[str, ...]) -> frozenset[str]:
     plain = simplified(word)
     if is_spaceless(plain) or not plain.isalpha():
         return frozenset((plain,))
-    found = {plain, *((f"en {stem(plain)}",) if "en" in languages and plain.isascii() and len(plain) > 3 else ())}
+    found = {plain}
+    if "en" in languages and plain.isascii() and len(plain) > 2:
+        found.update(f"en {stem(verb)}" for verb in (plain, *_irregular().get(plain, ())) if len(verb) > 2)
     for language in languages:
         found.update(stems([word], language) if len(plain) > 3 else ())
     return frozenset(found)
+
+
+@cache
+def _irregular() -> Mapping[str, frozenset[str]]:
+    """The irregular forms of English verbs, each with the others of its verb."""
+    verbs = [verb.split() for verb in load("en")["irregular"].split("|")]
+    return {form: frozenset(verb) for verb in verbs for form in verb}
 
 
 @cache
@@ -152,6 +162,12 @@ def groups(word: str, languages: tuple[str, ...]) -> frozenset[str]:
             for form in forms(word, (language,)):
                 found |= inflected.get(form, frozenset())
     return frozenset(found)
+
+
+def main_language(words: Iterable[str]) -> str:
+    """The language in whose tables most of these words are, the first of several."""
+    listed = [simplified(word) for word in words]
+    return max(LANGUAGES, key=lambda language: sum(word in _synonyms(language)[0] for word in listed))
 
 
 @lru_cache(maxsize=1_000)

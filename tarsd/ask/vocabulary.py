@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from tarsd.ask.tables import LANGUAGES, forms, groups, simplified
-from tarsd.kinds import Reading, kind_of
+from tarsd.ask.tables import LANGUAGES, forms, groups, main_language, simplified
+from tarsd.kinds import Reading, currency_of, kind_of
 from tarsd.parse import Fact, Item, Task
 from tarsd.parse.fields import key_of
 from tarsd.passage import NoteRow
@@ -25,6 +25,9 @@ _FILLERS = frozenset(
      "seit", "von", "der", "die", "das", "de", "del", "la", "el", "le", "du", "al", "il", "het", "een", "van")
 )  # fmt: skip
 """Words of a property's name that nobody has to say: `warranty_until`, `read on`, `spent so far`."""
+_AMOUNT = re.compile(r"[^\w\s]{0,2}\d[\d.,]*\s?(?:[^\W\d_]{1,4}|[€$£¥₽])?(?=\s)")
+_DAY = re.compile("(?<=.)(?:日付|日期|日時|时间|時間|日)$")
+"""How names of dates end in Japanese and Chinese: 読了日 of 読了."""
 MOST_VALUE_WORDS = 6
 _FEW = 3
 
@@ -117,15 +120,15 @@ class Vocabulary:
                 parts = simplified(tag).split("/")
                 for depth in range(1, len(parts) + 1):
                     self.tags.setdefault("/".join(parts[:depth]), set()).add(id)
-                for form in meanings(parts[-1], LANGUAGES):
+                for form in self.meanings(parts[-1]):
                     self.with_tags.setdefault(form, set()).add(id)
             for folder in sheet.note.path.split("/")[:-1]:
-                for form in meanings(folder, LANGUAGES):
+                for form in self.meanings(folder):
                     self.in_folders.setdefault(form, set()).add(id)
             for fact in sheet.facts:
-                read = kind_of(fact.value)
-                if read.kind in ("text", "link") and "kind" in groups(key_of(fact.name), LANGUAGES):
-                    for form in meanings(shown(read), LANGUAGES):
+                read = reading(fact)
+                if read.kind in ("text", "link") and "kind" in self._groups(key_of(fact.name)):
+                    for form in self.meanings(shown(read)):
                         self.typed.setdefault(form, set()).add(id)
                 if read.kind in ("text", "link", "checkbox"):
                     said = tokens(shown(read))
@@ -134,9 +137,9 @@ class Vocabulary:
         for said, held in self.values.items():
             for word in said if len(said) <= _FEW else ():
                 index = self.by_form if len(said) == 1 else self.by_part
-                for form in meanings(word, LANGUAGES) if len(said) == 1 else forms(word, LANGUAGES):
+                for form in self.meanings(word) if len(said) == 1 else forms(word, LANGUAGES):
                     index.setdefault(form, set()).update(held)
-            for group in groups(" ".join(said), LANGUAGES) if len(said) > 1 else ():
+            for group in self._groups(" ".join(said)) if len(said) > 1 else ():
                 self.by_form.setdefault(f"@{group}", set()).update(held)
         for id, name in self.nowhere.items():
             said = tokens(name.rpartition("/")[2])
@@ -167,7 +170,7 @@ class Vocabulary:
             for fact in sheet.facts:
                 key = key_of(fact.name)
                 notes.setdefault(key, set()).add(id)
-                kinds.setdefault(key, Counter())[kind_of(fact.value).kind] += 1
+                kinds.setdefault(key, Counter())[reading(fact).kind] += 1
                 shown_as.setdefault(key, Counter())[fact.name] += 1
         made = {}
         for key, ids in notes.items():
@@ -177,13 +180,29 @@ class Vocabulary:
             needed = [simplified(word) not in _FILLERS for word in words]
             made[key] = Key(
                 key, shown_as[key].most_common(1)[0][0],
-                tuple(meanings(word, LANGUAGES) for word in words),
+                tuple(self.meanings(word) for word in words),
                 tuple(needed) if any(needed) else (True,) * len(words),
-                groups(key, LANGUAGES), frozenset(ids), kinds[key],
+                self._groups(key) | self._groups(_measured(key)[0]), frozenset(ids), kinds[key],
             )  # fmt: skip
         return made
 
     # -------------------------------------------------------------------------------------------- what words mean
+
+    @cached_property
+    def _language(self) -> tuple[str, ...]:
+        """The language of the vault's folders, tags and properties: “course” is no race where all else is English."""
+        said = {folder for sheet in self.sheets.values() for folder in sheet.note.path.split("/")[:-1]}
+        said |= {tag.rpartition("/")[2] for sheet in self.sheets.values() for tag in sheet.note.tags}
+        said |= {key_of(fact.name) for sheet in self.sheets.values() for fact in sheet.facts}
+        return (main_language(said),)
+
+    def _groups(self, word: str) -> frozenset[str]:
+        """The groups of a word of the vault: in its own language, else in any."""
+        return groups(word, self._language) or groups(word, LANGUAGES) or groups(_DAY.sub("", word), LANGUAGES)
+
+    def meanings(self, word: str) -> frozenset[str]:
+        """As `meanings`, for a word of the vault."""
+        return forms(word, LANGUAGES) | {f"@{group}" for group in self._groups(word)}
 
     def kind_of_note(self, word: frozenset[str]) -> Ids:
         """The notes of the kind that a word names: by folder, by tag, or by a property such as `type`."""
@@ -247,7 +266,7 @@ class Vocabulary:
 
     def with_words(self, texts: Iterable[str], word: frozenset[str]) -> bool:
         """Whether one of the texts holds the word or one that means the same."""
-        return any(word & meanings(one, LANGUAGES) for text in texts for one in WORD.findall(text))
+        return any(word & self.meanings(one) for text in texts for one in WORD.findall(text))
 
 
 def shown(read: Reading) -> str:
@@ -271,15 +290,45 @@ _SCALES = {
 }
 
 
+@lru_cache(maxsize=2_000)
+def _measured(key: str) -> tuple[str, str]:
+    """A value's name without the unit that it ends in, and that unit: `distance` and `km` of `distance_km`."""
+    words = re.findall(r"[^\W\d_]+|[€$£¥%]", key)
+    unit = words[-1] if words else ""
+    minutes = kind_of(f"1 {unit}").minutes or 0
+    bare = " ".join(words[:-1])
+    if not bare:
+        return ("", unit) if (0 < minutes <= 60 and len(unit) > 2) or unit in ("km", "kg") else (key, "")
+    if unit == "min" and groups(bare, LANGUAGES) - {"duration", "length"}:
+        return key, ""  # the least price, and no minutes
+    known = currency_of(unit) or (unit in _SCALES and len(unit) > 1) or (minutes and (len(unit) > 1 or unit == "h"))
+    return (bare, unit) if known else (key, "")
+
+
+def reading(fact: Fact) -> Reading:
+    """What a value says; a bare number has the unit that its name ends in: `minutes: 70`, `distance_km: 5`."""
+    found = kind_of(fact.value)
+    if found.kind == "text" and (amount := _AMOUNT.match(found.text)):  # 12.50 € lunch
+        first = kind_of(amount[0])
+        known = currency_of(first.unit) or first.unit in _SCALES or first.kind == "duration"
+        return replace(first, text=found.text) if first.number is not None and known else found
+    if found.kind != "number" or found.unit or not (unit := _measured(key_of(fact.name))[1]):
+        return found
+    minutes = kind_of(f"1 {unit}").minutes
+    if minutes is None:
+        return replace(found, unit=unit)
+    return replace(found, kind="duration", unit=unit, minutes=minutes * (found.number or 0.0))
+
+
 def scaled(fact: Fact, number: float) -> float:
     """A number in the unit in which grams and kilograms, metres and kilometres can be compared."""
-    return number * _SCALES.get(kind_of(fact.value).unit.lower(), 1.0)
+    return number * _SCALES.get(reading(fact).unit.lower(), 1.0)
 
 
 def iter_numbers(facts: Iterable[Fact]) -> Iterator[tuple[Fact, float | None, bool]]:
     """Each fact with its number, or the minutes of a duration, None if it has none; and whether it is a duration."""
     for fact in facts:
-        read = kind_of(fact.value)
+        read = reading(fact)
         if read.kind == "duration" and read.minutes is not None:
             yield fact, read.minutes, True
         else:

@@ -75,7 +75,8 @@ def _first_line(lines: Sequence[str]) -> int:
     if lines and lines[0].strip() == "---":
         start = next((at + 1 for at, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
     said = [at for at, line in enumerate(lines, 1) if at > start and line.strip(" #\t>")]
-    return next((at for at in said if lines[at - 1][0] != "#"), said[0] if said else 1)
+    only = 2 if 2 < start <= len(lines) else 1  # a note that has properties alone
+    return next((at for at in said if lines[at - 1][0] != "#"), said[0] if said else only)
 
 
 def task_entry(passage: Passage) -> str:
