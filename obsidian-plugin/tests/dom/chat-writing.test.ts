@@ -287,8 +287,8 @@ it("offers what the daemon answers without a model after a slash, and sends it a
 	const one = await set();
 	const shown = () => texts(one.el, ".tarsd-suggestion");
 	type(box(one.el), "/");
-	expect(shown()).toHaveLength(4);
-	expect(shown().map((words) => words.slice(0, 5))).toEqual(["/base", "/note", "/task", "/dige"]);
+	expect(shown()).toHaveLength(5);
+	expect(shown().map((words) => words.slice(0, 5))).toEqual(["/base", "/note", "/task", "/usag", "/dige"]);
 	type(box(one.el), "/ta");
 	press(box(one.el), "Enter");
 	expect(box(one.el).value).toBe("/tasks ");
@@ -309,7 +309,7 @@ it("offers the person's prompts after a slash, once the daemon has named them", 
 	one.daemon.replies.set("GET /v1/prompts", { prompts: [prompt, { ...prompt, name: "überblick", problem: "It has no text." }], offered: [] });
 	const shown = () => texts(one.el, ".tarsd-suggestion");
 	type(box(one.el), "/");
-	await until(() => shown().length === 6);
+	await until(() => shown().length === 7);
 	expect(shown()).toContain("/weekly-review[topic] · My week");
 	expect(shown()).toContain("/überblick[topic] · It has no text.");
 	type(box(one.el), "/weekly-r");
