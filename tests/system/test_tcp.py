@@ -256,7 +256,7 @@ async def test_streams_and_long_polls(place: Place) -> None:
     assert b'"text":"half "' in reply.body
     assert b'{"type":"end"}' in reply.body
     polled = (await place("GET", f"/v1/turns/{turn}/events?after=2&wait=20")).json
-    assert ([event["type"] for event in polled["events"]], polled["ended"]) == (["token", "done"], True)
+    assert ([event["type"] for event in polled["events"]], polled["ended"]) == (["token", "usage", "done"], True)
     reply = await place("GET", f"/v1/turns/{turn}/events", token="wrong")
     assert (reply.status, b"half" in reply.body) == (401, False)
 
