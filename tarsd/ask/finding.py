@@ -27,7 +27,7 @@ class Finder(Summing):
     def find(self) -> Found | None:
         """The first plan's answer."""
         plans = [
-            self.tasks, self.tagged, self.recalled, self.valued, self.coming, self.when, self.measured, self.compared,
+            self.agenda, self.tasks, self.tagged, self.recalled, self.valued, self.coming, self.when, self.measured, self.compared,
             self.aggregate, self.listed, self.dated,
         ]  # fmt: skip
         told = [word for word in self.question.words if "howto" in word.marks and "notes" not in word.marks]
@@ -36,6 +36,24 @@ class Finder(Summing):
         return next((found for plan in plans if (found := plan()) is not None), None)
 
     # -------------------------------------------------------------------------------------------- plans
+
+    def agenda(self) -> Found | None:
+        """What is on for a day to come: the tasks due or scheduled then, and the notes of that day."""
+        asked = self.question
+        if not asked.wants("agenda") or not asked.spans or asked.named or asked.spans[0].iso[1] < self.today:
+            return None
+        if any(not word.marks & {"agenda", "task", "open", "due", "which"} for word in self.rest()):
+            return None
+        tasks = [
+            AnswerRow(id, task.line, task.text, day, task=True)
+            for id, sheet in self.vault.sheets.items() for task in sheet.tasks
+            if task.is_open and (day := next(filter(self.in_time, filter(None, (task.due, task.scheduled))), ""))
+        ]  # fmt: skip
+        notes = [AnswerRow(id, day=self.vault.sheets[id].day) for id in self.dated_within(())]
+        rows = sorted((*tasks, *notes), key=lambda row: (row.day, self.vault.sheets[row.id].note.path, row.line))
+        if not notes:
+            return Found("tasks", tuple(rows), number=len(rows)) if rows else nothing("notasks")
+        return Found("notes", tuple(rows), len(rows))
 
     def tasks(self) -> Found | None:
         """Tasks by what is said of them: open, done, due, overdue, cancelled, their priority, their note."""

@@ -32,9 +32,9 @@ _COUNTED = frozenset(("rating", "servings", "pages"))
 """What a number in words counts, beside words of comparing: five stars."""
 _DENIED = frozenset(("@date", "@due"))
 """What a note or task can be without, though the word says nothing by itself."""
-_FUTURE = frozenset(("due", "next", "scheduled"))
+_FUTURE = frozenset(("due", "next", "scheduled", "agenda"))
 
-_WITHIN = frozenset(("by", "mention", "self", "happened", "recall"))
+_WITHIN = frozenset(("by", "mention", "self", "happened", "recall", "agenda"))
 """Marks that stand within words, or around several, where these have no blanks between them."""
 
 

@@ -72,8 +72,10 @@ class Summing(Matcher):
         """The month, week or year, or with “who” the person, that has the most or least of something."""
         asked = self.question
         periods = [size for mark, size in PERIODS.items() if asked.wants(mark)]
-        if not asked.wants("most", "least") or asked.ranked or not (periods or asked.wants("who")):
+        if not asked.wants("most", "least") or asked.ranked:
             return None
+        if not periods and not asked.wants("who"):
+            return self._value_compared()
         skipped = {*PERIODS, "notes", "happened", "mention"}
         words = [word for word in self.rest() if not word.marks & skipped and not self.acts(word)]
         if not periods:
@@ -118,6 +120,29 @@ class Summing(Matcher):
         best = max(totals, key=lambda period: sign * totals[period][0])
         total, rows = totals[best]
         return Found("most", tuple(rows), total, unit, of=len(rows), about={"period": best})
+
+    def _value_compared(self) -> Found | None:
+        """The shop, category … that has the most or least money: by a property of notes with an amount."""
+        amounts = {key.key for key, _, _ in self._amounts()}
+        money = [word for word in self.question.content if self.is_money(word)]
+        named = [one for one in self.question.properties() if one[2] > 1 and one[0].mostly("text", "link")]
+        if not amounts or not named or not self.question.wants("which"):
+            return None
+        key, at, _ = named[0]
+        words = [word for word in self.rest(*at, *money) if not word.marks & {"most", "least"} and not self.acts(word)]
+        rows = [(id, fact) for id, fact in self._values_of(amounts, words) or () if id in key.notes]
+        totals: dict[str, tuple[float, list[AnswerRow]]] = {}
+        for (id, fact), (_, number, _) in zip(rows, _numbers([fact for _, fact in rows]), strict=True):
+            name = shown(reading(self.vault.sheets[id].values([key.key])[0]))
+            total, own = totals.get(name, (0.0, []))
+            totals[name] = (total + (number or 0.0), [*own, AnswerRow(id, fact.line, str(fact.value))])
+        if not totals:
+            return None
+        sign = 1 if self.question.wants("most") else -1
+        best = max(totals, key=lambda name: sign * totals[name][0])
+        unit = main_currency(reading(fact).unit for _, fact in rows) or ""
+        total, own = totals[best]
+        return Found("most", tuple(own), total, unit, of=len(own), about={"name": best})
 
     def _person_compared(self, words: Sequence[AskedWord]) -> Found | None:
         """The person to whom most of the dated notes link that the words and the time choose."""

@@ -61,7 +61,12 @@ def languages_of(text: str) -> list[str]:
     said = re.findall(r"[^\W\d_]+", simplified(text))
     counts = {language: sum(word in _function_words(language) for word in said) for language in SPACED[:-2]}
     most = max(counts.values(), default=0)
-    return [language for language, count in counts.items() if most and count == most] or ["en"]
+    likely = [language for language, count in counts.items() if count == most]
+    if len(likely) > 1:  # “Tarefas atrasadas” has no such word, “Attività in ritardo” one of many languages
+        known = {language: sum(word in _content_words(language) for word in said) for language in likely}
+        best = max(known.values())
+        likely = [language for language in likely if known[language] == best] if best or most else ["en"]
+    return likely
 
 
 @cache
@@ -69,6 +74,13 @@ def _function_words(language: str) -> frozenset[str]:
     words = load(language)["words"]
     asked = (word for name in ("noise", "when", "who", "which") for word in re.findall(r"[^\W\d_]+", words[name]))
     return frozenset(map(simplified, (*asked, *(ENGLISH if language == "en" else OTHERS.get(language, ())))))
+
+
+@cache
+def _content_words(language: str) -> frozenset[str]:
+    words = load(language)["words"]
+    asked = (word for name in ("task", "open", "overdue") for word in re.findall(r"[^\W\d_]{3,}", words[name]))
+    return frozenset((*map(simplified, asked), *_synonyms(language)[0]))
 
 
 @cache
