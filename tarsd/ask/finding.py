@@ -27,8 +27,8 @@ class Finder(Summing):
     def find(self) -> Found | None:
         """The first plan's answer."""
         plans = [
-            self.agenda, self.tasks, self.tagged, self.recalled, self.valued, self.coming, self.when, self.measured, self.compared,
-            self.aggregate, self.listed, self.dated,
+            self.agenda, self.tasks, self.tagged, self.recalled, self.left_over, self.valued, self.coming, self.when,
+            self.measured, self.compared, self.aggregate, self.listed, self.dated,
         ]  # fmt: skip
         told = [word for word in self.question.words if "howto" in word.marks and "notes" not in word.marks]
         if told:  # how something is done, or why, is told in words
@@ -226,6 +226,26 @@ class Finder(Summing):
         keys = self.question.properties()
         return any(len(at) > 1 and ids & key.notes for key, at, _ in keys for _, ids in self.question.subjects)
 
+    def left_over(self) -> Found | None:
+        """What is left of the budget of a named note: the budget less what was spent."""
+        asked = self.question
+        if not asked.wants("left") or asked.spans or any("@budget" not in w.said | w.also for w in self.rest()
+                                                         if not self.is_money(w)):  # fmt: skip
+            return None
+        for _, ids in asked.subjects:
+            for id in sorted(ids & self.vault.sheets.keys()):
+                own = [key for key in self.vault.keys.values() if id in key.notes and key.mostly("number")]
+                budgets = [key for key in own if "budget" in key.groups]
+                spent = [key for key in own if key.groups & {"money", "cost"} and key not in budgets]
+                facts = [fact for key in (*budgets, *spent) for fact in self.vault.sheets[id].values([key.key])]
+                if len(budgets) == len(spent) == 1 and len(facts) == 2:
+                    of, less = (reading(fact) for fact in facts)
+                    if of.number is not None and less.number is not None and of.unit == less.unit:
+                        rows = tuple(AnswerRow(id, fact.line, str(fact.value)) for fact in facts)
+                        name = self.vault.sheets[id].note.title
+                        return Found("most", rows, of.number - less.number, of.unit, of=2, about={"name": name})
+        return None
+
     def valued(self) -> Found | None:
         """The value of a property of a note that is named."""
         asked = self.question
@@ -248,6 +268,12 @@ class Finder(Summing):
         alike = any(self.alike(id, other) for id in ids for other, _, score in keys if score == best or score > 1)
         if len(subjects) > 1 or best < 2 or not alike or self.rest(*at):
             return None
+        if (
+            asked.wants("much")
+            and asked.wants("self")
+            and (len(ids) > 1 or not any(ids & one.notes for one, _, _ in keys))
+        ):
+            return None  # how much did I spend at a shop
         name = self.vault.sheets[min(ids)].note.title if len(ids) == 1 else called
         return nothing("noprop", name=name, property=at[0].text if at else key.shown)
 

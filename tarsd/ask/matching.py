@@ -255,6 +255,7 @@ class Matcher:
         found = [(key, score) for key, _, score in self.vault.find_keys([forms]) if key.notes & base]
         keys = [key for key, score in found if score == found[0][1]] or (self._also(word) if word.negated else [])
         if denied:
+            keys = [key for key in keys if not key.mostly("number")] or keys  # unpaid bills have an amount
             held = self.valued_by(forms) & base
             folders = {self._folder(id) for key in keys for id in key.notes}
             base = frozenset(id for id in base if not keys or self._folder(id) in folders)

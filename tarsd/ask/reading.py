@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import cache
 
 from tarsd.ask import times
@@ -166,6 +166,10 @@ def read(text: str, today: date, vocabulary: Vocabulary) -> Question:
     found = _longest(found)
     future = any(found[name] for name in _FUTURE)
     spans = tuple(times.find(text, today, languages, future=future))
+    if found["agenda"]:  # in Dutch one word is “for” and “before”
+        day = timedelta(days=1)
+        spans = tuple(replace(one, first=one.last + day, last=one.last + day) if one.first == date.min else one
+                      for one in spans)  # fmt: skip
     for name in ("last", "first", "next"):  # last week is no wish for the last one
         found[name] = [(a, b) for a, b in found[name] if not any(s.start <= a and b <= s.stop for s in spans)]
     wishes = frozenset(name for name, places in found.items() if places)
@@ -333,6 +337,7 @@ def _marked(word: AskedWord, found: dict[str, list[tuple[int, int]]], spans: Seq
     in_time = any(span.start <= word.start and word.stop <= span.stop for span in spans)
     # beside a time, words of noting and showing ask for the notes of it
     quiet = word.quiet or ("retell" in own and bool(spans) and not found["who"])
+    quiet |= bool(own & {"each", "left"}) and not word.said & {"@budget"}
     quiet |= "owed" in own and "@paid" not in word.said
     return replace(word, marks=own, quiet=quiet, time=in_time and not (word.exact and word.called != word.text))
 

@@ -58,9 +58,7 @@ class Summing(Matcher):
             return None
         if asked.wants("often"):
             rows = [
-                AnswerRow(id, fact.line, str(fact.value))
-                for id, fact in chosen
-                if reading(fact).number is not None
+                AnswerRow(id, fact.line, str(fact.value)) for id, fact in chosen if reading(fact).number is not None
             ]
             return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
         if asked.ranked and not asked.wants("mean", "many", "much"):

@@ -182,7 +182,8 @@ class Vocabulary:
                 key, shown_as[key].most_common(1)[0][0],
                 tuple(self.meanings(word) for word in words),
                 tuple(needed) if any(needed) else (True,) * len(words),
-                self._groups(key) | self._groups(_measured(key)[0]) or self._head_groups(key), frozenset(ids), kinds[key],
+                self._groups(key) | self._groups(_measured(key)[0]) or self._head_groups(key),
+                frozenset(ids), kinds[key],
             )  # fmt: skip
         return made
 
@@ -203,7 +204,7 @@ class Vocabulary:
     def _head_groups(self, key: str) -> frozenset[str]:
         """The groups of the noun that a German or Dutch compound ends in: `bereidingstijd`, `Monatsbetrag`."""
         word = simplified(key)
-        if not self._language[0] in ("de", "nl") or not word.isalpha():
+        if self._language[0] not in ("de", "nl") or not word.isalpha():
             return frozenset()
         heads = (groups(word[at:], self._language) for at in range(3, len(word) - 3))
         return next((found for found in heads if found), frozenset())
