@@ -22,7 +22,9 @@ _NAME_ENDS = ("ов", "ев")
 _DATED_NAME = re.compile(r"^[\d\W_]{6,12}(?=\D|$)")
 _FILLERS = frozenset(
     ("until", "on", "at", "of", "in", "by", "the", "my", "so", "far", "date", "is", "to", "for", "bis", "am", "im",
-     "seit", "von", "der", "die", "das", "de", "del", "la", "el", "le", "du", "al", "il", "het", "een", "van")
+     "seit", "von", "der", "die", "das", "de", "del", "la", "el", "le", "du", "al", "il", "het", "een", "van",
+     "volgende", "prossima", "prossimo", "proxima", "proximo", "nachste", "nachster", "nachstes", "prochain",
+     "prochaine")
 )  # fmt: skip
 """Words of a property's name that nobody has to say: `warranty_until`, `read on`, `spent so far`."""
 _AMOUNT = re.compile(r"[^\w\s]{0,2}\d[\d.,]*\s?(?:[^\W\d_]{1,4}|[€$£¥₽])?(?=\s)")
