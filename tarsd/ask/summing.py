@@ -124,7 +124,7 @@ class Summing(Matcher):
         amounts = {key.key for key, _, _ in self._amounts()}
         money = [word for word in self.question.content if self.is_money(word)]
         named = [one for one in self.question.properties() if one[2] > 1 and one[0].mostly("text", "link")]
-        if not amounts or not named or not self.question.wants("which"):
+        if not amounts or not named:
             return None
         key, at, _ = named[0]
         words = [word for word in self.rest(*at, *money) if not word.marks & {"most", "least"} and not self.acts(word)]
@@ -138,7 +138,8 @@ class Summing(Matcher):
             return None
         sign = 1 if self.question.wants("most") else -1
         best = max(totals, key=lambda name: sign * totals[name][0])
-        unit = main_currency(reading(fact).unit for _, fact in rows) or ""
+        units = [reading(fact).unit for _, fact in rows]
+        unit = main_currency(units) or max(dict.fromkeys(units), key=units.count)
         total, own = totals[best]
         return Found("most", tuple(own), total, unit, of=len(own), about={"name": best})
 
