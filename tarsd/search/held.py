@@ -6,9 +6,11 @@ import re
 
 from tarsd.passage import Passage
 from tarsd.store import stem
-from tarsd.words import fold
+from tarsd.words import SPACELESS, fold, is_spaceless
 
-_WORD_GOES_ON = re.compile(r"[^\W_]*")
+# A script without spaces ends a word of another one: "2026年", "NHKの".
+_LETTER = rf"[^\W_{SPACELESS}]"
+_WORD_GOES_ON = re.compile(f"{_LETTER}*")
 
 
 def searched_text(passage: Passage) -> str:
@@ -20,13 +22,13 @@ def searched_text(passage: Passage) -> str:
 def has_word(text: str, word: str) -> bool:
     """Whether folded text holds a word, or another of the same stem; a number only where it is not part of one."""
     if word.isdigit():
-        return re.search(rf"(?<![^\W_])(?<!\d[.,]){word}(?![.,]?\d)(?![^\W_])", text) is not None
+        return re.search(rf"(?<!{_LETTER})(?<!\d[.,]){word}(?![.,]?\d)(?!{_LETTER})", text) is not None
     wanted = stem(word)
     # A stem may end in another letter than its words do: "happi" is that of "happy".
     start = wanted[:-1] if len(wanted) > 2 and word.isascii() else wanted
     at = text.find(start)
     while at >= 0:
-        if at == 0 or not text[at - 1].isalnum():
+        if not _is_letter(text[at - 1 : at]):
             end = _end(text, at + len(start))
             found = text[at:end]
             if found == word or stem(found) == wanted:
@@ -41,10 +43,15 @@ def _end(text: str, at: int) -> int:
     return match.end() if match else at
 
 
+def _is_letter(char: str) -> bool:
+    """Whether it is a letter or digit of a script that parts words; "" is none."""
+    return char.isalnum() and not is_spaceless(char)
+
+
 def begins_word(text: str, start: str) -> bool:
     """Whether a word of folded text begins so."""
     at = text.find(start)
-    while at > 0 and text[at - 1].isalnum():
+    while at > 0 and _is_letter(text[at - 1]):
         at = text.find(start, at + 1)
     return at >= 0
 
@@ -55,8 +62,8 @@ def has_literal(text: str, literal: str) -> bool:
     at = text.find(literal)
     while at >= 0:
         end = at + len(literal)
-        inside = at > 0 and literal[:1].isalnum() and text[at - 1].isalnum()
-        if not inside and not (literal[-1:].isalnum() and text[end : end + 1].isalnum()):
+        inside = _is_letter(literal[:1]) and _is_letter(text[at - 1 : at])
+        if not inside and not (_is_letter(literal[-1:]) and _is_letter(text[end : end + 1])):
             return True
         at = text.find(literal, at + 1)
     return False

@@ -21,7 +21,7 @@ class Tables(NamedTuple):
 
 
 # What a row of the keyword index is made of. Another number has that leg alone made anew, from the stored passages.
-KEYWORDS = 3
+KEYWORDS = 4
 APPLICATION_ID = 0x74617273  # "tars"
 
 COLUMNS = ("title", "aliases", "tags", "headings", "body", "anchors", "forms")

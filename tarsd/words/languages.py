@@ -74,10 +74,15 @@ _SNOWBALL = {
     "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
     "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese",
     "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+    "uk": "russian",
 }  # fmt: skip
-"""Algorithms by ISO 639-1; English has its own in the keyword index."""
+"""Algorithms by ISO 639-1; English has its own in the keyword index, and Ukrainian is read as Russian is."""
 
-_MARKS = {language: chr(0xE100 + number) for number, language in enumerate(sorted(_SNOWBALL))}
+_AS_RUSSIAN = str.maketrans("іїєґ", "ийег")
+# Words that Hebrew writes together with the next one: and, the, in, as, to, from, that, when.
+_HEBREW_PREFIX = re.compile(r"\A(?:ו?(?:כשה|לכש|שה|מה|כש|[הבכלמש])|ו)(?=[א-ת]{3})")
+_STEMMED = (*_SNOWBALL, "he")
+_MARKS = {language: chr(0xE100 + number) for number, language in enumerate(sorted(_STEMMED))}
 _LOOKED_AT = 1_000
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u0900-\u0dff]+[^\W\d_]*)*")
 _ASCII_WORD = re.compile("[a-z]+")  # the same in lower case, found in half the time
@@ -85,6 +90,7 @@ _SCRIPTS = {
     "greek": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "cyrillic": re.compile("[\u0400-\u052f]"),
     "arabic": re.compile("[\u0600-\u06ff\ufb50-\ufdff\ufe70-\ufefc]"), "armenian": re.compile("[\u0530-\u058f]"),
     "devanagari": re.compile("[\u0900-\u097f]"), "tamil": re.compile("[\u0b80-\u0bff]"),
+    "hebrew": re.compile("[\u05d0-\u05ea]"),
 }  # fmt: skip
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _OTHER_SCRIPT = re.compile(
@@ -97,7 +103,7 @@ _SHORT = 12  # words of a text that one frequent word may tell
 _ACCENTED = 0.05  # share of the letters that no English text has beyond ASCII
 _TELLS = 0.04  # share of the words that a language's frequent ones must have
 _RUSSIAN, _NOT_RUSSIAN = re.compile("[ыэё]"), re.compile("[іїєґўђјљњћџѓќѕ]")
-_SERBIAN, _PERSIAN = re.compile("[ђјљњћџ]"), re.compile("[پچژگی]")
+_SERBIAN, _UKRAINIAN, _PERSIAN = re.compile("[ђјљњћџ]"), re.compile("[іїєґ]"), re.compile("[پچژگی]")
 
 
 def guess(text: str) -> str:
@@ -125,7 +131,7 @@ def guess(text: str) -> str:
             return "fa" if len(_PERSIAN.findall(text)) > counts["arabic"] / 50 else "ar"
         case "devanagari":
             return "ne" if len(re.findall("छ|को |मा ", text)) > len(re.findall("है|हैं|का |की |के |में", text)) else "hi"
-    return {"greek": "el", "armenian": "hy", "tamil": "ta"}[script]
+    return {"greek": "el", "armenian": "hy", "tamil": "ta", "hebrew": "he"}[script]
 
 
 def is_english(text: str) -> bool | None:
@@ -151,7 +157,8 @@ def share_not_english(texts: Iterable[str]) -> tuple[float, int]:
 def _cyrillic(text: str) -> str:
     foreign = len(_NOT_RUSSIAN.findall(text))
     if foreign > len(_RUSSIAN.findall(text)):
-        return "sr" if 2 * len(_SERBIAN.findall(text)) > foreign else ""
+        own = {"sr": len(_SERBIAN.findall(text)), "uk": len(_UKRAINIAN.findall(text))}
+        return next((language for language, letters in own.items() if 2 * letters > foreign), "")
     return "ru"
 
 
@@ -176,11 +183,16 @@ _lock = threading.Lock()
 def stems(said: Iterable[str], language: str) -> list[str]:
     """The stem of each word, folded, with its language's mark before it: two words meet if they inflect the same word.
 
-    Empty for English, and for languages that have no stemmer.
+    Of a Hebrew word, itself and what stands after a prefix. Empty for English, and for languages that have no stemmer.
     """
-    if language not in _SNOWBALL:
+    if language not in _STEMMED:
         return []
     mark = _MARKS[language]
+    if language == "he":
+        whole = list(map(fold, said))
+        return [f"{mark}{form}" for word in whole for form in dict.fromkeys((word, _HEBREW_PREFIX.sub("", word, 1)))]
+    if language == "uk":
+        said = [unicodedata.normalize("NFC", word.lower()).translate(_AS_RUSSIAN) for word in said]
     with _lock:  # a stemmer serves one thread at a time
         stemmer = _stemmers.get(language)
         if stemmer is None:
@@ -191,7 +203,7 @@ def stems(said: Iterable[str], language: str) -> list[str]:
 
 def stems_of_text(text: str, language: str) -> list[str]:
     """The stems of all words of a text, each once."""
-    return list(dict.fromkeys(stems(dict.fromkeys(_WORD.findall(text)), language))) if language in _SNOWBALL else []
+    return list(dict.fromkeys(stems(dict.fromkeys(_WORD.findall(text)), language))) if language in _STEMMED else []
 
 
 def marks() -> dict[str, str]:

@@ -293,6 +293,46 @@ def test_inflected_forms_are_found_the_exact_one_first(engine: Engine) -> None:
     assert best.path == "a.md" and best.relevance > 0.5
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("кавоварка", "Чищу кавоварку щомісяця, її куплено торік."),
+        ("лимонна кислота", "Її чищу лимонною кислотою."),
+        ("зустріч", "Після зустрічі поїхав додому."),
+        ("שולחן", "הספר על השולחן"),
+        ("ספר", "קראתי ובספר כתוב על כך"),
+        ("הספר", "ספר על השולחן"),
+    ],
+)
+def test_words_meet_in_languages_that_have_no_stemmer(engine: Engine, query: str, text: str) -> None:
+    indexed(engine, a=f"{text}\n", b="Nothing of the kind.\n")
+    assert engine.found(query) == ["a.md"] and claims(engine, query)["a.md"]
+
+
+@pytest.mark.report("https://github.com/ShokoAnime/ShokoServer/issues/1338")
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("2026", "ＮＨＫ ２０２６年。"),
+        ("2026", "第2026号"),
+        ("NHK", "最新のNHKの番組"),
+        ("docker", "ใช้dockerแล้ว"),
+        ("5kg", "쌀 5kg를 샀다"),
+        ("python", "用Python写的"),
+        ("gpt-4", "新しいGPT-4モデル"),
+    ],
+)
+def test_a_word_ends_where_a_script_without_spaces_begins(engine: Engine, query: str, text: str) -> None:
+    indexed(engine, a=f"{text}\n", b="Nothing of the kind.\n")
+    assert engine.found(query) == ["a.md"] and claims(engine, query)["a.md"]
+
+
+@pytest.mark.parametrize(("text", "number"), [("12026年", "2026"), ("1.5万", "5"), ("20261号", "2026")])
+def test_a_number_stays_whole_beside_such_a_script(engine: Engine, text: str, number: str) -> None:
+    indexed(engine, a=f"{text}\n")
+    assert not claims(engine, number).get("a.md")
+
+
 @pytest.mark.parametrize(("language", "least"), [("ru", 0.9), ("it", 0.9), ("de", 0.95)])
 def test_a_noun_meets_its_inflections(language: str, least: float) -> None:
     nouns: dict[str, list[str]] = INFLECTIONS[language]
@@ -308,7 +348,8 @@ def test_a_noun_meets_its_inflections(language: str, least: float) -> None:
         ("Das ist ein Haus und nicht mehr als das", "de"),
         ("We have a note and this is it", "en"),
         ("Кофеварку чищу лимонной кислотой", "ru"),
-        ("Їжак і ґанок під хатою", ""),
+        ("Їжак і ґанок під хатою", "uk"),
+        ("הספר על השולחן", "he"),
         ("Questa è la mia casa e non la tua", "it"),
         ("Το βιβλίο", "el"),
         ("ذهبت إلى المدرسة", "ar"),
