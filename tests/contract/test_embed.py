@@ -38,6 +38,7 @@ from tarsd.embed.fake import FakeEmbedder
 from tarsd.errors import ConfigError, EmbedderUnreachable, EmbedError, ModelMissing, RateLimited
 from tarsd.upstream import is_loopback, retry_after
 from tests.support.multilingual import PUBLISHED
+from tests.support.stub import KeepsFaults
 
 DATA = Path(table.__file__).parent.parent / "data"
 KEYS = "0123456789abcdef"
@@ -110,7 +111,10 @@ def double() -> Iterator[Double]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(KeepsFaults, ThreadingHTTPServer):
+        pass
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     it.url = f"http://127.0.0.1:{server.server_port}"
@@ -118,6 +122,7 @@ def double() -> Iterator[Double]:
     server.shutdown()
     thread.join()
     server.server_close()
+    server.check()
 
 
 def settings(model: str, url: str = "http://127.0.0.1:9", **more: Any) -> EmbeddingSettings:

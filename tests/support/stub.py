@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socketserver
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +29,28 @@ HIT = {
 }
 
 
-class Stub(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+class KeepsFaults(socketserver.BaseServer):
+    """A stand-in whose faults are those of the test that it serves; printed, they would stand in another one's output.
+
+    A client that went away before its answer is none.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.faults: list[BaseException] = []
+        super().__init__(*args, **options)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        fault = sys.exception()
+        if fault is not None and not isinstance(fault, ConnectionError):
+            self.faults.append(fault)
+
+    def check(self) -> None:
+        """Raises the first fault."""
+        if self.faults:
+            raise self.faults[0]
+
+
+class Stub(KeepsFaults, socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     """A daemon that answers what it was told for each route: an object, (status, object), or lines as a list.
 
     An iterator of lines is sent as it goes; a function is called for any of these.
@@ -52,6 +74,7 @@ class Stub(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             self.shutdown()
             thread.join()
             self.server_close()
+        self.check()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -67,6 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         route = f"{self.command} {self.path}"
         stub.asked.append((route, json.loads(raw) if raw else None))
+        if route not in stub.replies:
+            self.close_connection = True  # hangs up, as a daemon that dies does
+            return
         reply = stub.replies[route]
         if callable(reply):
             reply = reply()

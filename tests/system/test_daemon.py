@@ -28,6 +28,7 @@ from tarsd.errors import ClientError, Conflict, NoDaemon, Refused, StoreError, T
 from tarsd.index.worker import IndexJob, Worker
 from tarsd.passage import Key
 from tests.conftest import Daemon
+from tests.support.stub import KeepsFaults
 
 Start = Callable[..., Daemon]
 
@@ -499,7 +500,10 @@ def test_a_client_finds_it_without_being_told_where(
 def test_the_key_of_an_embedding_server_goes_to_it_and_nowhere_else(vault: Path, home: Path, daemon: Start) -> None:
     seen: list[str | None] = []
 
-    class Server(BaseHTTPRequestHandler):
+    class Server(KeepsFaults, ThreadingHTTPServer):
+        pass
+
+    class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             seen.append(self.headers["authorization"])
             texts = json.loads(self.rfile.read(int(self.headers["content-length"])))["input"]
@@ -515,7 +519,7 @@ def test_the_key_of_an_embedding_server_goes_to_it_and_nowhere_else(vault: Path,
             pass
 
     write(vault, Quorl="A quorl is a brass wedge.")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+    with Server(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         load(vault=vault).paths.config_file.write_text(
             f'[openai]\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\n', encoding="utf-8"
@@ -524,6 +528,7 @@ def test_the_key_of_an_embedding_server_goes_to_it_and_nowhere_else(vault: Path,
         one.wait(lambda status: status["embedding"]["state"] == "complete")
         assert one.stop() == 0
         server.shutdown()
+    server.check()
     assert set(seen) == {"Bearer sk-quite-secret"}
     for file in [path for root in (home, vault) for path in root.rglob("*") if path.is_file()]:
         assert b"sk-quite-secret" not in file.read_bytes(), file
