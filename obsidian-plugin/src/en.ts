@@ -76,6 +76,7 @@ export const en = {
 		openInWindow: "Open in a window",
 		untitled: "New chat",
 		messages: "Messages",
+		table: "Table",
 		you: "You",
 		assistant: "Answer",
 		selectionSent: (characters: number) => `Selection (${characters} characters)`,

@@ -1,4 +1,5 @@
 import { Component } from "obsidian";
+import { en } from "../en";
 import type { Source } from "../protocol/events";
 import { blocksOf } from "./blocks";
 import { add, AUTO } from "./dom";
@@ -59,6 +60,8 @@ export function answerBody(parent: HTMLElement, about: MessageContext, owner: Co
 			const component = owner.addChild(new Component());
 			const block = createDiv("tarsd-block");
 			await drawAnswer(part, block, { app: services.app, sources, source: source(), tasks: about }, component);
+			// a table may be too wide, and what scrolls sideways is scrolled by keys, too
+			if (block.find("table")) block.setAttrs({ role: "group", "aria-label": en.chat.table, tabindex: 0 });
 			el.insertBefore(block, old?.el ?? null);
 			if (old) remove(old);
 			blocks[index] = { key, el: block, component };
