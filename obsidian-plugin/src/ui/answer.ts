@@ -61,7 +61,7 @@ export function answerBody(parent: HTMLElement, about: MessageContext, owner: Co
 			const block = createDiv("tarsd-block");
 			await drawAnswer(part, block, { app: services.app, sources, source: source(), tasks: about }, component);
 			// a table may be too wide, and what scrolls sideways is scrolled by keys, too
-			if (block.find("table")) block.setAttrs({ role: "group", "aria-label": en.chat.table, tabindex: 0 });
+			if (block.querySelector("table")) block.setAttrs({ role: "group", "aria-label": en.chat.table, tabindex: 0 });
 			el.insertBefore(block, old?.el ?? null);
 			if (old) remove(old);
 			blocks[index] = { key, el: block, component };
