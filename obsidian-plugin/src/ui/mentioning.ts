@@ -90,7 +90,10 @@ export function mentioning(frame: HTMLElement, box: HTMLTextAreaElement, { app, 
 	box.onkeyup = box.onclick = look;
 	// an event that has no property of its own
 	box.addEventListener("compositionend", look);
-	box.onblur = end;
+	// to the list and back is no way out of it
+	box.onblur = list.el.onblur = ({ relatedTarget }) => {
+		if (relatedTarget !== list.el && relatedTarget !== box) end();
+	};
 
 	return {
 		open: () => list.selected() !== undefined,

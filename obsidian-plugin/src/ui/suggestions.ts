@@ -5,6 +5,8 @@ import { add, addHidden, addIcon, AUTO, show, uniqueId } from "./dom";
 
 /** A list with one entry that is marked. */
 export interface Suggestions {
+	/** A long list scrolls, so the keyboard can go to it. */
+	readonly el: HTMLElement;
 	readonly set: (items: readonly Prepared[]) => void;
 	/** To the next entry or the one before, around the ends. */
 	readonly move: (by: 1 | -1) => void;
@@ -15,7 +17,7 @@ export interface Suggestions {
 /** The list of what can be named, above the box. The focus stays in the box, which says which entry is meant. */
 export function suggestions(parent: HTMLElement, box: HTMLTextAreaElement, choose: (item: Prepared) => void): Suggestions {
 	const id = uniqueId();
-	const el = addHidden(parent, "div", "tarsd-suggestions suggestion", { id, role: "listbox", "aria-label": en.composer.suggestions });
+	const el = addHidden(parent, "div", "tarsd-suggestions suggestion", { id, role: "listbox", "aria-label": en.composer.suggestions, tabindex: 0 });
 	box.setAttribute("aria-controls", id);
 	let items: readonly Prepared[] = [];
 	let rows: HTMLElement[] = [];
@@ -37,6 +39,7 @@ export function suggestions(parent: HTMLElement, box: HTMLTextAreaElement, choos
 	};
 
 	return {
+		el,
 		set: (next) => {
 			items = next;
 			el.empty();
