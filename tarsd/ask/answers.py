@@ -91,7 +91,10 @@ def _said(found: Found, question: Question, vault: Vocabulary) -> str:
         name = found.about.get("name") or period_in_words(found.about["period"], language)
         return sentence(language, "best", name=name, value=number_in_words(found.number, found.unit, language) or "0")
     values = sentence(language, "values1") if found.of == 1 else sentence(language, "values", n=found.of)
-    said = sentence(language, found.kind, n=number_in_words(found.number, found.unit, language), values=values)
+    number = number_in_words(found.number, found.unit, language)
+    if per := found.about.get("per"):
+        number = sentence(language, per, n=number)
+    said = sentence(language, found.kind, n=number, values=values)
     if found.skipped:
         which = ", ".join(f"“{row.value}”" for row in found.skipped[:5])
         said += " " + sentence(language, "skipped", n=len(found.skipped), which=which)

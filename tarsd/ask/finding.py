@@ -30,7 +30,7 @@ class Finder(Summing):
             self.agenda, self.tasks, self.tagged, self.recalled, self.left_over, self.valued, self.coming, self.when,
             self.measured, self.compared, self.aggregate, self.listed, self.dated,
         ]  # fmt: skip
-        told = [word for word in self.question.words if "howto" in word.marks and "notes" not in word.marks]
+        told = [word for word in self.question.words if "howto" in word.marks and not word.marks & {"notes", "purpose"}]
         if told:  # how something is done, or why, is told in words
             plans = [self.valued]
         return next((found for plan in plans if (found := plan()) is not None), None)

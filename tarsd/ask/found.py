@@ -24,7 +24,8 @@ class Found:
     """What answers a question. `number` is a sum, mean or count of `of` values; `skipped` ones are no numbers.
 
     Of kind "most", `about` has the `name` of a note, or the `period` (`2026-03`, `2026-W11`, `2026`) that has it.
-    Of kind "nothing", `reason` names the sentence that says so; `near` are days. `about` are the words for a sentence.
+    Of kind "sum", `per` in `about` names the sentence of a period that it is for. Of kind "nothing", `reason` names
+    the sentence that says so; `near` are days. `about` are the words for a sentence.
     """
 
     kind: Kind

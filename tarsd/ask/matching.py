@@ -182,7 +182,7 @@ class Matcher:
             chosen &= self.dated_within(()) if of_days else self._main_dates(base)
             confirmed = confirmed or bool(kinds)
         if asked.wants("current") and kinds and not verbs:
-            chosen = self._running(chosen)
+            chosen = self.running(chosen) or chosen
         return chosen, kinds or self._instead_of_kinds(words, verbs, confirmed)
 
     def _of_kinds(
@@ -197,7 +197,8 @@ class Matcher:
         for word in words:
             kind = self.vault.kind_of_note(word.said)
             kind = kind or (self.vault.kind_of_note(word.also) if not self.having(word) else kind)
-            running = word.said & {*_RUNNING} if self.question.wants("self", "current") else frozenset[str]()
+            going = self.question.wants("self", "current", "now")
+            running = word.said & {*_RUNNING} if going else frozenset[str]()
             valued = self.valued_by(running) or self.valued_literally(word)
             # novels are books, but also values of a genre
             if valued and (running or not self.vault.kind_of_note(word.literal)):
@@ -231,11 +232,14 @@ class Matcher:
             return [word for word in asked.words if "who" in word.marks][:1] or list(words[:1])
         return []
 
-    def _running(self, chosen: Ids) -> Ids:
-        """The notes of what is going on now, by their status or the date at which they end; all if none tells that."""
-        ends = [key for key in self.vault.keys.values() if "end" in key.groups and key.notes & chosen]
-        over = {id for id in chosen if any(day < self.today for day in self._days(id, ends))} if ends else chosen
-        return self.valued_by(_RUNNING) & chosen or chosen - over or chosen
+    def running(self, base: Ids) -> Ids | None:
+        """The notes of what is going on now, by their status or the date at which they end; None if none tells that."""
+        if active := self.valued_by(_RUNNING) & base:
+            return active
+        ends = [key for key in self.vault.keys.values() if "end" in key.groups and key.notes & base]
+        over = {id for id in base if any(day < self.today for day in self._days(id, ends))}
+        over |= self.valued_by(("@abandoned",)) & base
+        return base - over if ends or over else None
 
     def condition(self, word: AskedWord, base: Ids) -> Ids | None:
         """The notes among `base` for which holds what a word says or denies of them; None where it is no condition.
@@ -253,7 +257,9 @@ class Matcher:
         denied = word.negated or (bool(word.bare) and not self.having(word))
         forms = word.bare if word.bare and denied and not word.negated else word.said
         found = [(key, score) for key, _, score in self.vault.find_keys([forms]) if key.notes & base]
-        keys = [key for key, score in found if score == found[0][1]] or (self._also(word) if word.negated else [])
+        keys = [key for key, score in found if score == found[0][1]]
+        if word.negated and not keys:
+            keys = [key for key in self._also(word) if key.notes & base]
         if denied:
             keys = [key for key in keys if not key.mostly("number")] or keys  # unpaid bills have an amount
             held = self.valued_by(forms) & base
@@ -261,6 +267,8 @@ class Matcher:
             base = frozenset(id for id in base if not keys or self._folder(id) in folders)
             return base - held - self.positive(keys) if keys or held else None
         boxes = [key for key in keys if key.mostly("checkbox")]
+        if not boxes and "@active" in word.said and self.question.wants("now", "current"):
+            return self.running(base)
         return base & self.positive(boxes) if boxes else None
 
     def _lasting(self, word: AskedWord, base: Ids) -> Ids | None:

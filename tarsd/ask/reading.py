@@ -23,7 +23,8 @@ _JOINTS = re.compile(r"['’-]")
 _POSSESSIVE = re.compile(r"(?:'s|'|s)$")
 _WISHES = frozenset(
     ("when", "who", "many", "much", "mean", "most", "least", "more", "less", "atleast", "missing", "which", "now",
-     "howlong", "howold", "howfar", "howexpensive", "often", "howto", "not", "notbehind")
+     "howlong", "howold", "howfar", "howexpensive", "often", "howto", "not", "notbehind",
+     "purpose")
 )  # fmt: skip
 _LONGEST_NAME = 10
 _NUMBER = r"(?P<number>\d+(?:[.,]\d+)*)"
@@ -210,13 +211,18 @@ def _words(
     silent = frozenset().union(*(noise(language) for language in languages))
     prefix = re.compile(rf"^(?:{load(languages[0])['words']['unprefix']})")
     found = []
-    places = [match.span() for match in phrases(languages[0]).finditer(plain)]
+    # “por leer” is what books are, or else the word that is denied: not read
+    wanted = "@wanted" in vocabulary.by_form or "@wanted" in vocabulary.with_tags
+    places = [
+        match.span() for match in phrases(languages[0]).finditer(plain)
+        if wanted or "wanted" not in groups(match[0], languages[:1])
+    ]  # fmt: skip
     for match in _WORDS.finditer(plain):
         phrase = next(((a, b) for a, b in places if a < match.end() and match.start() < b), None)
         if phrase:  # one word, whatever its words say alone
             if match.start() <= phrase[0]:
                 start, stop = phrase
-                own = groups(plain[start:stop], languages[:1])
+                own = groups(plain[start:stop].replace("-", " "), languages[:1])
                 also = frozenset(f"@{one}" for group in own for one in related(group))
                 found.append(
                     AskedWord(text[start:stop], start, stop, frozenset(f"@{group}" for group in own), also, quiet=False)
@@ -358,6 +364,8 @@ def _negated(words: list[AskedWord], found: dict[str, list[tuple[int, int]]]) ->
                 continue  # a part of what one word says: “gave up on”, “never finished”
             before = [word.start for word in content if word.stop <= start]
             after = [word.start for word in content if word.start >= stop]
+            if name == "missing" and any("@wanted" in word.said for word in content if word.start in after[:1]):
+                continue  # “me faltan por leer”
             denied.update(before[-1:] if name == "notbehind" or (name == "missing" and not after) else after[:1])
     return [replace(word, negated=word.start in denied) for word in words]
 

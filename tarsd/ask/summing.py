@@ -9,11 +9,13 @@ from tarsd.ask.found import AnswerRow, Found, nothing
 from tarsd.ask.matching import Matcher
 from tarsd.ask.reading import AskedWord
 from tarsd.ask.tables import simplified
-from tarsd.ask.vocabulary import Key, iter_numbers, reading, scaled, shown
+from tarsd.ask.vocabulary import Key, iter_numbers, reading, scaled, shown, tokens
 from tarsd.kinds import currency_of, kind_of, main_currency
 from tarsd.parse import Fact
 
 _MONEY = frozenset(("@money", "@cost", "@paid", "@income", "@invoice"))
+_MONTHS = {"@weekly": 12 / 52, "@monthly": 1.0, "@quarterly": 3.0, "@yearly": 12.0}
+"""By the groups of their words the months after which what costs something costs it again."""
 PERIODS = {"whichmonth": "month", "whichweek": "week", "whichyear": "year"}
 """By their marks the periods of which one is asked for."""
 
@@ -40,6 +42,8 @@ class Summing(Matcher):
         best = [one for one in keys if one[2] == keys[0][2] and set(_starts(one[1])) == set(_starts(keys[0][1]))]
         used = [word for one in keys for word in one[1]] if asked.wants("many") else keys[0][1]
         names = {key.key for key, _, _ in best}
+        if any(key.groups & {"money", "cost"} or self.in_currency(key) for key, _, _ in best):
+            used = [*used, *(word for word in asked.content if self._only_money(word))]
         left = [
             word for word in self.rest(*used)
             if not (self.is_unit(word, names) or self.acts(word) or any(mark.startswith("= ") for mark in word.marks))
@@ -63,8 +67,41 @@ class Summing(Matcher):
             return Found("count", tuple(rows), len(rows), about={"what": "×"}) if rows else nothing("zero")
         if asked.ranked and not asked.wants("mean", "many", "much"):
             return self._best(chosen, asked.ranked.split()[0])
-        extreme = asked.wants("most", "least") and not asked.wants("mean", "many", "much")
+        summed = asked.wants("mean", "many", "much") and not asked.wants("purpose")
+        extreme = asked.wants("most", "least") and not summed
+        if not extreme and asked.wants("each") and (found := self._recurring(chosen)):
+            return found
         return self._best(chosen, "max" if asked.wants("most") else "min") if extreme else self._total(chosen)
+
+    def _recurring(self, chosen: Sequence[tuple[int, Fact]]) -> Found | None:
+        """What is paid again and again, by the month or year, where notes say how often: without what has ended."""
+        ids = frozenset(id for id, _ in chosen)
+        ids = self.running(ids) or ids
+        asked = [word for word in self.question.words if "each" in word.marks]
+        period = "peryear" if any(word.said & {"@year", "@yearly"} for word in asked) else "permonth"
+        rows: list[tuple[AnswerRow, float | None]] = []
+        for (id, fact), (_, number, lasts) in zip(chosen, _numbers([fact for _, fact in chosen]), strict=True):
+            if id in ids and not lasts:
+                months = self._months(id, fact)
+                paid = number / months if months and number is not None else None
+                rows.append((AnswerRow(id, fact.line, str(fact.value)), paid))
+        good = [(row, number) for row, number in rows if number is not None]
+        if not good:
+            return None
+        total = sum(number for _, number in good) * (12 if period == "peryear" else 1)
+        units = [reading(fact).unit for _, fact in chosen]
+        unit = main_currency(units) or max(dict.fromkeys(units), key=units.count, default="")
+        bad = tuple(row for row, number in rows if number is None)
+        shown_rows = tuple(row for row, _ in good)
+        return Found("sum", shown_rows, total, unit, of=len(good), skipped=bad, about={"per": period})
+
+    def _months(self, id: int, fact: Fact) -> float | None:
+        """The months after which a price is paid again, by its name, by its unit, or by another value of its note."""
+        sheet = self.vault.sheets[id]
+        texts = [fact.name, *(shown(read) for one in sheet.facts if (read := reading(one)).kind in ("text", "link"))]
+        said = [self.vault.meanings(" ".join(tokens(text))) for text in texts]
+        said += [self.vault.meanings(word) for word in tokens(fact.name)]
+        return next((_MONTHS[group] for one in said for group in sorted(one & _MONTHS.keys())), None)
 
     def compared(self) -> Found | None:
         """The month, week or year, or with “who” the person, that has the most or least of something."""
@@ -124,6 +161,10 @@ class Summing(Matcher):
         amounts = {key.key for key, _, _ in self._amounts()}
         money = [word for word in self.question.content if self.is_money(word)]
         named = [one for one in self.question.properties() if one[2] > 1 and one[0].mostly("text", "link")]
+        if not named and self.question.wants("purpose"):
+            kinds = [key for key in self.vault.keys.values() if "kind" in key.groups and key.mostly("text", "link")]
+            having = frozenset(id for name in amounts for id in self.vault.keys[name].notes)
+            named = [(key, [], 2) for key in kinds if 2 * len(key.notes & having) > len(having)]
         if not amounts or not named:
             return None
         key, at, _ = named[0]
@@ -170,8 +211,7 @@ class Summing(Matcher):
         words = [word for word in self.question.words if (word.said | word.bare) & _MONEY and not word.name]
         keys = [key for key in self.vault.keys.values() if words and key.mostly("number")]
         keys = [key for key in keys if self.in_currency(key)] or [key for key in keys if key.groups & {"money", "cost"}]
-        kinds = [word for word in words if word.negated or self.vault.kind_of_note(word.said)]
-        return [(key, [word for word in words if word.said & _MONEY and word not in kinds], 2) for key in keys]
+        return [(key, list(filter(self._only_money, words)), 2) for key in keys]
 
     def _done_much(self) -> list[tuple[Key, list[AskedWord], int]]:
         """How far or how long the person did something that notes of a kind are of: “how much did I run”."""
@@ -181,6 +221,10 @@ class Summing(Matcher):
             if keys:
                 return keys
         return []
+
+    def _only_money(self, word: AskedWord) -> bool:
+        """Whether a word says that money is asked for, and not which notes."""
+        return self.is_money(word) and not word.negated and not self.vault.kind_of_note(word.said)
 
     @staticmethod
     def is_money(word: AskedWord) -> bool:

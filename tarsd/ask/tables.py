@@ -155,9 +155,10 @@ def _frozen(found: Mapping[str, set[str]]) -> Mapping[str, frozenset[str]]:
 @cache
 def phrases(language: str) -> re.Pattern[str]:
     """An expression for the synonyms of several words, such as “gave up on”, in simplified text."""
-    listed = {said for said in _synonyms(language)[0] if " " in said}
-    longest = sorted(listed, key=lambda said: (-len(said), said))
-    return re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(said) for said in longest) or '(?!)'})(?!\w)")
+    several = {said for said in _synonyms(language)[0] if " " in said}
+    longest = sorted(several, key=lambda said: (-len(said), said))
+    listed = "|".join(re.escape(said).replace("\\ ", "[ -]") for said in longest)
+    return re.compile(rf"(?<!\w)(?:{listed or '(?!)'})(?!\w)")
 
 
 @lru_cache(maxsize=50_000)
