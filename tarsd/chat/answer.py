@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from tarsd.ask import narrowed
+from tarsd.chat.attached import PRIVATE_SELECTION, attach
 from tarsd.chat.calls import Calls
 from tarsd.chat.commands import Command, ToolCommand, read_command
-from tarsd.chat.evidence import mentions, pack, queries, widen
+from tarsd.chat.evidence import mentions, pack, queries, unsent, widen
 from tarsd.chat.prompt import SHORTENED, FittedPrompt, PromptParts, fit, request_tokens
 from tarsd.chat.prompt_call import PromptCall
 from tarsd.chat.services import TurnServices
@@ -23,7 +24,7 @@ from tarsd.chat.turn import Turn, drew_on
 from tarsd.citation import inert
 from tarsd.errors import AnswerCut, ContextTooLong, ProviderBusy, ProviderError, Refused, TarsdError, ToolError
 from tarsd.notes import Reader, Retrieval
-from tarsd.passage import Origin, Passage
+from tarsd.passage import Origin
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import (
     Message,
@@ -63,7 +64,6 @@ _ENDED = re.compile(r"[.!?…:。！？।۔։။។።…\]\)」』”\"»*_`|>
 """How a whole text ends: a sentence, a citation, a quotation, a table, code."""
 UNFINISHED = "The server did not say that it was finished: the end of the answer may be missing."
 PRIVATE_PASSAGES = "Passages from private notes were left out, as they would leave this machine."
-PRIVATE_SELECTION = "The selection may be from a private note and was left out, as it would leave this machine."
 PRIVATE_HISTORY = "Earlier answers based on private notes were left out, as they would leave this machine."
 
 Thread = Callable[..., Awaitable[Any]]
@@ -122,7 +122,7 @@ class TurnRunner:
         self._started = time.monotonic()
         self._offered: tuple[ToolSpec, ...] = ()
         self._unseen: list[str] = []
-        self._selected: tuple[Origin, ...] = ()
+        self._origins: Sequence[Origin] = ()
         self._prompt = PromptCall(services, request, thread)
         self.trouble: ProviderError | None = None
         """What keeps the provider from answering, while the fallback does."""
@@ -224,10 +224,10 @@ class TurnRunner:
         turn, request, services = self._turn, self._request, self._services
         reader = services.reader(request.audience, provider.local)
         local = reader.sees_private
-        attached, withheld, unread = await self._attach(reader)
-        selection, private = await self._selection(reader, {*withheld, *unread})
-        withheld += [request.selection_note] if request.selection and not selection and request.selection_note else []
-        private = private or any(passage.local_only for passage in attached) or self._prompt.private
+        most = services.settings.pictures if provider.sees else 0
+        attached = await attach(reader, request, turn, self._thread, pictures=most)
+        self._origins, selection = attached.origins, attached.selection
+        private = attached.private or self._prompt.private
         # before anything is searched for: a question that refers back takes the one before along
         history = self._history if local else self._history.without_private()
         self._unseen = self._history.lacks(history)
@@ -241,7 +241,10 @@ class TurnRunner:
         retrieval, at = await self._thread(self._find, reader, searched, provider.quotes, private)
         budget = services.settings.evidence_tokens
         most, per_note = QUOTED if provider.quotes else READ
-        turn.evidence, turn.closest = pack(retrieval.passages, attached, most=most, per_note=per_note, tokens=budget)
+        turn.evidence, turn.closest = pack(
+            retrieval.passages, attached.passages, most=most, per_note=per_note, tokens=budget
+        )
+        turn.notice("" if provider.quotes else unsent(attached.passages, turn.evidence))
         facts = rules = ""
         if not provider.quotes:
             turn.evidence = await self._thread(widen, turn.evidence, reader.around, budget)
@@ -266,44 +269,9 @@ class TurnRunner:
             closest=turn.closest,
             history=history.turns,
             query=guesses[at],
+            pictures=tuple(attached.pictures),
         )
-        return retrieval, prompt, [*withheld, *retrieval.withheld]
-
-    async def _attach(self, reader: Reader) -> tuple[list[Passage], list[str], list[str]]:
-        """The passages of the notes that were attached or named; those the model may not see; those that are none."""
-        attached: list[Passage] = []
-        withheld: list[str] = []
-        unread: list[str] = []
-        for name in dict.fromkeys([*self._request.notes, *mentions(self._request.message)]):
-            try:
-                attached += await self._thread(reader.attach, name)
-            except TarsdError as error:
-                self._turn.notice(error.message)
-                (withheld if isinstance(error, Refused) else unread).append(name)
-        return attached, withheld, unread
-
-    async def _selection(self, reader: Reader, unseen: Collection[str]) -> tuple[str, bool]:
-        """The selection, "" where it must not be sent; and whether it is private.
-
-        It is judged by the note that it is from, or else by the attached ones of which some are `unseen`.
-        """
-        request = self._request
-        self._selected = ()
-        if not request.selection:
-            return "", False
-        kept, private = not set(unseen) & set(request.notes), False
-        if request.selection_note:
-            try:
-                attached = await self._thread(reader.attach, request.selection_note)
-                private = any(passage.local_only for passage in attached)
-                self._selected = tuple({passage.note.origin for passage in attached})
-            except TarsdError:  # private, or it cannot be looked at
-                kept = False
-                self._selected = (Origin("", request.selection_note),)
-        if kept or reader.sees_private:
-            return request.selection, private or not kept
-        self._turn.notice(PRIVATE_SELECTION)
-        return "", False
+        return retrieval, prompt, [*attached.withheld, *retrieval.withheld]
 
     def _announce(
         self,
@@ -317,7 +285,6 @@ class TurnRunner:
         turn = self._turn
         turn.private |= any(passage.local_only for passage in turn.evidence)
         shown = [*turn.evidence, *(turn.closest if provider is None or provider.quotes else ())]
-        selected = self._selected if prompt.selection else ()
         filled = self._prompt.filled.origins if self._prompt.filled is not None else ()
         turn.add(
             "retrieved",
@@ -330,7 +297,7 @@ class TurnRunner:
             withheld=list(dict.fromkeys(withheld)),
             model=provider.name if provider is not None else "",
             local=provider is None or provider.local,
-            **drew_on([*(passage.origin for passage in shown), *selected, *filled, *counted]),
+            **drew_on([*(passage.origin for passage in shown), *self._origins, *filled, *counted]),
             **({"unseen": self._unseen} if self._unseen else {}),
             **({"private": True} if turn.private else {}),
         )

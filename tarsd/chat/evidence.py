@@ -87,6 +87,15 @@ def pack(
     return evidence, near
 
 
+def unsent(attached: Sequence[Passage], evidence: Sequence[Passage]) -> str:
+    """How much of what was attached is not in the evidence, in a sentence; "" when all is."""
+    left = [passage for passage in attached if not any(_overlap(passage, other) for other in evidence)]
+    if not left:
+        return ""
+    names = ", ".join(f"“{name}”" for name in list(dict.fromkeys(passage.note.title for passage in left))[:3])
+    return f"Too long to go along whole: {len(left)} of {len(attached)} passages of {names} were left out."
+
+
 def widen(
     evidence: Sequence[Passage], around: Callable[[Passage], Sequence[Passage]], tokens: int
 ) -> tuple[Passage, ...]:

@@ -8,7 +8,7 @@ from datetime import date
 
 from tarsd.errors import ContextTooLong
 from tarsd.passage import Passage
-from tarsd.providers.base import Message, ModelRequest, ToolSpec
+from tarsd.providers.base import Message, ModelRequest, Picture, ToolSpec
 from tarsd.providers.text import cap, escape, visible
 from tarsd.session import TurnRecord
 from tarsd.upstream import tokens
@@ -19,6 +19,8 @@ SHORTENED = "What tools found was shortened to fit into the model's context."
 LEAST_REPLY = 256
 LEAST_RESULT = 400
 MESSAGE_TOKENS = 8
+PICTURE_TOKENS = 1600
+"""What a large picture takes with Anthropic, and about the most elsewhere."""
 """What a message costs besides its text, in most formats."""
 
 RULES = """\
@@ -63,6 +65,7 @@ class PromptParts:
     steps: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     query: str = ""
+    pictures: tuple[Picture, ...] = ()
     today: date = field(default_factory=date.today)
 
 
@@ -83,7 +86,7 @@ def fit(prompt: PromptParts, window: int, reply: int, ratio: float = 1) -> Fitte
     """
     system = system_text(prompt)
     fixed = tokens(system) + tokens(_asked(prompt, ())) + sum(_cost_of_tool(tool) for tool in prompt.tools)
-    fixed += 2 * MESSAGE_TOKENS
+    fixed += 2 * MESSAGE_TOKENS + len(prompt.pictures) * PICTURE_TOKENS
     reply = min(reply, max(LEAST_REPLY, window // 4))
     room = int((window - reply) / ratio) - fixed
     if room < 0 and prompt.tools:
@@ -115,7 +118,7 @@ def fit(prompt: PromptParts, window: int, reply: int, ratio: float = 1) -> Fitte
         left_out.append(f"{missing} did not fit into the model's context.")
     if cut:
         left_out.append(SHORTENED)
-    messages = (*history, Message("user", _asked(prompt, evidence)), *steps)
+    messages = (*history, Message("user", _asked(prompt, evidence), pictures=prompt.pictures), *steps)
     request = ModelRequest(
         system=system,
         messages=messages,
@@ -199,6 +202,8 @@ def _asked(prompt: PromptParts, evidence: Sequence[Passage]) -> str:
     parts = [context_text(evidence)]
     if prompt.selection:
         parts.append(_tagged("selection", prompt.selection))
+    if prompt.pictures:
+        parts.append(_tagged("pictures", "\n".join(picture.name for picture in prompt.pictures)))
     parts.append(prompt.question)
     return "\n\n".join(parts)
 
@@ -220,7 +225,7 @@ def _pair(record: TurnRecord) -> list[Message]:
 
 def _cost(message: Message) -> int:
     calls = sum(tokens(f"{call.name}{dict(call.arguments)}") for call in message.calls)
-    return tokens(message.text) + calls + MESSAGE_TOKENS
+    return tokens(message.text) + calls + MESSAGE_TOKENS + len(message.pictures) * PICTURE_TOKENS
 
 
 def _cost_of_tool(tool: ToolSpec) -> int:

@@ -127,7 +127,8 @@ class ChatSettings:
     """The chat model, the one that stands in for it, and the bounds of a turn.
 
     `context` is the most tokens that a request may take (0: what the model has); `reply_tokens` of them are kept for
-    the reply, `evidence_tokens` at most go to passages. `rounds` bounds the calls of the model, `seconds` a turn.
+    the reply, `evidence_tokens` at most go to passages. At most `pictures` go along with a message to a model that
+    sees. `rounds` bounds the calls of the model, `seconds` a turn.
     """
 
     model: str = "auto"
@@ -135,6 +136,7 @@ class ChatSettings:
     context: int = _range(0, 0, 2_000_000)
     reply_tokens: int = _range(2048, 64, 100_000)
     evidence_tokens: int = _range(3000, 200, 100_000)
+    pictures: int = _range(4, 0, 20)
     rounds: int = _range(8, 1, 50)
     seconds: float = _range(300.0, 1.0, 3600.0)
     ollama_host: str = _elsewhere(OLLAMA)

@@ -151,9 +151,9 @@ class NoteLibrary:
         self.check(target, excluded=True)
         if rows := self.named(target):
             return rows[0].key
-        return self._unindexed(target) or places[0]
+        return self.unindexed(target) or places[0]
 
-    def _unindexed(self, target: str) -> Key | None:
+    def unindexed(self, target: str) -> Key | None:
         """A file of this path, or name, that is not in the index; None where there is none that can be seen."""
         wanted = fold(target)
         with contextlib.suppress(VaultUnavailable):
@@ -287,6 +287,10 @@ class NoteLibrary:
         """Whether a file that is no note of the index, such as one of a skill, is private by the rules."""
         return access.is_local_only(path, note, self.config.privacy.local_only, text)
 
+    def private_file(self, key: Key) -> bool | None:
+        """As `private_now`, of the file at (collection, path) that is no note."""
+        return self._file_private(NoteRow(collection=key[0], path=key[1]))
+
     def _file_private(self, row: NoteRow) -> bool | None:
         """As `private_now`, of a file that is no note: its folder says it."""
         vault = self.vaults.get(row.collection)
@@ -366,7 +370,7 @@ class NoteLibrary:
         if key in inquiry.asked:
             return False
         if key not in inquiry.leaves and kind_of(key[1], suffixes(self.config.files.kinds)) is not None:
-            inquiry.leaves[key] = self._file_private(NoteRow(collection=key[0], path=key[1]))
+            inquiry.leaves[key] = self.private_file(key)
         if key not in inquiry.leaves:
             try:
                 stated = self._stated_at(key)

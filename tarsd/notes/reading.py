@@ -25,6 +25,7 @@ from tarsd.notes import asking, querying
 from tarsd.notes.library import NoteLibrary
 from tarsd.notes.note_view import NoteView, entry, told
 from tarsd.notes.overview import overview
+from tarsd.notes.pictures import VaultPicture, open_picture
 from tarsd.notes.resolve import file_of, fold_path, link_target, matching, stands_in
 from tarsd.parse import parse
 from tarsd.passage import Key, NoteRow, Origin, Passage
@@ -210,6 +211,18 @@ class Reader:
         if note.ours and not note.memory_type:
             raise Refused(f"“{note.title}” is a conversation with tars and not used as a source.")
         return passages
+
+    def picture(self, name: str, folder: str = "") -> VaultPicture:
+        """A picture of the vault, seen from a note in `folder`. Raises as `open_picture`, and `Refused` as `attach`."""
+        try:
+            found = open_picture(self._library, name, folder)
+        except TarsdError:
+            if self._audience == "elsewhere":
+                raise _missing(name) from None
+            raise
+        if found.local_only and not self.sees_private:
+            raise _missing(name) if self._audience == "elsewhere" else _private(name)
+        return found
 
     # -------------------------------------------------------------------------------------------- notes for tools
 

@@ -60,6 +60,7 @@ class AnthropicProvider:
     quotes = False
     local = False
     tools = True
+    sees = False
 
     def __init__(
         self, model: str, *, base_url: str, key: str | None, silence_s: float = 120.0, ca_file: str = ""
@@ -82,6 +83,7 @@ class AnthropicProvider:
         try:
             info: Any = await client.models.retrieve(self._model, timeout=min(LISTING_S, self._server.silence_s))
             window, most = count(info.max_input_tokens), count(info.max_tokens)
+            self.sees = wire.sees(info)
         except Exception as error:
             if self._server.is_final(error):
                 raise self._server.failure(error, self._model) from None

@@ -13,6 +13,7 @@ from tarsd.providers.base import (
     Message,
     ModelRequest,
     Notice,
+    Picture,
     ProviderEvent,
     StreamEnd,
     Thinking,
@@ -103,7 +104,7 @@ def conversation(messages: Sequence[Message]) -> list[dict[str, Any]]:
             continue
         settle()
         if message.role == "user":
-            add("user", _text(message.text))
+            add("user", [*map(_picture, message.pictures), *_text(message.text)])
             continue
         blocks = _blocks_of(message.raw)
         if blocks is None:
@@ -130,6 +131,17 @@ def _blocks_of(raw: object) -> list[dict[str, Any]] | None:
 
 def _text(text: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": sound(text)}] if text.strip() else []
+
+
+def _picture(picture: Picture) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
+    return {"type": "image", "source": source}
+
+
+def sees(model: object) -> bool:
+    """Whether what the server says of a model names pictures among what it reads."""
+    pictures = getattr(getattr(model, "capabilities", None), "image_input", None)
+    return getattr(pictures, "supported", None) is True
 
 
 def _result(call: str, text: str, *, failed: bool) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import uuid
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Any, Literal, Protocol
 
 from tarsd.errors import ProviderError
@@ -123,8 +124,21 @@ ProviderEvent = Text | Thinking | Retract | ToolCall | Usage | Waiting | Notice 
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A picture that goes along with a message; `media_type` is image/jpeg, image/png or image/webp."""
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+    @property
+    def base64(self) -> str:
+        return b64encode(self.data).decode("ascii")
+
+
+@dataclass(frozen=True)
 class Message:
-    """One message of the conversation.
+    """One message of the conversation; `pictures` go along with a user's.
 
     `calls` belong to an assistant; a "tool" message answers the call `call_id` of the tool `name`, `failed` or not.
     `raw` is the provider's own form of an assistant's message, from its `StreamEnd`; used instead of text and calls.
@@ -137,6 +151,7 @@ class Message:
     name: str = ""
     failed: bool = False
     raw: Any = None
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -209,6 +224,11 @@ class Provider(Protocol):
         """Whether the model can call tools; right after `prepare`."""
         ...
 
+    @property
+    def sees(self) -> bool:
+        """Whether the model can look at pictures, as far as its server says; right after `prepare`."""
+        ...
+
     def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Answer, piece by piece. Closing the iterator closes the connection at once.
 
@@ -246,6 +266,10 @@ class Forwarding(ABC):
     @property
     def tools(self) -> bool:
         return self._inner.tools
+
+    @property
+    def sees(self) -> bool:
+        return self._inner.sees
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         try:

@@ -52,6 +52,7 @@ class ExtractiveProvider:
     quotes = True
     window = 1_000_000
     tools = False
+    sees = False
 
     async def prepare(self) -> None:
         """As `Provider.prepare`: nothing has to be known."""

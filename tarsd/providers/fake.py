@@ -24,10 +24,12 @@ class FakeProvider:
         local: bool = True,
         window: int = 100_000,
         tools: bool = True,
+        sees: bool = False,
     ) -> None:
         self.local = local
         self.window = window
         self.tools = tools
+        self.sees = sees
         self.requests: list[ModelRequest] = []
         self.closed = 0
         self._replies = list(replies)

@@ -74,7 +74,7 @@ class OllamaProvider:
         self._elsewhere = is_cloud(model)  # the server only passes its work on
         self.local = self._server.local and not self._elsewhere
         self._num_ctx = 0
-        self._tools = self._reasons = self._streamed = False
+        self._tools = self._reasons = self._sees = self._streamed = False
         self._answering = 0
         self._never: set[str] = set()  # what the server said it can do, and then would not
         self._release: tuple[int, ...] = NEWEST
@@ -90,6 +90,10 @@ class OllamaProvider:
     def tools(self) -> bool:
         return self._tools
 
+    @property
+    def sees(self) -> bool:
+        return self._sees
+
     async def prepare(self) -> None:
         """As `Provider.prepare`: what the model can do, and the window it gets from now on."""
         if time.monotonic() < self._fresh_until:
@@ -100,7 +104,7 @@ class OllamaProvider:
         if abilities and "completion" not in abilities:
             raise no_chat(self._model)
         able = set(map(str, abilities)) - self._never
-        self._tools, self._reasons = "tools" in able, "thinking" in able
+        self._tools, self._reasons, self._sees = (name in able for name in ("tools", "thinking", "vision"))
         self._elsewhere = is_remote(shown) or is_cloud(self._model)
         self.local = self._server.local and not self._elsewhere
         if not self._num_ctx:

@@ -97,7 +97,8 @@ def message_json(message: Message) -> Mapping[str, Any]:
         text = f"Error: {message.text}" if message.failed else message.text
         return {"role": "tool", "tool_name": message.name, "tool_call_id": message.call_id, "content": text}
     calls = {"tool_calls": [_call(call) for call in message.calls]} if message.calls else {}
-    return {"role": message.role, "content": message.text, **calls}
+    pictures = {"images": [picture.base64 for picture in message.pictures]} if message.pictures else {}
+    return {"role": message.role, "content": message.text, **calls, **pictures}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from typing import Any, Final
 
 import httpx2
@@ -37,6 +38,7 @@ HOSTED_WINDOW: Final = 128_000
 OLLAMA: Final = "library"
 """As whose Ollama lists its models."""
 NO_TOOLS: Final = "The model behind {where} cannot call tools here, so it answered without them."
+NO_PICTURES: Final = "The model behind {where} cannot look at pictures, so it answered without them."
 
 _NO_CHAT: Final = ("embed", "whisper", "tts", "dall-e", "moderation", "gpt-image", "sora", "transcribe", "realtime")
 
@@ -81,6 +83,7 @@ class OpenAIProvider:
         usual = HOSTED_WINDOW if self._server.hosted else LOCAL_WINDOW if self.local else REMOTE_WINDOW
         self._window = self._context or usual
         self._tools = True
+        self._sees = True
         self._usage = True
         self._cuts = 0  # the window of an Ollama, which cuts what is longer and says nothing
 
@@ -100,6 +103,7 @@ class OpenAIProvider:
             except ProviderError:  # it may still chat; the next turn asks again
                 return
             entry = _entry(reply, self._model)
+            self._sees = wire.tells_pictures(entry) is not False
             loaded, ollama = await self._loaded(entry), entry.get("owned_by") == OLLAMA
             self._cuts = (loaded or OLLAMA_WINDOW) if ollama else 0
             if not loaded:
@@ -122,6 +126,11 @@ class OpenAIProvider:
         """As `Provider.tools`; False once a server has refused a request for its tools."""
         return self._tools
 
+    @property
+    def sees(self) -> bool:
+        """As `Provider.sees`: until a server says no, or has refused a picture; few say it."""
+        return self._sees
+
     async def close(self) -> None:
         await self._server.close()
 
@@ -133,7 +142,7 @@ class OpenAIProvider:
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """The answer to one request."""
         self._server.check_key()
-        tools = self._tools
+        tools, sees = self._tools, self._sees
         opening = asyncio.create_task(self._open(request))
         try:
             done, _ = await asyncio.wait({opening}, timeout=self._quiet_s)
@@ -146,6 +155,8 @@ class OpenAIProvider:
         try:
             if tools and not self._tools and request.tools:
                 yield Notice(NO_TOOLS.format(where=self._server.where))
+            if sees and not self._sees:
+                yield Notice(NO_PICTURES.format(where=self._server.where))
             reader = wire.StreamDecoder()
             async with aclosing(self._chunks(stream, reader)) as chunks:
                 async for chunk in chunks:
@@ -172,7 +183,8 @@ class OpenAIProvider:
         left_out: set[str] = set()
         waited_s, self._loading = 0.0, False
         while True:
-            body = wire.body(request, self._model, limit=self._limit, usage=self._usage, tools=self._tools)
+            asked = request if self._sees else _without_pictures(request)
+            body = wire.body(asked, self._model, limit=self._limit, usage=self._usage, tools=self._tools)
             try:
                 return await self._server.post("chat/completions", body)
             except HttpFailure as error:
@@ -194,6 +206,10 @@ class OpenAIProvider:
         if "tools" in body and wire.no_tools(said) and not blamed(said, tools):
             self._tools = False
             return "tools"
+        pictured = any(isinstance(message.get("content"), list) for message in body["messages"])
+        if pictured and wire.no_pictures(said):
+            self._sees = False
+            return "pictures"
         if wire.other_limit(said):
             other = "max_tokens" if "max_completion_tokens" in body else "max_completion_tokens"
             self._limit = other
@@ -277,6 +293,10 @@ class OpenAIProvider:
                 if self._model in (listed.get("key"), instance.get("id")) and isinstance(config, Mapping):
                     return count(config.get("context_length"))
         return 0
+
+
+def _without_pictures(request: ModelRequest) -> ModelRequest:
+    return replace(request, messages=tuple(replace(message, pictures=()) for message in request.messages))
 
 
 async def _dropped(opening: asyncio.Task[openai.AsyncStream[object]]) -> None:

@@ -103,6 +103,10 @@ def _message(message: Message) -> dict[str, Any]:
     if message.role == "assistant" and isinstance(message.raw, AssistantMessage):
         return dict(message.raw.message)
     sent: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.pictures:
+        urls = (f"data:{picture.media_type};base64,{picture.base64}" for picture in message.pictures)
+        pictures = ({"type": "image_url", "image_url": {"url": url}} for url in urls)
+        sent["content"] = [{"type": "text", "text": message.text}, *pictures]
     if message.calls:
         sent["content"] = message.text or None
         sent["tool_calls"] = [_call(call) for call in message.calls]
@@ -337,9 +341,35 @@ _LIMIT = re.compile(
 )
 
 
+_NO_PICTURES = re.compile(
+    r"(?:image|vision|picture|multi-?modal|mmproj)[^.]{0,80}(?:not|n't|unsupported|un-?able|missing|invalid|only)"
+    r"|(?:not|n't|no|missing|unsupported|only)[^.]{0,80}(?:image|vision|multi-?modal|mmproj)"
+    # a server that takes a message as a text alone says so of what was in its place
+    r"|content[^.]{0,40}(?:must be|should be|expected|invalid type)[^.]{0,30}string",
+    re.IGNORECASE,
+)
+
+
 def no_tools(said: str) -> bool:
     """Whether an error says that the server or the model cannot call tools."""
     return bool(_NO_TOOLS.search(said))
+
+
+def no_pictures(said: str) -> bool:
+    """Whether an error says that the server or the model cannot look at pictures."""
+    return bool(_NO_PICTURES.search(said))
+
+
+def tells_pictures(entry: Mapping[str, Any]) -> bool | None:
+    """Whether a model sees, by its entry in a server's list; None where that does not say."""
+    able, built, given = entry.get("capabilities"), entry.get("architecture"), entry.get("input_modalities")
+    if isinstance(able, Mapping) and isinstance(able.get("vision"), bool):
+        return bool(able["vision"])
+    if entry.get("type") in ("vlm", "llm"):  # LM Studio
+        return bool(entry["type"] == "vlm")
+    given = built.get("input_modalities") if isinstance(built, Mapping) else given
+    named = able if isinstance(able, list) else given
+    return bool({"vision", "image", "multimodal"} & set(map(str, named))) if isinstance(named, list) else None
 
 
 def other_limit(said: str) -> bool:

@@ -151,8 +151,8 @@ def test_a_dependency_is_known_to_few() -> None:
 ASK_THE_RULE = {"tarsd/index/prepare.py", "tarsd/memory/lines.py", "tarsd/notes/library.py"}
 """Those that ask whether text is private; all others hand the mark on."""
 READ_FOR_AUDIENCES = {
-    "tarsd/app/application.py", "tarsd/app/tasks.py", "tarsd/chat/answer.py", "tarsd/chat/commands.py",
-    "tarsd/chat/prompt_folder.py", "tarsd/chat/services.py", "tarsd/tools/base.py",
+    "tarsd/app/application.py", "tarsd/app/tasks.py", "tarsd/chat/answer.py", "tarsd/chat/attached.py",
+    "tarsd/chat/commands.py", "tarsd/chat/prompt_folder.py", "tarsd/chat/services.py", "tarsd/tools/base.py",
 }  # fmt: skip
 """Those outside of `notes` that get a `Reader` and pass it on."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tarsd.chat import Chat, Turn
-from tarsd.chat.evidence import mentions, pack, queries, widen
+from tarsd.chat.evidence import mentions, pack, queries, unsent, widen
 from tarsd.errors import AnswerCut, Conflict, EmbedError, NotFound, PathRefused, ProviderError
 from tarsd.protocol import TurnRequest
 from tarsd.providers.base import ModelRequest, Provider, ProviderEvent, Retract, StreamEnd, Text, Thinking
@@ -293,6 +293,15 @@ async def test_it_answers_though_the_log_cannot_be_written(start: Start) -> None
 
 
 # ------------------------------------------------------------------------------------------------ the pure parts
+
+
+def test_what_of_an_attached_note_does_not_fit_is_said() -> None:
+    long = [replace(passage("Long.md", "word " * 200), start_line=10 * at, end_line=10 * at + 9) for at in range(4)]
+    attached = [replace(one, attached=True) for one in long]
+    evidence, _ = pack((), attached, most=8, per_note=2, tokens=500)
+    assert len(evidence) == 2
+    assert unsent(attached, evidence) == "Too long to go along whole: 2 of 4 passages of “Long” were left out."
+    assert unsent(attached, pack((), attached, most=8, per_note=2, tokens=5_000)[0]) == ""
 
 
 def test_mentions() -> None:

@@ -10,7 +10,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from tarsd.chat.answer import PRIVATE_HISTORY, PRIVATE_PASSAGES, PRIVATE_SELECTION
+from tarsd.chat.answer import PRIVATE_HISTORY, PRIVATE_PASSAGES
+from tarsd.chat.attached import PRIVATE_SELECTION
 from tarsd.parse import parse
 from tarsd.protocol import Event
 from tarsd.session import Conversation, ConversationSummary, SummaryRecord, TurnRecord, title_of

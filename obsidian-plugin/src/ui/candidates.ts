@@ -3,18 +3,22 @@ import type { Chip } from "../chat/context";
 import { prepare, type Candidate, type Prepared } from "../chat/mentions";
 import { en } from "../en";
 
+/** What is read besides notes, by the endings of names. */
+const READ = /^(?:pdf|docx|docm|pptx|pptm|xlsx|xlsm|xls|rtf|odt|odp|ods|epub|html?|png|jpe?g|webp)$/i;
+
 /** Everything in this vault that a question can name. */
 export function candidates(app: App): Prepared[] {
 	const { vault, metadataCache, workspace } = app;
 	const opened = workspace.getLastOpenFiles();
 	const tags = new Map<string, string>();
-	const found = vault.getMarkdownFiles().map((file): Candidate => {
+	const files = vault.getFiles().filter(({ extension }) => extension === "md" || READ.test(extension));
+	const found = files.map((file): Candidate => {
 		for (const tag of tagsOf(app, file)) tags.set(tag.toLowerCase(), tag);
 		const recent = opened.indexOf(file.path);
 		return {
 			kind: "note",
 			path: file.path,
-			name: file.basename,
+			name: file.extension === "md" ? file.basename : file.name,
 			link: metadataCache.fileToLinktext(file, "", true),
 			aliases: parseFrontMatterAliases(metadataCache.getFileCache(file)?.frontmatter ?? null) ?? [],
 			recent: recent < 0 ? Infinity : recent,

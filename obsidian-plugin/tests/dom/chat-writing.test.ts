@@ -155,6 +155,19 @@ it("adds notes, folders and tags after @, as chips that can be taken away", asyn
 	expect(document.activeElement).toBe(box(one.el));
 });
 
+it("names PDFs, other files that are read, and pictures with their endings", async () => {
+	const files = { ...FILES, "Work/Manual.pdf": "x", "Work/Budget.XLSX": "x", "Shots/Manual page.png": "x", "Shots/film.mp4": "x" };
+	const one = await set({ files, settings: { attachCurrentNote: false } });
+	type(box(one.el), "What says @manu");
+	expect(options(one).map((text) => text.split("\n")[0])).toEqual(expect.arrayContaining([expect.stringContaining("Manual.pdf"), expect.stringContaining("Manual page.png")]));
+	press(box(one.el), "Enter");
+	expect(box(one.el).value).toBe("What says [[Manual.pdf]] ");
+	type(box(one.el), "And @budg");
+	expect(options(one)[0]).toContain("Budget.XLSX");
+	type(box(one.el), "And @film");
+	expect(options(one)).toEqual([]);
+});
+
 it("shows the current note and what is marked in it, and sends only what is shown", async () => {
 	const one = await set({ files: FILES });
 	await openNote(one.app, "Tea.md");
