@@ -41,6 +41,8 @@ _HEADING = re.compile(r"^\s{0,3}#{1,6}\s")
 _FIELD = re.compile(r"[^\W\d_][\w -]{0,60}::?(?:[ \t]|$)")
 """A property or an inline field; several in a row are several statements."""
 _LINK = re.compile(r"!?\[\[[^\[\]\n]{1,1000}\]\]|!?\[[^\[\]\n]{0,1000}\]\([^()\n]{0,2000}\)|https?://\S{1,2000}")
+_MY = re.compile(r"my|our|mein\w{0,2}|unse?re?\w?|mijn|onze|min|mitt|vår|мо[йёяи]|моего|моей")
+"""Behind it a thing is named, in languages in which what tells it from others of its kind comes next."""
 _SENTENCE = re.compile(r"[.!?…]['\"”’)]*\s+|[。！？]")
 
 
@@ -74,7 +76,7 @@ def compose(query: str, evidence: Sequence[Passage], closest: Sequence[Passage] 
     best = max((passage.relevance for passage in evidence if not passage.attached), default=0.0)
     wanted = [passage for passage in evidence if passage.attached or passage.relevance >= BESIDE_THE_BEST * best]
     wanted = [passage for passage in wanted if not _only_pictures(passage)]
-    meant = [passage for passage in wanted if passage.attached or not _of_another(passage, query)]
+    meant = [one for one in wanted if one.attached or not (_of_another(one, query) or _otherwise(one, query))]
     best = max((passage.relevance for passage in meant if not passage.attached), default=0.0)
     shown = _distinct(meant or wanted)
     most = max((_held(passage, terms) for passage in shown[:1]), default=0)
@@ -122,6 +124,31 @@ def _of_another(passage: Passage, query: str) -> bool:
     text = f"{_names(passage)}\n{passage.text}"
     told, held = _numbered(text, passage.note.language), set(split_words(fold(text)))
     return any(name in told and not numbers & held for name, numbers in asked.items())
+
+
+def _otherwise(passage: Passage, query: str) -> bool:
+    """Whether a passage is of another thing of the same kind, as cargo insurance is no car insurance.
+
+    Of two words of the question behind “my” it holds the second alone, and always behind another word.
+    """
+    language = passage.note.language
+    said = split_words(fold(query))
+    empty = is_stop(said)
+    told = split_words(fold(f"{_names(passage)}\n{passage.text}"))
+    idle = is_stop(told)
+    held = frozenset(_stems(told, language))
+    asked = frozenset(_stems(said, language))
+    for my, which, kind, *no in zip(said, said[1:], said[2:], empty[1:], empty[2:], strict=False):
+        own, kinds = set(_stems([which], language)), set(_stems([kind], language))
+        if any(no) or not _MY.fullmatch(my) or which.isdecimal() or own & held or not kinds & held:
+            continue
+        at = [place for place, word in enumerate(told) if kinds & set(_stems([word], language))]
+        others = [told[place - 1] for place in at if place and not idle[place - 1]]
+        if len(others) == len(at) and not any(
+            word.isdecimal() or word[:4] == which[:4] or set(_stems([word], language)) & asked for word in others
+        ):
+            return True
+    return False
 
 
 def _numbered(text: str, language: str) -> dict[str, set[str]]:

@@ -203,6 +203,35 @@ def test_numbers_that_are_no_names_keep_no_answer_back(query: str) -> None:
     assert answer(query, passage("Locker 1204 holds the flares.")).startswith("> Locker 1204")
 
 
+@pytest.mark.report("https://github.com/lsfusion/platform/issues/1512")
+@pytest.mark.parametrize(
+    ("query", "other", "right"),
+    [
+        ("When is my car insurance renewed?", "Cargo insurance is renewed in March.", "Car insurance is renewed in May."),
+        ("Where is our spare key?", "The garage key hangs by the door.", "The spare key is under the pot."),
+        ("Wann läuft mein neuer Vertrag aus?", "Der alte Vertrag läuft im Mai aus.", "Der neue Vertrag läuft 2028 aus."),
+        ("Waar ligt mijn rode jas?", "De blauwe jas ligt op zolder.", "De rode jas ligt in de kast."),
+    ],
+)
+def test_another_thing_of_the_same_kind_is_not_what_was_asked_for(query: str, other: str, right: str) -> None:
+    wrong, true = passage(other, "Other.md"), passage(right, "Right.md", number=2)
+    assert answer(query, wrong).startswith(NOT_CERTAIN)
+    assert answer(query, wrong, true).startswith(f"> {right}") and other not in answer(query, wrong, true)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("When is my dentist appointment?", "Dental appointment on 12 May."),
+        ("When is my next appointment?", "The appointment is on 12 May."),
+        ("When is my car insurance renewed?", "The car: its yearly insurance is renewed in May."),
+        ("What does my boiler cost?", "The new boiler will cost 3,000."),
+    ],
+)
+def test_what_is_said_of_it_in_other_words_keeps_no_answer_back(query: str, text: str) -> None:
+    assert answer(query, passage(text)).startswith(f"> {text}")
+
+
 async def test_the_extractive_provider_streams_and_ends() -> None:
     request = ModelRequest("", (Message("user", "soup?"),), evidence=(passage(SOUP),))
     events = await collect(make("auto"), request)
