@@ -207,9 +207,9 @@ def test_numbers_that_are_no_names_keep_no_answer_back(query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "other", "right"),
     [
-        ("When is my car insurance renewed?", "Cargo insurance is renewed in March.", "Car insurance is renewed in May."),
+        ("When is my car insurance due?", "Cargo insurance is due in March.", "Car insurance is due in May."),
         ("Where is our spare key?", "The garage key hangs by the door.", "The spare key is under the pot."),
-        ("Wann läuft mein neuer Vertrag aus?", "Der alte Vertrag läuft im Mai aus.", "Der neue Vertrag läuft 2028 aus."),
+        ("Wann läuft mein neuer Vertrag aus?", "Der alte Vertrag läuft im Mai aus.", "Der neue Vertrag endet 2028."),
         ("Waar ligt mijn rode jas?", "De blauwe jas ligt op zolder.", "De rode jas ligt in de kast."),
     ],
 )
